@@ -126,7 +126,7 @@ coverage:	## the share of the lines of src/ that the unit and api tests run
 bench:		## install what is missing, build, measure
 	@tests/setup.sh build test bench
 	$(sub) all
-	@tests/bench/run.sh
+	@tests/bench/run.py
 
 CODE = $(shell find src tools examples tests -name '*.[ch]' 2>/dev/null)
 lint: config.mk	## clang-format, cppcheck and clang-tidy

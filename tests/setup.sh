@@ -53,6 +53,7 @@ packages() {
 	lint     cppcheck              cppcheck             cppcheck
 	bench    gnuplot-nox           gnuplot              gnuplot
 	bench    liburing-dev          liburing-devel       liburing-devel
+	bench    ucx-utils             ucx                  ucx
 	END
 }
 

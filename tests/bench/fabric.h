@@ -24,6 +24,7 @@ static struct fid_cq *cq;
 static struct fid_av *av;
 static struct fid_ep *ep;
 static fi_addr_t peer;
+static enum fi_wait_obj fabric_wait = FI_WAIT_NONE; /* of cq */
 
 static void must(ssize_t ret, const char *call)
 {
@@ -73,9 +74,9 @@ static int fabric_find(struct fi_info *hints)
 	return ret;
 }
 
-static void fabric_open(void)
+static inline void fabric_open(void)
 {
-	struct fi_cq_attr cq_attr = {.format = FI_CQ_FORMAT_TAGGED, .wait_obj = FI_WAIT_NONE};
+	struct fi_cq_attr cq_attr = {.format = FI_CQ_FORMAT_TAGGED, .wait_obj = fabric_wait};
 	struct fi_av_attr av_attr = {.type = FI_AV_UNSPEC, .count = 1};
 
 	must(fi_fabric(info->fabric_attr, &fabric, NULL), "fi_fabric");

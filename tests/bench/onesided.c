@@ -4,146 +4,40 @@
  *     onesided [-s] [-n] PROVIDER write|read|fetch_add SIZE...
  *         one operation until its completion, microseconds; writes use FI_DELIVERY_COMPLETE,
  *         fetch_add is fi_fetch_atomic FI_SUM of uint64
+ *     onesided [-s] [-n] PROVIDER write_stream|read_stream SIZE...
+ *         the same with many in flight, million operations/s
+ *     onesided [-s] [-n] PROVIDER put SIZE...
+ *         one-way time of a ping-pong of writes, microseconds: each side waits until the last word
+ *         of its memory changes; fi_inject_write up to the provider's limit, else fi_write
  *     onesided [-i] [-s] [-n] PROVIDER inject_write|atomic_sum SIZE...
  *         a stream of operations on the same bytes, million operations/s: fi_inject_write,
  *         or fi_atomic FI_SUM of uint64, with -i fi_inject_atomic. The time ends when the last
  *         word, read back, contains all of them.
  *
  * -s: FI_THREAD_SAFE instead of FI_THREAD_DOMAIN. -n: over a network, see pair.h. All but write and
- * read need multiples of 8 bytes.
+ * read, also as streams, need multiples of 8 bytes.
  * Prints a line "SIZE VALUE" for each size that the operation supports. Status 77: the provider
  * lacks the operation; standard error has the reason. The same file runs on any libfabric.so.1 in
  * LD_LIBRARY_PATH. */
 #define _GNU_SOURCE
 #include <stdatomic.h>
 #include <sys/mman.h>
-#include <rdma/fi_atomic.h>
-#include <rdma/fi_rma.h>
-#include "fabric.h"
+#include "onesided_ways.h"
 
 #define WINDOW 256 /* maximum operations in flight */
 #define KEY    7   /* if the provider does not choose keys */
-
-struct way {
-	const char *name;
-	bool counts; /* operations add one to the last word, or write their number */
-	bool stream, injects;
-	uint64_t caps, op_flags;
-	/* Returns 0 or the provider's refusal; `count`: maximum elements. */
-	int (*valid)(struct fid_ep *ep, enum fi_datatype type, enum fi_op op, size_t *count);
-	ssize_t (*post)(size_t size, void *context);
-};
 
 static const struct way *way;
 static bool safe, inject;
 static char *provider;
 static char **sizes; /* ends with NULL */
 
-static size_t room = 8;       /* bytes of each buffer: the largest size */
-static unsigned char *memory; /* side 1: target; side 0: source */
-static unsigned char *result; /* fetched data */
+static size_t room = 8; /* bytes of each buffer: the largest size */
 static struct fid_mr *mr;
-static struct {
-	uint64_t addr, key;
-} remote;                                   /* target memory of side 1 */
-static uint64_t operation;                  /* number within this run, from 1 */
 static struct fi_context2 contexts[WINDOW]; /* of operations */
 static struct fi_context2 *idle[WINDOW];    /* unused contexts */
 static int idles;
 static _Atomic uint32_t *runs; /* runs completed by side 0; in shared memory */
-
-static uint64_t *last_word(unsigned char *buffer, size_t size)
-{
-	return (uint64_t *)(void *)(buffer + size) - 1;
-}
-
-static ssize_t post_write(size_t size, void *context)
-{
-	return fi_write(ep, memory, size, NULL, peer, remote.addr, remote.key, context);
-}
-
-static ssize_t post_read(size_t size, void *context)
-{
-	return fi_read(ep, result, size, NULL, peer, remote.addr, remote.key, context);
-}
-
-static ssize_t post_fetch_add(size_t size, void *context)
-{
-	return fi_fetch_atomic(ep, memory, size / 8, NULL, result, NULL, peer, remote.addr,
-			       remote.key, FI_UINT64, FI_SUM, context);
-}
-
-static ssize_t post_inject_write(size_t size, void *context)
-{
-	(void)context;
-	*last_word(memory, size) = operation;
-	return fi_inject_write(ep, memory, size, peer, remote.addr, remote.key);
-}
-
-static ssize_t post_sum(size_t size, void *context)
-{
-	return fi_atomic(ep, memory, size / 8, NULL, peer, remote.addr, remote.key, FI_UINT64,
-			 FI_SUM, context);
-}
-
-static ssize_t post_inject_sum(size_t size, void *context)
-{
-	(void)context;
-	return fi_inject_atomic(ep, memory, size / 8, peer, remote.addr, remote.key, FI_UINT64,
-				FI_SUM);
-}
-
-/* Reads the last word back. */
-static ssize_t post_look(size_t size, void *context)
-{
-	return fi_read(ep, result, 8, NULL, peer, remote.addr + size - 8, remote.key, context);
-}
-
-static const struct way ways[] = {
-	{
-		.name = "write",
-		.caps = FI_RMA,
-		.op_flags = FI_DELIVERY_COMPLETE,
-		.post = post_write,
-	},
-	{
-		.name = "read",
-		.caps = FI_RMA,
-		.post = post_read,
-	},
-	{
-		.name = "fetch_add",
-		.counts = true,
-		.caps = FI_RMA | FI_ATOMIC,
-		.valid = fi_fetch_atomicvalid,
-		.post = post_fetch_add,
-	},
-	{
-		.name = "inject_write",
-		.counts = true,
-		.stream = true,
-		.injects = true,
-		.caps = FI_RMA,
-		.post = post_inject_write,
-	},
-	{
-		.name = "atomic_sum",
-		.counts = true,
-		.stream = true,
-		.caps = FI_RMA | FI_ATOMIC,
-		.valid = fi_atomicvalid,
-		.post = post_sum,
-	},
-	{
-		.name = "atomic_sum",
-		.counts = true,
-		.stream = true,
-		.injects = true,
-		.caps = FI_RMA | FI_ATOMIC,
-		.valid = fi_atomicvalid,
-		.post = post_inject_sum,
-	},
-};
 
 static void progress(void)
 {
@@ -214,7 +108,36 @@ static void work(size_t size, uint64_t count)
 	if (!way->stream)
 		return;
 	complete_all();
-	flush(size, count);
+	if (way->counts)
+		flush(size, count);
+}
+
+static void put_one(size_t size)
+{
+	if (size <= info->tx_attr->inject_size) {
+		post_injected(size);
+		return;
+	}
+	post(way->post, size);
+	complete_all();
+}
+
+/* Only the last word tells that a write has come, as in UCX's test. */
+static void put_await(size_t size)
+{
+	while (*(volatile uint64_t *)(void *)last_word(memory, size) != operation)
+		progress();
+}
+
+static void put_and_answer(size_t size, uint64_t count)
+{
+	for (operation = 1; operation <= count; operation++) {
+		if (side == 0)
+			put_one(size);
+		put_await(size);
+		if (side == 1)
+			put_one(size);
+	}
 }
 
 /* acquire: pairs with the release of side 0 in measure_run */
@@ -238,7 +161,7 @@ static void prepare(size_t size, uint32_t run)
 	memset(result, 0, size);
 	for (size_t i = 0; i < size && !way->counts && side == from; i++)
 		memory[i] = pattern(i, run);
-	for (size_t i = 0; i < size / 8 && way->counts && side == 0; i++)
+	for (size_t i = 0; i < size / 8 && way->counts && !way->answered && side == 0; i++)
 		((uint64_t *)(void *)memory)[i] = 1;
 }
 
@@ -269,13 +192,20 @@ static double measure_run(size_t size)
 	prepare(size, ++run);
 	pair_sync();
 	start = microseconds();
-	side == 0 ? work(size, count) : serve(run);
+	if (way->answered)
+		put_and_answer(size, count);
+	else if (side == 0)
+		work(size, count);
+	else
+		serve(run);
 	end = microseconds();
 	if (side == 0)
 		atomic_store_explicit(runs, run, memory_order_release);
 	pair_sync();
 	verify(size, run, count);
-	return way->stream ? (double)count / (end - start) : (end - start) / (double)count;
+	if (way->stream)
+		return (double)count / (end - start);
+	return (end - start) / (double)count / (way->answered ? 2 : 1);
 }
 
 /* Both sides get the same result. */
@@ -390,7 +320,8 @@ int main(int argc, char **argv)
 		way = way_named(argv[optind + 1]);
 	if (!way) {
 		fputs("Usage: onesided [-isn] PROVIDER "
-		      "write|read|fetch_add|inject_write|atomic_sum SIZE...\n",
+		      "write|read|fetch_add|put|write_stream|read_stream|inject_write|atomic_sum "
+		      "SIZE...\n",
 		      stderr);
 		return EXIT_FAILURE;
 	}

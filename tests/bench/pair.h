@@ -91,7 +91,7 @@ static pid_t pair_start(int which, const int wires[2], void (*run)(void))
 }
 
 /* Runs `run` in two processes. The first failure ends the other one. Returns its status, or 0. */
-static int pair_run(void (*run)(void))
+static inline int pair_run(void (*run)(void))
 {
 	int wires[2], status, failed = 0;
 	pid_t pids[2];
