@@ -11,28 +11,17 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "base/log.h"
 #include "core/av.h"
 #include "info/ifaces.h"
 #include "info/providers.h"
-#include "xfer/rndv/rxreq.h"
 #include "xfer/conn/conn.h"
 #include "xfer/conn/listen.h"
 #include "xfer/group.h"
 #include "xfer/rndv/rdma.h"
-#include "xfer/rma/rma.h"
 #include "xfer/msg/tx.h"
 #include "xfer/rndv/spec.h"
 
-/* Progress calls between polls of the sockets, 2^n - 1: during handshakes, and otherwise. */
-#define POLL_CALLS_BUSY 7u
-#define POLL_CALLS_IDLE 63u
-#define POLL_MS         1
-/* Progress calls between two calls of rma_help, 2^n - 1. */
-#define HELP_CALLS 63u
-
-/* Without a transport that has a cursor. */
 static const uint64_t nothing;
 static const struct link_cursor never = {&nothing, 1};
 
@@ -338,116 +327,4 @@ void worker_stats(const struct worker *worker, struct fi_weft_stats *stats)
 	stats->wrong_keys = worker->sources.wrong_keys;
 	stats->unauthorized_refused = worker->auth.refused;
 	stats->unknown_refused = worker->unknown.refused;
-}
-
-static __attribute__((noinline, cold)) bool flush_busy(struct worker *worker)
-{
-	bool progressed = false;
-
-	LIST_EACH_SAFE (node, &worker->busy) {
-		struct peer *peer = LIST_ENTRY(node, struct peer, tx.in_busy);
-
-		if (peer->conn.over_budget)
-			conn_expel(peer);
-		else
-			progressed |= tx_flush(peer);
-	}
-	return progressed;
-}
-
-/* Are handshakes under way? */
-static inline bool expecting(const struct worker *worker)
-{
-	return worker->handshakes || worker->acceptor.count;
-}
-
-static __attribute__((noinline, cold)) bool poll_sockets(struct worker *worker)
-{
-	uint64_t now = clock_coarse_ms();
-
-	if (!worker->armed && !expecting(worker) && now < worker->next_poll)
-		return false;
-	worker->next_poll = now + POLL_MS;
-	worker->armed = false;
-	rxreq_check(worker, now);
-	return conn_poll(worker);
-}
-
-/* Progress calls between polls of the sockets. */
-static inline unsigned int poll_calls(const struct worker *worker)
-{
-	return expecting(worker) ? POLL_CALLS_BUSY : POLL_CALLS_IDLE;
-}
-
-/* Has the next progress call nothing to do but to poll the sockets, if that is due? */
-static bool is_idle(const struct worker *worker)
-{
-	if (worker->armed || worker->sleepers || worker->coll || !list_empty(&worker->busy) ||
-	    !list_empty(&worker->awaiting) || !list_empty(&worker->spec) ||
-	    !list_empty(&worker->acks_pending))
-		return false;
-	for (unsigned int i = 0; i < worker->open_count; i++)
-		if (!worker->open[i].idle || !worker->open[i].idle(worker->open[i].state))
-			return false;
-	return true;
-}
-
-/*
- * Grants the progress calls before the next poll of the sockets. What makes the worker busy until then ends the
- * grant, except for one-sided operations: rma_help is called rarely in any case.
- */
-static void grant(struct worker *worker)
-{
-	if (is_idle(worker))
-		idle_begin(&worker->idle, ~worker->idle.progress_calls & poll_calls(worker));
-}
-
-bool worker_progress(struct worker *worker)
-{
-	bool progressed = false, heard = false, rare = false;
-
-	if (__builtin_expect(worker->in_progress, 0))
-		return false;
-	worker->in_progress = true;
-	idle_end(&worker->idle);
-	if (__builtin_expect(!list_empty(&worker->spec), 0))
-		rare = spec_poll(worker);
-	for (unsigned int i = 0; i < worker->open_count; i++)
-		progressed |= worker->open[i].progress(worker->open[i].state);
-	if (__builtin_expect(!list_empty(&worker->spec), 0))
-		progressed |= spec_progress(worker, rare);
-	if (__builtin_expect(!list_empty(&worker->acks_pending), 0))
-		rma_acknowledge(worker);
-	if (__builtin_expect(!list_empty(&worker->busy), 0))
-		progressed |= flush_busy(worker);
-	if (__builtin_expect(!list_empty(&worker->awaiting), 0) && !(++worker->waits & HELP_CALLS))
-		progressed |= rma_help(worker, false);
-	if (__builtin_expect(!(++worker->idle.progress_calls & poll_calls(worker)) || worker->armed,
-			     0))
-		heard = poll_sockets(worker);
-	/* The calls above may have read the byte that was to wake a sleeper. */
-	if (__builtin_expect(worker->sleepers && (progressed || heard), 0))
-		worker_wake(worker);
-	worker->in_progress = false;
-	if (__builtin_expect(worker->coll != NULL, 0))
-		progressed |= coll_progress(worker->coll);
-	if (__builtin_expect(domain_due(worker->dom), 0))
-		defer_run(worker->dom);
-	grant(worker);
-	return progressed;
-}
-
-/* If all other calls would find nothing, only the transport with news makes progress, and what that leads to. */
-void worker_progress_due(struct worker *worker)
-{
-	if (worker->idle.calls) {
-		worker->idle.calls--;
-		worker->in_progress = true;
-		worker->near.progress(worker->near.state);
-		if (__builtin_expect(!list_empty(&worker->acks_pending), 0))
-			rma_acknowledge(worker);
-		worker->in_progress = false;
-	}
-	if (!worker->idle.calls)
-		worker_progress(worker);
 }

@@ -139,6 +139,7 @@ def network(b):
     yield from put_and_get(b, "tcp", TCP, "rma", "-n")
     yield Row("udp/latency", "us", [8], {**b.sided("udp", "client", "-nd", "PROVIDER", "lat", "{}"),
                                          **b.limit("socket", "sockets", "udp", "{}")}, times=3)
+    yield Row("udp/rate", "M/s", [8, 1024], b.sided("udp", "client", "-ndm", "PROVIDER", "rate", "{}"), times=3)
     yield from secured(b)
     yield Row("machine/io_uring", "us", [8], b.limit("io_uring", "sockets", "uring", "{}"))
     yield Row("machine/framed", "GB/s", LONG, b.limit("frames of 32 bytes", "sockets", "framed", "{}"))
@@ -231,6 +232,7 @@ GOALS = [
     ("sum/plain", 32768, LIMIT, 0.7),
     ("tcp/latency", 8, LIMIT, 1.05),
     ("udp/latency", 8, LIMIT, 1.05),
+    *(("udp/rate", size, "libfabric", 3) for size in (8, 1024)),
     *(("tcp/bandwidth", size, who, bound) for size in LONG for who, bound in ((LIMIT, 0.97), ("libfabric", 1.3), ("libfabric net", 1.3))),
     *(("keyed/latency", size, LIMIT, 1.02) for size in (8, 4096)),
     *(("encrypted/latency", size, LIMIT, 1.1) for size in (8, 4096)),
