@@ -209,13 +209,15 @@ static bool progress_and_go_on(struct cq *cq, uint32_t need, unsigned int *parts
 {
 	bool over;
 
-	shard_take(&cq->workers.shard);
-	if (!enough(cq, need)) {
-		unsigned int before = cq->workers.shard.shard->parts;
+	unsigned int before;
 
+	shard_take(&cq->workers.shard);
+	before = cq->workers.shard.shard->parts;
+	if (!enough(cq, need))
+		workers_progress_near(&cq->workers);
+	if (!enough(cq, need))
 		workers_progress_waiting(cq->dom, &cq->workers, &cq->wait);
-		*parts += cq->workers.shard.shard->parts - before;
-	}
+	*parts += cq->workers.shard.shard->parts - before;
 	over = enough(cq, need);
 	shard_give(&cq->workers.shard);
 	return over;

@@ -114,8 +114,11 @@ static int lead(struct waiter *w, int timeout)
 	err = errno;
 	pthread_mutex_lock(&w->gate);
 	w->leader = false;
-	if (n > 0 && epoll_wait(w->epfd, &event, 1, 0) > 0 && event.data.fd == w->evfd)
+	if (n > 0 && __atomic_load_n(&w->rung, __ATOMIC_ACQUIRE) &&
+	    epoll_wait(w->epfd, &event, 1, 0) > 0 && event.data.fd == w->evfd) {
+		__atomic_store_n(&w->rung, 0, __ATOMIC_RELAXED);
 		unring(w);
+	}
 	wake_all(w);
 	if (n < 0)
 		return err == EINTR ? -FI_EINTR : -err;

@@ -111,6 +111,12 @@ unsigned int workers_served(const struct workers *p)
 	return sum;
 }
 
+void workers_progress_near(struct workers *p)
+{
+	for (unsigned int i = 0; i < p->count; i++)
+		worker_progress_near(p->list[i].worker);
+}
+
 void workers_progress_waiting(struct domain *dom, struct workers *p, const struct waiter *w)
 {
 	if (!dom->thread) {

@@ -73,6 +73,8 @@ void workers_progress_due(struct domain *dom, struct workers *p);
 
 /* Returns how many one-sided requests of peers the workers have served. Shard locked. */
 unsigned int workers_served(const struct workers *p);
+/* Delivers what the workers can have without a system call: a sleeper was mostly woken for that. Shard locked. */
+void workers_progress_near(struct workers *p);
 /*
  * Drives the workers in a blocking call on `w`; all workers of the domain if `w` covers them. Shard
  * locked.

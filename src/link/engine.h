@@ -61,6 +61,8 @@ void xfer_starve(struct worker *worker);
 bool worker_progress(struct worker *worker);
 /* A progress call that idle_pass did not leave out. Domain locked. */
 void worker_progress_due(struct worker *worker);
+/* Delivers the packets that can be had without a system call, and no more. */
+void worker_progress_near(struct worker *worker);
 /* Returns what tells whether a progress call is due, as long as the worker is open. */
 struct idle *worker_idle(struct worker *worker);
 /* Returns how many one-sided requests peers have made of the worker. Domain locked. */

@@ -115,16 +115,27 @@ bool worker_progress(struct worker *worker)
 	return progressed;
 }
 
+static inline void progress_near(struct worker *worker)
+{
+	worker->in_progress = true;
+	worker->near.progress(worker->near.state);
+	if (__builtin_expect(!list_empty(&worker->acks_pending), 0))
+		rma_acknowledge(worker);
+	worker->in_progress = false;
+}
+
+void worker_progress_near(struct worker *worker)
+{
+	if (!worker->in_progress && link_cursor_came(worker->idle.cursor))
+		progress_near(worker);
+}
+
 /* If all other calls would find nothing, only the transport with news makes progress, and what that leads to. */
 void worker_progress_due(struct worker *worker)
 {
 	if (worker->idle.calls) {
 		worker->idle.calls--;
-		worker->in_progress = true;
-		worker->near.progress(worker->near.state);
-		if (__builtin_expect(!list_empty(&worker->acks_pending), 0))
-			rma_acknowledge(worker);
-		worker->in_progress = false;
+		progress_near(worker);
 	}
 	if (!worker->idle.calls)
 		worker_progress(worker);
