@@ -6,15 +6,22 @@
 
 #include "base/lock.h"
 
-#define SPINS    100     /* before the first sleep; longer than most critical sections */
-#define SLEEP_NS 1000000 /* limit of one sleep, in case a wake-up is missed */
+/* Steps of waiting between two looks at the lock: the first time, and before the first sleep. */
+#define SPIN_FIRST 4
+#define SPIN_LAST  256
+#define SLEEP_NS   1000000 /* limit of one sleep, in case a wake-up is missed */
 
+/*
+ * Looks at the lock ever more rarely, longer in all than most critical sections take. Each look takes the cache line from
+ * the holder, which may need the lock again at once: two threads would spend most of the time on that.
+ */
 static bool spin(struct lock *l)
 {
-	for (unsigned int n = 0; n < SPINS; n++) {
+	for (unsigned int steps = SPIN_FIRST; steps <= SPIN_LAST; steps *= 2) {
+		for (unsigned int n = 0; n < steps; n++)
+			cpu_relax();
 		if (!__atomic_load_n(&l->held, __ATOMIC_RELAXED) && lock_try(l))
 			return true;
-		cpu_relax();
 	}
 	return false;
 }
