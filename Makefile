@@ -12,7 +12,7 @@ ifneq ($(filter-out $(BARE),$(or $(MAKECMDGOALS),all)),)
 include config.mk
 endif
 
-SRC  := $(filter-out $(SKIP),$(wildcard src/*/*.c src/*/*/*.c src/*/*/*/*.c))
+SRC  := $(filter-out $(SKIP),$(sort $(wildcard src/*/*.c src/*/*/*.c src/*/*/*/*.c)))
 OBJ  := $(SRC:%.c=$(BUILD)/%.o)
 SO   := $(BUILD)/libfabric.so
 LIB  := $(BUILD)/libfabric.a
@@ -28,7 +28,9 @@ TEST := $(PROG) $(filter-out bench_% lab_%,$(call tests,tests/*/*.sh tests/*/*.p
 LAB  := $(call tests,tests/lab/*.c tests/api/*.c) fault_accepted fault_eavesdrop
 
 INC   = -Isrc -Iinclude -I.
-FLAGS = -std=gnu11 -D_GNU_SOURCE -DWEFT_NO_DEPRECATED -fPIC -fvisibility=hidden -Wall -Wextra -Werror -pthread $(CFLAGS)
+FLAGS = -std=gnu11 -D_GNU_SOURCE -DWEFT_NO_DEPRECATED -fPIC -fvisibility=hidden -Wall -Wextra -Werror -pthread $(CFLAGS) $(HERE)
+# Debugging information that does not name the folder: the bytes are the same wherever they are built.
+HERE  = -fdebug-prefix-map=$(CURDIR)=.
 say   = $(if $(filter 1,$V),,@printf '  %-4s %s\n' $1 $@;)
 cc    = $(call say,CC)mkdir -p $(@D) && $(CC) $(FLAGS) $(INC) $(CPPFLAGS) -MMD -MP -c -o $@ $<
 ld    = $(call say,LD)mkdir -p $(@D) && $(CC) -pthread $(CFLAGS) $(LDFLAGS) -o $@ $^ $(RPATH)
