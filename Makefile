@@ -143,21 +143,28 @@ format:		## lay the code out
 
 D   = $(DESTDIR)
 MAN = $(wildcard man/*.7)
-install: all	## honours DESTDIR, prefix, bindir, libdir, includedir and mandir
-	install -d $D$(bindir) $D$(libdir)/pkgconfig
+CMAKE = $(notdir $(wildcard packaging/cmake/*.cmake))
+RUNPATH = -Wl,-rpath,$(libdir)
+install: all	## honours DESTDIR, prefix, bindir, libdir, includedir and mandir; RUNPATH= leaves libdir out of the tools
+	install -d $D$(bindir) $D$(libdir)/pkgconfig $D$(libdir)/cmake/libfabric
 	install -m 644 $(LIB) $D$(libdir)
 	install -m 755 $(SO).$(VER) $D$(libdir)
 	cp -P $(SO) $(SO).1 $D$(libdir)
 	cd include && find rdma -name '*.h' -exec install -D -m 644 {} $D$(includedir)/{} ';'
 	for t in $(TOOL); do $(CC) -pthread $(CFLAGS) $(LDFLAGS) -o $D$(bindir)/$$t \
-		$(BUILD)/tools/$$t.o $(SO) -Wl,-rpath,$(libdir) || exit; done
+		$(BUILD)/tools/$$t.o $(SO) $(RUNPATH) || exit; done
 	sed $(foreach v,prefix exec_prefix libdir includedir,-e 's|^$v=.*|$v=$($v)|') \
 		pkgconfig/libfabric.pc > $D$(libdir)/pkgconfig/libfabric.pc
+	for c in $(CMAKE); do sed -e 's|@VERSION@|$(VERSION)|' \
+		-e "s|@INCLUDE@|$$(realpath -m --relative-to=$(libdir)/cmake/libfabric $(includedir))|" \
+		packaging/cmake/$$c > $D$(libdir)/cmake/libfabric/$$c || exit; done
 	install -D -m 644 -t $D$(mandir)/man7 $(MAN)
 
 uninstall:	## what install put there
 	rm -f $(TOOL:%=$D$(bindir)/%) $D$(libdir)/pkgconfig/libfabric.pc
 	rm -f $(addprefix $D$(libdir)/libfabric.,a so so.1 so.$(VER)) $(MAN:man/%=$D$(mandir)/man7/%)
+	rm -f $(CMAKE:%=$D$(libdir)/cmake/libfabric/%)
+	-rmdir $D$(libdir)/cmake/libfabric
 	cd include && find rdma -name '*.h' -exec rm -f $D$(includedir)/{} ';'
 	-find $D$(includedir)/rdma -type d -empty -delete
 

@@ -37,6 +37,7 @@ packages() {
 	test     openmpi-bin           openmpi              openmpi4
 	test     libopenmpi-dev        openmpi-devel        openmpi4-devel
 	test     netpipe-openmpi       -                    -
+	test     cmake                 cmake                cmake
 	lab      qemu-system-x86       qemu-system-x86-core qemu-x86
 	lab      busybox-static        busybox              busybox-static
 	lab      kmod                  kmod                 kmod
