@@ -7,7 +7,7 @@ HW   ?= shm tcp weft
 export BUILD HW CC
 
 # These goals work where nothing is installed or configured yet.
-BARE = help check check-verbs check-clients bench-verbs lab-shell demo bench clean distclean
+BARE = help check check-verbs check-clients bench-verbs lab-shell demo bench deb clean distclean
 ifneq ($(filter-out $(BARE),$(or $(MAKECMDGOALS),all)),)
 include config.mk
 endif
@@ -73,7 +73,7 @@ demo:		## install what is missing, build, show it at work
 	@examples/demo.sh
 
 check:		## install what is missing, build, run every test
-	@tests/setup.sh build test
+	@tests/setup.sh build test package
 	$(sub) test
 
 check-verbs:	## the same for the tests that need RDMA, in a guest that has some: KERNEL=6.1, TESTS=lab_p*, MORE=1
@@ -168,6 +168,19 @@ uninstall:	## what install put there
 	cd include && find rdma -name '*.h' -exec rm -f $D$(includedir)/{} ';'
 	-find $D$(includedir)/rdma -type d -empty -delete
 
+# The files of git and configure, with the time of the last commit: the same bytes for the same commit.
+DIST = $(BUILD)/weft-$(VERSION).tar.gz
+dist: configure	## what is built with nothing but a compiler and make: build/weft-VERSION.tar.gz
+	@mkdir -p $(BUILD)
+	$(call say,DIST)(git ls-files && ls configure config.h.in) | LC_ALL=C sort | tar -c -f $(DIST) -I 'gzip -9n' \
+		--owner=0 --group=0 --numeric-owner --mtime=@$$(git log -1 --format=%ct) --mode=u=rwX,go=rX \
+		--transform='s|^|weft-$(VERSION)/|' --no-recursion -T -
+
+deb:		## install what is missing, build Debian's packages into build/deb
+	@tests/setup.sh build package
+	$(sub) dist
+	@packaging/deb.sh
+
 configure: configure.ac
 	$(call say,CONF)autoheader && autoconf
 config.mk: configure config.mk.in pkgconfig/libfabric.pc.in
@@ -184,7 +197,7 @@ help:		## this list
 	@sed -n 's/^\([a-z][^:]*\):.*## /make \1\t/p' Makefile | expand -t 20
 
 .PHONY: all demo check test check-verbs check-clients bench-verbs verbs lab-shell fast asan tsan valgrind coverage
-.PHONY: bench lint format install uninstall clean distclean help
+.PHONY: bench lint format install uninstall dist deb clean distclean help
 .SECONDARY:
 .DELETE_ON_ERROR:
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# Installs the missing packages of the groups named: tests/setup.sh build [test] [lab] [clients] [lint] [bench].
+# Installs the missing packages of the groups named: tests/setup.sh build [test] [package] [lab] [clients] [lint] [bench].
 # It says what it will install before it does; where it may not, it prints the command to run.
 # The apt-get column is the tested one; the others name the same things for their systems.
 set -eu
@@ -38,6 +38,11 @@ packages() {
 	test     libopenmpi-dev        openmpi-devel        openmpi4-devel
 	test     netpipe-openmpi       -                    -
 	test     cmake                 cmake                cmake
+	package  debhelper             -                    -
+	package  fakeroot              -                    -
+	package  lintian               -                    -
+	package  mmdebstrap            -                    -
+	package  rpm                   rpm-build            rpm-build
 	lab      qemu-system-x86       qemu-system-x86-core qemu-x86
 	lab      busybox-static        busybox              busybox-static
 	lab      kmod                  kmod                 kmod
