@@ -181,6 +181,10 @@ deb:		## install what is missing, build Debian's packages into build/deb
 	$(sub) dist
 	@packaging/deb.sh
 
+rpm: dist	## build packages for rpm into build/rpm; RPMBUILD=--nodeps where rpm does not know what is installed
+	$(call say,RPM)env -u MAKEFLAGS -u CC rpmbuild -bb --quiet $(RPMBUILD) --define '_topdir $(abspath $(BUILD))/rpm' \
+		--define '_sourcedir $(abspath $(BUILD))' --define 'weft_version $(VERSION)' packaging/rpm/weft.spec
+
 configure: configure.ac
 	$(call say,CONF)autoheader && autoconf
 config.mk: configure config.mk.in pkgconfig/libfabric.pc.in
@@ -197,7 +201,7 @@ help:		## this list
 	@sed -n 's/^\([a-z][^:]*\):.*## /make \1\t/p' Makefile | expand -t 20
 
 .PHONY: all demo check test check-verbs check-clients bench-verbs verbs lab-shell fast asan tsan valgrind coverage
-.PHONY: bench lint format install uninstall dist deb clean distclean help
+.PHONY: bench lint format install uninstall dist deb rpm clean distclean help
 .SECONDARY:
 .DELETE_ON_ERROR:
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)

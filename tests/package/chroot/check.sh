@@ -27,11 +27,11 @@ owner() {
 
 # pingpong: fi_pingpong of the system between two processes.
 pingpong() {
-	timeout 60 fi_pingpong -e rdm "$@" >server 2>&1 &
+	timeout 60 fi_pingpong -e rdm >server 2>&1 &
 	server=$!
 	for try in 1 2 3 4 5; do
 		sleep 1
-		if timeout 20 fi_pingpong -e rdm "$@" 127.0.0.1 >client 2>&1; then break; fi
+		if timeout 20 fi_pingpong -e rdm 127.0.0.1 >client 2>&1; then break; fi
 		[ "$try" -lt 5 ] || fail "fi_pingpong: $(cat client server)"
 	done
 	wait $server || fail "fi_pingpong: $(cat server)"
