@@ -47,7 +47,7 @@ done
 root=$(realpath $deb)/root
 rm -rf "$root"
 make -s RUNPATH= prefix=/usr libdir=/usr/lib/x86_64-linux-gnu mandir=/usr/share/man DESTDIR="$root" install
-(cd "$root" && find usr ! -type d -printf '%p\n') | sed '/\/man7\//s/$/.gz/' | sort >"$deb/wanted"
+(cd "$root" && find usr ! -type d -printf '%p\n') | sed '/\/share\/man\//s/$/.gz/' | sort >"$deb/wanted"
 for package in "$deb"/*_amd64.deb "$deb"/*_all.deb; do
 	case $package in *-dbgsym_*) ;; *) dpkg-deb --fsys-tarfile "$package" | tar -t ;; esac
 done | sed 's|^\./||' | grep -v '/$\|^$\|^usr/share/\(doc\|lintian\)/' | sort >"$deb/packed"
