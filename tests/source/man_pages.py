@@ -1,0 +1,147 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""Proves that the manual pages fit the interface, and that their examples compile.
+
+* Each exported call is in the SYNOPSIS of a page, by .Fn or .Fo; such a call exists, and NAME lists it, so that `make
+  install` links it to the page.
+* Each structure of include/rdma that an application fills in or reads is described by a page, outside its SYNOPSIS.
+* A page of this project that another one refers to exists.
+* Each literal block under EXAMPLES in section 3 is a C file without warnings. In other sections blocks that include
+  nothing are commands.
+
+LEFT says how much of that is not done yet. The rules are first tested on examples that break them. TIMEOUT=120
+"""
+import glob
+import os
+import re
+import subprocess
+import sys
+
+os.chdir(os.path.join(os.path.dirname(os.path.realpath(__file__)), "../.."))
+
+# What may be missing. These numbers only ever fall: add a page and lower them.
+LEFT = {"calls without a page": 181, "structures without a page": 67, "references to no page": 8}
+
+# Tables of entry points, objects, and what layers of a provider tell each other: no application touches their members.
+INNER = re.compile(r"fi_ops_|fid_|fi_ops$|fid$")
+# What a page may refer to that is nobody else's.
+OURS = re.compile(r"fi_|weft")
+# The characters that have to be escaped in a literal block.
+ESCAPES = {r"\e": "\\", r"\&": "", r"\-": "-", r"\(aq": "'", r"\(dq": '"', r"\(ha": "^", r"\(ti": "~", r"\(ga": "`"}
+
+
+def read(path):
+    with open(path, encoding="utf-8") as text:
+        return text.read()
+
+
+def sections(page):
+    """Returns the sections of a page, by their titles."""
+    parts = re.split(r'^\.Sh "?([^"\n]+)"?\n', page, flags=re.M)
+    return dict(zip(parts[1::2], parts[2::2]))
+
+
+def names(page):
+    lines = re.findall(r"^\.Nm (.*)", sections(page).get("NAME", ""), re.M)
+    return {n for line in lines for n in line.split() if n != ","}
+
+
+def calls(page):
+    return set(re.findall(r'^\.F[no] "?(\w+)', sections(page).get("SYNOPSIS", ""), re.M))
+
+
+def described(page):
+    """Returns the structures that a page describes: it names them outside of the calls' arguments."""
+    rest = "".join(text for title, text in sections(page).items() if title not in ("SYNOPSIS", "EXAMPLES"))
+    return set(re.findall(r"\b(?:struct|union) (\w+)", rest))
+
+
+def references(page):
+    return {(n, s) for n, s in re.findall(r"\.?\bXr (\S+) (\d)", page) if OURS.match(n)}
+
+
+def examples(page):
+    """Returns the literal blocks under EXAMPLES, as they are shown."""
+    blocks = re.findall(r"^\.Bd -literal.*\n((?:.*\n)*?)\.Ed$", sections(page).get("EXAMPLES", ""), re.M)
+    return [re.sub(r"\\(?:\(..|.)", lambda e: ESCAPES[e.group()], block) for block in blocks]
+
+
+def warnings(program):
+    """Returns what the compiler says about a C file, or ""."""
+    command = [os.environ.get("CC", "cc"), "-fsyntax-only", "-Wall", "-Werror", "-Iinclude", "-xc", "-"]
+    return subprocess.run(command, input=program, capture_output=True, text=True, check=False).stderr
+
+
+def faults(title, page, known):
+    """Returns what is wrong with a page by itself."""
+    found = [f"{call} is in SYNOPSIS and not in NAME" for call in sorted(calls(page) - names(page))]
+    found += [f"there is no call {call}" for call in sorted(calls(page) - known)]
+    programs = [block for block in examples(page) if title.endswith(".3") or block.startswith("#include")]
+    found += [f"example {i}:\n{said}" for i, block in enumerate(programs, 1) if (said := warnings(block))]
+    if title.endswith(".3") and not programs:
+        found.append("there is no example")
+    return found
+
+
+GOOD = r""".Sh NAME
+.Nm fi_good ,
+.Nm fi_other
+.Nd x
+.Sh SYNOPSIS
+.Ft int
+.Fn fi_good "struct fi_argument *argument"
+.Ft int
+.Fo fi_other
+.Fc
+.Sh DESCRIPTION
+Members of
+.Vt struct fi_described :
+.Xr fi_there 3 ,
+.Xr userfaultfd 2
+.Sh EXAMPLES
+.Bd -literal -offset indent
+char end(void)
+{
+	return \(aq\en\(aq;
+}
+.Ed
+"""
+KNOWN = {"fi_good", "fi_other"}
+assert faults("fi_good.3", GOOD, KNOWN) == []
+assert described(GOOD) == {"fi_described"} and references(GOOD) == {("fi_there", "3")}
+assert faults("fi_good.3", GOOD, {"fi_good"}) == ["there is no call fi_other"]
+assert faults("fi_good.3", GOOD.replace(".Nm fi_other\n", ""), KNOWN) == ["fi_other is in SYNOPSIS and not in NAME"]
+assert faults("fi_good.3", GOOD.split(".Sh EXAMPLES")[0], KNOWN) == ["there is no example"]
+for wrong in ("int unused;\n\treturn 0", "fi_no_such_call();\n\treturn 0"):
+    BAD = GOOD.replace(r"return \(aq\en\(aq", wrong)
+    assert "example 1" in faults("fi_good.3", BAD, KNOWN)[0]
+    assert faults("fi_good.7", BAD, KNOWN) == [] and faults("fi_good.7", BAD.replace("char end", "#include <x>\n"), KNOWN)
+
+pages = {os.path.basename(p): read(p) for p in glob.glob("man/*.[1-9]")}
+exported = set(re.findall(r"^\t\t(fi_\w+);", read("libfabric.map"), re.M))
+headers = "".join(read(p) for p in glob.glob("include/rdma/*.h"))
+structures = {n for n in re.findall(r"^(?:struct|union) (\w+) \{", headers, re.M) if not INNER.match(n)}
+assert {"fi_getinfo", "fi_cq_sread"} < exported and {"fi_info", "fi_cq_attr"} < structures
+
+failed = False
+owner = {}
+for title, page in sorted(pages.items()):
+    section = title.rpartition(".")[2]
+    for fault in faults(title, page, exported):
+        print(f"man/{title}: {fault}")
+        failed = True
+    for name in names(page) | {title.rpartition(".")[0]}:
+        if owner.setdefault((name, section), title) != title:
+            print(f"man/{title}: {name} is in the NAME of {owner[name, section]}, too")
+            failed = True
+
+MISSING = {
+    "calls without a page": exported.difference(*map(calls, pages.values())),
+    "structures without a page": structures.difference(*map(described, pages.values())),
+    "references to no page": {f"{n}({s})" for page in pages.values() for n, s in references(page) - set(owner)},
+}
+for what, missing in MISSING.items():
+    print(f"{len(missing)} {what}, {LEFT[what]} are allowed: {' '.join(sorted(missing))}")
+    failed |= len(missing) > LEFT[what]
+print(f"{len(pages)} pages")
+sys.exit(failed)
