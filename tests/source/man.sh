@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
-# Proves that the manual pages are well formed: mandoc reports nothing but missing pages of other
-# projects, and makes of each a page of HTML that the index and further names lead to.
+# Proves that the manual pages are well formed: mandoc warns of nothing in them, and makes of each a page of HTML that the index
+# and further names lead to.
 set -u
 cd "$(dirname "$0")/../.." || exit
 command -v mandoc >/dev/null || {
@@ -11,7 +11,7 @@ command -v mandoc >/dev/null || {
 
 # complaints FILE...: prints mandoc's messages about the pages.
 complaints() {
-	mandoc -T lint "$@" 2>/dev/null | grep -v 'referenced manual not found'
+	mandoc -T lint -W warning "$@" 2>/dev/null
 }
 
 work=$(mktemp -d)
