@@ -12,6 +12,7 @@ cd "$1"
 index() {
 	printf '<h2>%s</h2>\n<dl>\n' "$2"
 	for page in "$here"/*."$1"; do
+		[ -e "$page" ] || continue
 		name=$(basename "$page")
 		printf '<dt><a href="%s.html">%s(%s)</a></dt>\n<dd>%s</dd>\n' "$name" "${name%.*}" "$1" \
 			"$(sed -n 's/^\.Nd //p' "$page")"
