@@ -36,8 +36,7 @@ RUN_BY = {
 }
 # Goals that take too long here, or need what a host may lack: only checked to exist.
 GOALS = ("demo", "check", "check-verbs", "check-clients", "bench-verbs", "lab-shell", "bench", "asan", "tsan", "valgrind",
-         "coverage", "format", "lint", "help", "fast",
-         "deb", "rpm")
+         "coverage", "format", "lint", "html", "install", "help", "fast", "deb", "rpm")
 
 
 def commands(text):
