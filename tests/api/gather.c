@@ -116,6 +116,8 @@ static void run_stream(struct api *a, const struct stream *st)
 	/* A sender that has closed its endpoint or has ended closes nothing else. */
 	if (st->then != CLOSE && st->then != EXIT)
 		side_close(&s);
+	else if (a->rank == 0)
+		side_close_alone(&s);
 }
 
 static void sleeps(struct api *a)
@@ -185,6 +187,7 @@ static void dies(struct api *a)
 		ended += ret == 1 || ret == -FI_EAVAIL;
 	}
 	side_quiet(&s, s.tx, 20);
+	side_close_alone(&s);
 }
 
 int main(int argc, char **argv)
