@@ -79,6 +79,7 @@ static void send_all(struct side *s, const struct stream *st)
 		break;
 	case CLOSE:
 		OK(fi_close(&s->ep->fid));
+		s->ep = NULL;
 		break;
 	case EXIT:
 		exit(0);
@@ -113,11 +114,10 @@ static void run_stream(struct api *a, const struct stream *st)
 		receive_all(&s, st);
 	else
 		send_all(&s, st);
-	/* A sender that has closed its endpoint or has ended closes nothing else. */
-	if (st->then != CLOSE && st->then != EXIT)
-		side_close(&s);
-	else if (a->rank == 0)
+	if (st->then == CLOSE || st->then == EXIT)
 		side_close_alone(&s);
+	else
+		side_close(&s);
 }
 
 static void sleeps(struct api *a)

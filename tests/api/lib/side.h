@@ -137,11 +137,12 @@ static inline void side_open(struct side *s, struct api *a, const struct side_op
 	a->progress_arg = s;
 }
 
-/* Closes without waiting for the other processes, which may be gone. */
+/* Closes without waiting for the other processes, which may be gone. s->ep: NULL if it is closed. */
 static inline void side_close_alone(struct side *s)
 {
 	s->a->progress = NULL;
-	OK(fi_close(&s->ep->fid));
+	if (s->ep)
+		OK(fi_close(&s->ep->fid));
 	pair_close(&s->pair);
 	OK(fi_close(&s->tx->fid));
 	if (s->rx != s->tx)
