@@ -67,9 +67,9 @@ static ssize_t post_write(struct ep *ep, const struct entry_atomic *a, struct rc
 			return -FI_EOPNOTSUPP;
 		return rc_post(ep, &wr, op, IBV_SEND_INLINE | IBV_SEND_FENCE);
 	}
-	shard_take(&ep->shard);
+	lock_take(rc_lock(ep));
 	err = rc_post_word(rc, &wr, op);
-	shard_give(&ep->shard);
+	lock_give(rc_lock(ep));
 	return err;
 }
 

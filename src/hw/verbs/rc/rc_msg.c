@@ -198,10 +198,10 @@ static ssize_t post_recv(struct ep *ep, struct ibv_recv_wr *wr, const struct rc_
 
 	if (__builtin_expect((work->flags & (FI_MULTI_RECV | FI_TRIGGER)) != 0, 0))
 		return -FI_EOPNOTSUPP;
-	shard_take(&ep->shard);
+	lock_take(rc_lock(ep));
 	err = ep->device_srx ? rc_srx_post(ep->device_srx, wr, work)
 			     : post_recv_locked(rc_of_ep(ep), wr, work);
-	shard_give(&ep->shard);
+	lock_give(rc_lock(ep));
 	return err;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Posts to the device: shared by the entry functions. The domain's lock protects the queue pair. */
+/* Posts to the device: shared by the entry functions. rc_lock protects the queue pair. */
 #ifndef WEFT_HW_RC_POST_H
 #define WEFT_HW_RC_POST_H
 
@@ -87,14 +87,20 @@ RC_INLINE int rc_post_locked(struct rc *rc, struct ibv_send_wr *wr, struct rc_op
 	return 0;
 }
 
+/* The lock that protects a device's endpoint: it stays in the main shard. */
+RC_INLINE struct lock *rc_lock(const struct ep *ep)
+{
+	return &ep->dom->main_shard->lock;
+}
+
 RC_INLINE ssize_t rc_post(struct ep *ep, struct ibv_send_wr *wr, struct rc_op op,
 			  unsigned int send_flags)
 {
 	int err;
 
-	shard_take(&ep->shard);
+	lock_take(rc_lock(ep));
 	err = rc_post_locked(rc_of_ep(ep), wr, op, send_flags);
-	shard_give(&ep->shard);
+	lock_give(rc_lock(ep));
 	return err;
 }
 
