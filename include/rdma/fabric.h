@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The base of the fabric interface: version, flags, attributes, the object every other one begins
- * with, and the calls that find and open a fabric.  fabric(7), fi_getinfo(3), fi_fabric(3)
+ * with, and the calls that find and open a fabric.  weft(7), fi_getinfo(3), fi_fabric(3)
  *
  * Calls return 0 or a negative FI_E* of rdma/fi_errno.h unless said otherwise, and write through
  * an out pointer only on success.
@@ -537,7 +537,7 @@ struct fi_info {
 	struct fid_nic *nic; /* device behind it, or NULL */
 };
 
-/* ---- Device.  fi_nic(3) ---------------------------------------------------------------------- */
+/* ---- Device.  fi_getinfo(3) ------------------------------------------------------------------ */
 
 enum fi_bus_type { FI_BUS_UNKNOWN, FI_BUS_UNSPEC = FI_BUS_UNKNOWN, FI_BUS_PCI };
 
@@ -738,7 +738,7 @@ WEFT_CALL int fi_set_val(struct fid *fid, int name, void *val)
 
 /*
  * Returns the extra table of this name, owned by the object, in *ops. -FI_ENOSYS: there is none.
- * fi_domain(3)
+ * fi_fabric(3)
  */
 WEFT_CALL int fi_open_ops(struct fid *fid, const char *name, uint64_t flags, void **ops,
 			  void *context)
@@ -748,7 +748,7 @@ WEFT_CALL int fi_open_ops(struct fid *fid, const char *name, uint64_t flags, voi
 
 /*
  * Replaces functions of the library by those of the application, FI_SET_OPS_*. `ops` must stay
- * valid. -FI_ENOSYS: unknown name. fi_domain(3)
+ * valid. -FI_ENOSYS: unknown name. fi_fabric(3)
  */
 WEFT_CALL int fi_set_ops(struct fid *fid, const char *name, uint64_t flags, void *ops,
 			 void *context)
@@ -763,9 +763,9 @@ WEFT_CALL int fi_set_ops(struct fid *fid, const char *name, uint64_t flags, void
 /*
  * Returns the matching entries, best first, in *info; free them with fi_freeinfo. version: the API
  * that the program was written for. node and service: the peer, or with FI_SOURCE ourselves; NULL:
- * any. hints: requirements; NULL: none. flags: FI_NUMERICHOST FI_SOURCE FI_PROV_ATTR_ONLY
- * FI_RESCAN. -FI_ENODATA: nothing matches; -FI_ENOSYS: version above the library's; -FI_EBADFLAGS,
- * -FI_ENOMEM. fi_getinfo(3)
+ * any. hints: requirements; NULL: none. flags: FI_NUMERICHOST FI_SOURCE FI_PROV_ATTR_ONLY; others
+ * have no effect. -FI_ENODATA: nothing matches; -FI_ENOSYS: version above the library's;
+ * -FI_EINVAL, -FI_ENOMEM. fi_getinfo(3)
  */
 EXTERNALLY_VISIBLE int fi_getinfo(uint32_t version, const char *node, const char *service,
 				  uint64_t flags, const struct fi_info *hints,
@@ -800,8 +800,8 @@ EXTERNALLY_VISIBLE int fi_fabric2(struct fi_info *info, struct fid_fabric **fabr
 				  void *context);
 
 /*
- * Opens an object of the library itself: "mr_cache" or "logging". attr and attr_len depend on the
- * name, mostly NULL and 0. -FI_ENOSYS: unknown name. fi_provider(3)
+ * Opens an object of the library itself: "logging", with attr NULL, attr_len and flags 0.
+ * -FI_ENOSYS: unknown name, such as "mr_cache"; -FI_EALREADY: a log is imported. fi_fabric(3)
  */
 EXTERNALLY_VISIBLE int fi_open(uint32_t version, const char *name, void *attr, size_t attr_len,
 			       uint64_t flags, struct fid **fid, void *context);
@@ -873,11 +873,11 @@ struct fi_param {
 
 /*
  * Returns all settings in *params: *count entries, then one whose name is NULL. Free them with
- * fi_freeparams. fi_setup(7)
+ * fi_freeparams. fi_param(3)
  */
 EXTERNALLY_VISIBLE int fi_getparams(struct fi_param **params, int *count);
 
-/* Frees the array of fi_getparams with its texts.  fi_setup(7) */
+/* Frees the array of fi_getparams with its texts.  fi_param(3) */
 EXTERNALLY_VISIBLE void fi_freeparams(struct fi_param *params);
 
 #ifdef __cplusplus

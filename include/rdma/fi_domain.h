@@ -308,7 +308,7 @@ WEFT_CALL int fi_domain2(struct fid_fabric *fabric, struct fi_info *info,
 	return fabric->ops->domain2(fabric, info, domain, flags, context);
 }
 
-/* Makes event queue fid the default one of the domain; flags 0 or FI_REG_MR. fi_domain(3) */
+/* With FI_REG_MR in flags, event queue fid gets FI_MR_COMPLETE; flags 0: nothing. fi_domain(3) */
 WEFT_CALL int fi_domain_bind(struct fid_domain *domain, struct fid *fid, uint64_t flags)
 {
 	return domain->fid.ops->bind(&domain->fid, fid, flags);

@@ -149,7 +149,7 @@ struct fid_eq {
 
 /* Structs that fi_cq_read writes; each begins with the one before. */
 enum fi_cq_format {
-	FI_CQ_FORMAT_UNSPEC,  /* chosen by the library, written back into the attr */
+	FI_CQ_FORMAT_UNSPEC,  /* chosen by the library: FI_CQ_FORMAT_CONTEXT */
 	FI_CQ_FORMAT_CONTEXT, /* struct fi_cq_entry */
 	FI_CQ_FORMAT_MSG,     /* struct fi_cq_msg_entry */
 	FI_CQ_FORMAT_DATA,    /* struct fi_cq_data_entry */

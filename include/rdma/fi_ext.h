@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Extensions: sharing fabric objects between libraries, replacing the logger or the watch over
- * memory, and option names of single providers.  Man pages: fi_peer(3), fi_provider(3), fi_mr(3).
+ * memory, and option names of single providers.  Man pages: fi_peer(3), fi_log(3), fi_mr(3).
  */
 #ifndef FI_EXT_H
 #define FI_EXT_H
@@ -69,7 +69,7 @@ fi_import_fid(struct fid *fid, struct fid *expfid, uint64_t flags)
 
 /*
  * Open the library object `name` (see fi_open()), import fid into it and close it again.  0, or
- * the error of whichever step failed.  fi_provider(3)
+ * the error of whichever step failed.  fi_log(3)
  */
 WEFT_CALL int
 fi_import(uint32_t version, const char *name, void *attr, size_t attr_len, uint64_t flags,
@@ -145,7 +145,7 @@ struct fid_logging {
  * Send all log output through log_fid->ops; for a NULL member the library's own function stays.
  * The caller owns log_fid; this call fills in its fclass and ops->size, the library fid.ops.
  * fi_close(&log_fid->fid) restores the library's log; before that a second import fails with
- * -FI_EALREADY.  fi_provider(3)
+ * -FI_EALREADY.  fi_log(3)
  */
 WEFT_CALL int
 fi_import_log(uint32_t version, uint64_t flags, struct fid_logging *log_fid)

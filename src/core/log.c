@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The public log calls, based on base/log. fi_provider(3). */
+/* The public log calls, based on base/log. fi_log(3). */
 #include <stdarg.h>
 
 #include "base/log.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Objects of the library that fi_open opens by name. fi_provider(3) */
+/* Objects of the library that fi_open opens by name. fi_fabric(3), fi_log(3) */
 #include <rdma/fabric.h>
 #include <rdma/fi_ext.h>
 #include <stdbool.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Parameters: environment variables of the library (base/env.h), and those defined at run time by
- * others. fi_provider(3), fi_getparams in fabric(7).
+ * others. fi_param(3)
  */
 #include <ctype.h>
 #include <pthread.h>

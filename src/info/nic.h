@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The description of a network card in fi_info. fi_nic(3). */
+/* The description of a network card in fi_info. fi_getinfo(3). */
 #ifndef WEFT_INFO_NIC_H
 #define WEFT_INFO_NIC_H
 

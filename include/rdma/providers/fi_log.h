@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Log output.  FI_LOG_LEVEL (none when unset, else warn, trace, info, debug: each with those
- * before it), FI_LOG_PROV and FI_LOG_SUBSYS choose what is written.  Man page: fi_provider(3).
+ * before it), FI_LOG_PROV and FI_LOG_SUBSYS choose what is written.  Man page: fi_log(3).
  */
 #ifndef FI_LOG_H
 #define FI_LOG_H
@@ -38,7 +38,7 @@ enum fi_log_level {
 
 /*
  * Not 0 when a message of this provider, level and subsystem would be written; leaves errno alone.
- * fi_provider(3)
+ * fi_log(3)
  */
 EXTERNALLY_VISIBLE int
 fi_log_enabled(const struct fi_provider *prov, enum fi_log_level level,
@@ -47,13 +47,13 @@ fi_log_enabled(const struct fi_provider *prov, enum fi_log_level level,
 /*
  * fi_log_enabled() for a message that may come often: *showtime, 0 at first and the caller's
  * between calls, keeps the time (the library's own unit) before which the answer is 0.
- * fi_provider(3)
+ * fi_log(3)
  */
 EXTERNALLY_VISIBLE int
 fi_log_ready(const struct fi_provider *prov, enum fi_log_level level, enum fi_log_subsys subsys,
 	     uint64_t *showtime);
 
-/* Write one message without testing the levels; use the macros below.  fi_provider(3) */
+/* Write one message without testing the levels; use the macros below.  fi_log(3) */
 EXTERNALLY_VISIBLE void
 fi_log(const struct fi_provider *prov, enum fi_log_level level, enum fi_log_subsys subsys,
        const char *func, int line, const char *fmt, ...)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * What a provider library shows to the core, and configuration parameters.  For writers of
- * providers; applications have no use for it.  Man page: fi_provider(3).
+ * providers; applications have no use for it.  Man page: fi_param(3).
  */
 #ifndef FI_PROV_H
 #define FI_PROV_H
@@ -49,7 +49,7 @@ struct fi_provider {
 /*
  * Make the parameter FI_<provider>_<param_name> known (FI_<param_name> for a NULL provider).
  * Name and help, a printf format, are copied and must not be NULL or empty.  0, or -FI_EINVAL,
- * -FI_ENOMEM.  fi_provider(3)
+ * -FI_ENOMEM.  fi_param(3)
  */
 EXTERNALLY_VISIBLE int
 fi_param_define(const struct fi_provider *provider, const char *param_name,
@@ -60,33 +60,33 @@ fi_param_define(const struct fi_provider *provider, const char *param_name,
  * Read a defined parameter from the environment into *value: a char * (the environment's memory,
  * not to be freed), int or size_t, as its type says; booleans are int 0 or 1.  0 when set;
  * -FI_ENODATA when not set, -FI_ENOENT when not defined, -FI_EINVAL when the text does not fit
- * the type: these leave *value alone.  fi_provider(3)
+ * the type: these leave *value alone.  fi_param(3)
  */
 EXTERNALLY_VISIBLE int
 fi_param_get(struct fi_provider *provider, const char *param_name, void *value);
 
-/* fi_param_get() of a FI_PARAM_STRING.  fi_provider(3) */
+/* fi_param_get() of a FI_PARAM_STRING.  fi_param(3) */
 WEFT_CALL int
 fi_param_get_str(struct fi_provider *provider, const char *param_name, char **value)
 {
 	return fi_param_get(provider, param_name, value);
 }
 
-/* fi_param_get() of a FI_PARAM_INT.  fi_provider(3) */
+/* fi_param_get() of a FI_PARAM_INT.  fi_param(3) */
 WEFT_CALL int
 fi_param_get_int(struct fi_provider *provider, const char *param_name, int *value)
 {
 	return fi_param_get(provider, param_name, value);
 }
 
-/* fi_param_get() of a FI_PARAM_BOOL; 0 or 1.  fi_provider(3) */
+/* fi_param_get() of a FI_PARAM_BOOL; 0 or 1.  fi_param(3) */
 WEFT_CALL int
 fi_param_get_bool(struct fi_provider *provider, const char *param_name, int *value)
 {
 	return fi_param_get(provider, param_name, value);
 }
 
-/* fi_param_get() of a FI_PARAM_SIZE_T.  fi_provider(3) */
+/* fi_param_get() of a FI_PARAM_SIZE_T.  fi_param(3) */
 WEFT_CALL int
 fi_param_get_size_t(struct fi_provider *provider, const char *param_name, size_t *value)
 {
