@@ -21,10 +21,10 @@ import tempfile
 os.chdir(os.path.join(os.path.dirname(os.path.realpath(__file__)), "../.."))
 
 # What may be missing. These numbers only ever fall: add a page and lower them.
-LEFT = {"calls without a page": 190, "structures without a page": 68, "references to no page": 33}
+LEFT = {"calls without a page": 190, "structures without a page": 67, "references to no page": 33}
 
 # Tables of entry points, objects, and what layers of a provider tell each other: no application touches their members.
-INNER = re.compile(r"fi_ops|fi_profile_ops|fid")
+INNER = re.compile(r"fi_ops|fi_(profile|hmem_override)_ops|fid")
 # What a page may refer to that is nobody else's.
 OURS = re.compile(r"fi_|weft")
 # The characters that have to be escaped in a literal block.
