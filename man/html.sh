@@ -3,8 +3,7 @@
 # man/html.sh FOLDER: writes the manual pages as HTML into FOLDER, with an index.html.
 # A further name of a page is a link to its file. Pages of others are those of Debian.
 set -eu
-cd "$(dirname "$0")"
-here=$PWD
+here=$(cd "$(dirname "$0")" && pwd)
 mkdir -p "$1"
 cd "$1"
 
@@ -20,13 +19,18 @@ index() {
 	echo '</dl>'
 }
 
-for page in "$here"/*.[1-9]; do : >"$(basename "$page").html"; done
-awk -f "$here/links.awk" "$here"/*.[1-9] | while read -r link page; do ln -sf "$page.html" "$link.html"; done
 cp "$here/style.css" .
-# mandoc looks for the files of other pages here, so all have to be there before the first is written.
+# mandoc takes a page for one of ours if a file of its name is in the current folder.
+names=$(mktemp -d)
+trap 'rm -rf "$names"' EXIT
+cp "$here"/*.[1-9] "$names"
+awk -f "$here/links.awk" "$here"/*.[1-9] | while read -r link page; do
+	ln -s "$page" "$names/$link"
+	ln -sf "$page.html" "$link.html"
+done
 for page in "$here"/*.[1-9]; do
-	mandoc -T html -O 'style=style.css,man=%N.%S.html;https://manpages.debian.org/%N.%S' "$page" \
-		>"$(basename "$page").html"
+	name=$(basename "$page")
+	(cd "$names" && mandoc -T html -O 'style=style.css,man=%N.%S.html;https://manpages.debian.org/%N.%S' "$name") >"$name.html"
 done
 
 {

@@ -44,6 +44,7 @@ man/html.sh "$work/html" || exit
 found=$(dangling "$work/html")
 for page in "${pages[@]#man/}"; do
 	grep -q "<a href=\"$page.html\">" "$work/html/index.html" || found+=" the index lacks $page"
+	! grep -l "manpages.debian.org/$page\"" "$work"/html/* || found+=" $page is here"
 done
 [ -z "$found" ] || {
 	echo "man: HTML: $found"
