@@ -7,7 +7,7 @@ HW   ?= shm tcp weft
 export BUILD HW CC
 
 # These goals work where nothing is installed or configured yet.
-BARE = help check check-verbs check-clients bench-verbs lab-shell demo bench clean distclean
+BARE = help check check-verbs check-clients bench-verbs lab-shell demo bench html clean distclean
 ifneq ($(filter-out $(BARE),$(or $(MAKECMDGOALS),all)),)
 include config.mk
 endif
@@ -139,8 +139,14 @@ lint: config.mk	## clang-format, cppcheck and clang-tidy
 format:		## lay the code out
 	clang-format -i $(CODE)
 
+html:		## the manual pages as HTML: build/man/html/index.html
+	@tests/setup.sh doc
+	$(call say,HTML)man/html.sh $(abspath $(BUILD))/man/html
+
 D   = $(DESTDIR)
-MAN = $(wildcard man/*.7)
+MAN = $(wildcard man/*.[1-9])
+# The further names of pages, as "NAME.SECTION PAGE".
+LINKS = awk -f man/links.awk $(MAN)
 install: all	## honours DESTDIR, prefix, bindir, libdir, includedir and mandir
 	install -d $D$(bindir) $D$(libdir)/pkgconfig
 	install -m 644 $(LIB) $D$(libdir)
@@ -151,11 +157,13 @@ install: all	## honours DESTDIR, prefix, bindir, libdir, includedir and mandir
 		$(BUILD)/tools/$$t.o $(SO) -Wl,-rpath,$(libdir) || exit; done
 	sed $(foreach v,prefix exec_prefix libdir includedir,-e 's|^$v=.*|$v=$($v)|') \
 		pkgconfig/libfabric.pc > $D$(libdir)/pkgconfig/libfabric.pc
-	install -D -m 644 -t $D$(mandir)/man7 $(MAN)
+	for p in $(MAN); do install -D -m 644 -t $D$(mandir)/man$${p##*.} $$p || exit; done
+	$(LINKS) | while read -r l p; do echo ".so man$${p##*.}/$$p" >$D$(mandir)/man$${l##*.}/$$l || exit; done
 
 uninstall:	## what install put there
 	rm -f $(TOOL:%=$D$(bindir)/%) $D$(libdir)/pkgconfig/libfabric.pc
-	rm -f $(addprefix $D$(libdir)/libfabric.,a so so.1 so.$(VER)) $(MAN:man/%=$D$(mandir)/man7/%)
+	rm -f $(addprefix $D$(libdir)/libfabric.,a so so.1 so.$(VER))
+	for p in $(MAN:man/%=%) $$($(LINKS) | cut -d' ' -f1); do rm -f $D$(mandir)/man$${p##*.}/$$p; done
 	cd include && find rdma -name '*.h' -exec rm -f $D$(includedir)/{} ';'
 	-find $D$(includedir)/rdma -type d -empty -delete
 
@@ -175,7 +183,7 @@ help:		## this list
 	@sed -n 's/^\([a-z][^:]*\):.*## /make \1\t/p' Makefile | expand -t 20
 
 .PHONY: all demo check test check-verbs check-clients bench-verbs verbs lab-shell fast asan tsan valgrind coverage
-.PHONY: bench lint format install uninstall clean distclean help
+.PHONY: bench lint format html install uninstall clean distclean help
 .SECONDARY:
 .DELETE_ON_ERROR:
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# Installs the missing packages of the groups named: tests/setup.sh build [test] [lab] [clients] [lint] [bench].
+# Installs the missing packages of the groups named: tests/setup.sh build [test] [lab] [clients] [lint] [doc] [bench].
 # It says what it will install before it does; where it may not, it prints the command to run.
 # The apt-get column is the tested one; the others name the same things for their systems.
 set -eu
@@ -51,6 +51,7 @@ packages() {
 	lint     clang-format          clang-tools-extra    clang
 	lint     clang-tidy            -                    -
 	lint     cppcheck              cppcheck             cppcheck
+	doc      mandoc                mandoc               mandoc
 	bench    gnuplot-nox           gnuplot              gnuplot
 	bench    liburing-dev          liburing-devel       liburing-devel
 	bench    ucx-utils             ucx                  ucx

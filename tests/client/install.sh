@@ -40,7 +40,13 @@ readelf -d "$root/shared" | grep -q 'NEEDED.*libfabric.so.1'
 	{ cat "$root/log"; exit 1; }
 [ "$("$root/static")" = "weft 2.6" ]
 
-for page in weft weft-env; do [ -s "$root/opt/weft/share/man/man7/$page.7" ]; done
+man=$root/opt/weft/share/man
+for page in man/*.[1-9]; do cmp "$page" "$man/man${page##*.}/${page#man/}"; done
+# Further names of a page lead to it.
+awk -f man/links.awk man/*.[1-9] >"$root/links"
+while read -r link page; do
+	[ "$(cat "$man/man${link##*.}/$link")" = ".so man${page##*.}/$page" ]
+done <"$root/links"
 for tool in fi_info fi_pingpong fi_strerror; do [ -x "$root/opt/weft/bin/$tool" ]; done
 LD_LIBRARY_PATH=$root/opt/weft/lib64 "$root/opt/weft/bin/fi_strerror" 11 >/dev/null
 

@@ -36,7 +36,8 @@ RUN_BY = {
 }
 # Goals that take too long here, or need what a host may lack: only checked to exist.
 GOALS = ("demo", "check", "check-verbs", "check-clients", "bench-verbs", "lab-shell", "bench", "asan", "tsan", "valgrind",
-         "coverage", "format", "lint", "help", "fast")
+         "coverage", "format", "lint", "html", "install", "help",
+         "fast")
 
 
 def commands(text):

@@ -41,7 +41,7 @@ caught 'static int knock_again(void);'
 caught '#define TCP_LEND_MIN 1'
 accepted 'int habitat, silent, theirs, radial;'
 
-places=(src include tests tools examples docs README.md CONTRIBUTING.md)
+places=(src include tests tools examples docs man README.md CONTRIBUTING.md)
 broken=$(found . "$invented" "${places[@]}" | grep -v '^tests/source/\(words.sh\|names.py\):\|^docs/GLOSSARY.md:')
 [ -z "$broken" ] || fail "invented words:
 $broken"
