@@ -182,10 +182,10 @@ enum {
 #define FI_SOURCE         (1ULL << 57) /* node and service are our own; cap: fi_cq_readfrom */
 
 /* Other capabilities. */
-#define FI_PEER_TRANSFER        (1ULL << 36) /* fi_peer(3) */
+#define FI_PEER_TRANSFER        (1ULL << 36) /* fi_getinfo(3) */
 #define FI_AV_USER_ID           (1ULL << 41) /* completions report an id of the application */
 #define FI_FIREWALL_ADDR        (1ULL << 42) /* the address cannot be connected to from outside */
-#define FI_PEER                 (1ULL << 43) /* fi_peer(3) */
+#define FI_PEER                 (1ULL << 43) /* fi_getinfo(3) */
 #define FI_TAGGED_DIRECTED_RECV (1ULL << 45) /* FI_DIRECTED_RECV, tagged messages only */
 #define FI_TAGGED_MULTI_RECV    (1ULL << 46) /* FI_MULTI_RECV, tagged messages too */
 #define FI_HMEM                 (1ULL << 47) /* buffers in device memory */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Extensions: sharing fabric objects between libraries, replacing the logger or the watch over
- * memory, and option names of single providers.  Man pages: fi_peer(3), fi_log(3), fi_mr(3).
+ * memory, and option names of single providers.  Man pages: fi_log(3), fi_control(3).
  */
 #ifndef FI_EXT_H
 #define FI_EXT_H
@@ -44,7 +44,7 @@ struct fi_fid_export {
 
 /*
  * Ask fid for an object that another library may import, in *expfid.  flags and context depend on
- * fid.  0 or a negative FI_E*.  fi_peer(3)
+ * fid.  0 or a negative FI_E*.  fi_control(3)
  */
 WEFT_CALL int
 fi_export_fid(struct fid *fid, uint64_t flags, struct fid **expfid, void *context)
@@ -59,7 +59,7 @@ fi_export_fid(struct fid *fid, uint64_t flags, struct fid **expfid, void *contex
 
 /*
  * Bind expfid to fid.  The owner of expfid keeps it, open as long as fid uses it.  0 or a negative
- * FI_E*.  fi_peer(3)
+ * FI_E*.  fi_log(3)
  */
 WEFT_CALL int
 fi_import_fid(struct fid *fid, struct fid *expfid, uint64_t flags)

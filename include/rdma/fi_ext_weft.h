@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Extensions of this library. fi_fabric(3) */
+/* Extensions of this library. fi_weft(7) */
 #ifndef FI_EXT_WEFT_H
 #define FI_EXT_WEFT_H
 

@@ -79,6 +79,7 @@ static void send_all(struct side *s, const struct stream *st)
 		break;
 	case CLOSE:
 		OK(fi_close(&s->ep->fid));
+		s->ep = NULL;
 		break;
 	case EXIT:
 		exit(0);
@@ -113,8 +114,9 @@ static void run_stream(struct api *a, const struct stream *st)
 		receive_all(&s, st);
 	else
 		send_all(&s, st);
-	/* A sender that has closed its endpoint or has ended closes nothing else. */
-	if (st->then != CLOSE && st->then != EXIT)
+	if (st->then == CLOSE || st->then == EXIT)
+		side_close_alone(&s);
+	else
 		side_close(&s);
 }
 
@@ -185,6 +187,7 @@ static void dies(struct api *a)
 		ended += ret == 1 || ret == -FI_EAVAIL;
 	}
 	side_quiet(&s, s.tx, 20);
+	side_close_alone(&s);
 }
 
 int main(int argc, char **argv)

@@ -9,7 +9,7 @@
 * Each literal block under EXAMPLES in section 3 is a C file without warnings. In other sections blocks that include
   nothing are commands.
 
-LEFT says how much of that is not done yet. The rules are first tested on examples that break them. TIMEOUT=120
+The rules are first tested on examples that break them. TIMEOUT=120
 """
 import glob
 import os
@@ -19,9 +19,6 @@ import sys
 import tempfile
 
 os.chdir(os.path.join(os.path.dirname(os.path.realpath(__file__)), "../.."))
-
-# What may be missing. These numbers only ever fall: add a page and lower them.
-LEFT = {"calls without a page": 190, "structures without a page": 67, "references to no page": 33}
 
 # Tables of entry points, objects, and what layers of a provider tell each other: no application touches their members.
 INNER = re.compile(r"fi_ops|fi_(profile|hmem_override)_ops|fid")
@@ -188,7 +185,8 @@ MISSING = {
     "references to no page": {f"{n}({s})" for n, s in referred - set(owner)},
 }
 for what, missing in MISSING.items():
-    print(f"{len(missing)} {what}, {LEFT[what]} are allowed: {' '.join(sorted(missing))}")
-    failed |= len(missing) > LEFT[what]
-print(f"{len(pages)} pages")
+    if missing:
+        print(f"{len(missing)} {what}: {' '.join(sorted(missing))}")
+        failed = True
+print(f"{len(pages)} pages, {len(exported)} calls, {len(structures)} structures")
 sys.exit(failed)

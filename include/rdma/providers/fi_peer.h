@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Peer providers: one provider (the owner) lets another (the peer) write into its queues.  For
- * writers of providers only; both sides must be of the same release.  Man page: fi_peer(3).
+ * writers of providers only; both sides must be of the same release.  The
+ * providers of this library have no peers.
  *
  * The pattern: the owner opens an object of the peer with FI_PEER in the flags and one of the
  * *_context structs below as context.  `size` is the size the owner knows.  What such a struct

@@ -23,7 +23,7 @@ extern "C" {
  * Head of the one function a provider library exports; the body follows:
  *	FI_EXT_INI { return &my_provider; }
  * Visible whatever -fvisibility says, with the C name also from C++.  Returns the provider's own
- * static object, or NULL when it cannot run here.  fi_provider(3)
+ * static object, or NULL when it cannot run here.
  */
 #ifdef __cplusplus
 #define FI_EXT_INI	extern "C" EXTERNALLY_VISIBLE struct fi_provider *fi_prov_ini(void)

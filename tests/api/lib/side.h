@@ -137,12 +137,12 @@ static inline void side_open(struct side *s, struct api *a, const struct side_op
 	a->progress_arg = s;
 }
 
-/* Waits for all processes first: closing an endpoint ends the operations with its peers. */
-static inline void side_close(struct side *s)
+/* Closes without waiting for the other processes, which may be gone. s->ep: NULL if it is closed. */
+static inline void side_close_alone(struct side *s)
 {
-	api_meet(s->a);
 	s->a->progress = NULL;
-	OK(fi_close(&s->ep->fid));
+	if (s->ep)
+		OK(fi_close(&s->ep->fid));
 	pair_close(&s->pair);
 	OK(fi_close(&s->tx->fid));
 	if (s->rx != s->tx)
@@ -151,6 +151,13 @@ static inline void side_close(struct side *s)
 	OK(fi_close(&s->domain->fid));
 	OK(fi_close(&s->fabric->fid));
 	fi_freeinfo(s->info);
+}
+
+/* Waits for all processes first: closing an endpoint ends the operations with its peers. */
+static inline void side_close(struct side *s)
+{
+	api_meet(s->a);
+	side_close_alone(s);
 }
 
 /* ---- Completions, of queues of FI_CQ_FORMAT_TAGGED ------------------------------------------- */
