@@ -7,7 +7,7 @@ HW   ?= shm tcp weft
 export BUILD HW CC
 
 # These goals work where nothing is installed or configured yet.
-BARE = help check check-verbs check-clients bench-verbs lab-shell demo bench deb html clean distclean
+BARE = help check check-verbs check-packages check-clients bench-verbs lab-shell demo bench deb html clean distclean
 ifneq ($(filter-out $(BARE),$(or $(MAKECMDGOALS),all)),)
 include config.mk
 endif
@@ -24,7 +24,9 @@ tests = $(patsubst unit_%,%,$(subst /,_,$(basename $(patsubst tests/%,%,$(wildca
 # Those of a transport need the transport.
 FAST := $(filter-out $(patsubst src/hw/verbs/%,hw_verbs_%,$(SKIP)),$(call tests,tests/unit/*.c tests/api/*.c))
 PROG := $(FAST) $(call tests,tests/fault/*.c)
-TEST := $(PROG) $(filter-out bench_% lab_%,$(call tests,tests/*/*.sh tests/*/*.py))
+# These build the library several times, or install a system: check-packages runs them.
+PACK := $(addprefix package_,reproducible bare deb deb_install rpm)
+TEST := $(PROG) $(filter-out bench_% lab_% $(PACK),$(call tests,tests/*/*.sh tests/*/*.py))
 LAB  := $(call tests,tests/lab/*.c tests/api/*.c) fault_accepted fault_eavesdrop
 
 INC   = -Isrc -Iinclude -I.
@@ -72,8 +74,8 @@ demo:		## install what is missing, build, show it at work
 	$(sub) all
 	@examples/demo.sh
 
-check:		## install what is missing, build, run every test
-	@tests/setup.sh build test package
+check:		## install what is missing, build, run the tests
+	@tests/setup.sh build test
 	$(sub) test
 
 check-verbs:	## the same for the tests that need RDMA, in a guest that has some: KERNEL=6.1, TESTS=lab_p*, MORE=1
@@ -83,6 +85,13 @@ check-verbs:	## the same for the tests that need RDMA, in a guest that has some:
 # Where the library had to do without RDMA so have they: what the script says then is why nothing runs.
 verbs: all $(if $(filter src/hw/verbs/%,$(SKIP)),,$(LAB:%=$(BUILD)/t/%))
 	@tests/lab/vm/check.sh
+
+check-packages:	## build all packages and install them into a fresh system: ten minutes
+	@tests/setup.sh build test package
+	$(sub) packages
+
+packages: all
+	@tests/run.sh $(PACK)
 
 check-clients:	## clients' own suites over the library, an hour or two; SUITES="mpich hpcc", TESTS=, AGAIN=fail
 	@tests/setup.sh build test clients
@@ -207,7 +216,7 @@ distclean: clean	## remove what was built and configured
 help:		## this list
 	@sed -n 's/^\([a-z][^:]*\):.*## /make \1\t/p' Makefile | expand -t 20
 
-.PHONY: all demo check test check-verbs check-clients bench-verbs verbs lab-shell fast asan tsan valgrind coverage
+.PHONY: all demo check test check-verbs check-packages packages check-clients bench-verbs verbs lab-shell fast asan tsan valgrind coverage
 .PHONY: bench lint format html install uninstall dist deb rpm clean distclean help
 .SECONDARY:
 .DELETE_ON_ERROR:
