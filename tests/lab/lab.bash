@@ -40,9 +40,10 @@ find_devices
 if [ ${#device[@]} -eq 0 ]; then ${LAB_GUEST:+fail} skip "no RDMA device with an IPv4 address here"; fi
 if [ ${#device[@]} -eq 1 ]; then device+=("${device[0]}") address+=("${address[0]}") gid+=("${gid[0]}"); fi
 
-# rdma_listening PORT: succeeds if the RDMA connection manager listens on this port.
+# rdma_listening PORT: succeeds if the RDMA connection manager listens on this port. It says so a
+# moment before it listens on each device, and would reject a request until then.
 rdma_listening() {
-	rdma resource show cm_id | grep -q "state LISTEN .*:$1 "
+	rdma resource show cm_id | grep -q "state LISTEN .*:$1 " && sleep 0.2
 }
 
 # pair READY SERVER... -- CLIENT...: starts the client once "READY $port" succeeds; both must
