@@ -32,6 +32,15 @@ static __attribute__((noinline)) ssize_t atomic_one_full(struct ep *ep, struct e
 	return rma_post(ep, &o);
 }
 
+/* Copies eight bytes or four, lengths that the compiler knows: no call of memcpy. */
+static inline void copy_value(char *to, const void *from, size_t size)
+{
+	if (size == 8)
+		memcpy(to, from, 8);
+	else
+		memcpy(to, from, 4);
+}
+
 /* Posts an atomic on one element of eight or four bytes. False: not done, as rma_short_post. */
 static inline __attribute__((always_inline)) bool atomic_short(struct ep *ep, struct entry_atomic e)
 {
@@ -51,10 +60,9 @@ static inline __attribute__((always_inline)) bool atomic_short(struct ep *ep, st
 				     .type = (uint8_t)e.type,
 				     .form = (uint8_t)e.form,
 				     .len = (uint32_t)size};
-	/* Two lengths that the compiler knows: no call of memcpy. */
-	memcpy(flat.value, e.operand, size == 8 ? 8 : 4);
+	copy_value(flat.value, e.operand, size);
 	if (compares)
-		memcpy(flat.value + size, e.compare, size == 8 ? 8 : 4);
+		copy_value(flat.value + size, e.compare, size);
 	return rma_short_post(ep,
 			      (struct rma_short){.wire = WIRE_AMO,
 						 .kind = FI_ATOMIC | (fetches ? FI_READ : FI_WRITE),
