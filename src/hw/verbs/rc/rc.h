@@ -96,7 +96,7 @@ struct rc {
 	struct ibv_mr *probe_mr; /* of `probe`, the target of reads that confirm a write; or NULL */
 	uint64_t probe;
 	/* The connection. */
-	const struct verbs_path *path; /* of the domain's main shard */
+	const struct verbs_path *path; /* the domain's */
 	const struct verbs_cmlib *lib;
 	enum rc_state state;
 	struct rdma_event_channel *events; /* NULL before the first connection event can come */
