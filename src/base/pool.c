@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/apart.h"
 #include "base/pool.h"
 
 _Static_assert(sizeof(struct pool_item) == 16, "objects keep the alignment of malloc");
@@ -24,7 +25,6 @@ void pool_fini(struct pool *p)
 
 struct pool_item *pool_grow(struct pool *p)
 {
-	const size_t size = (POOL_CHUNK * p->item_size + POOL_APART - 1) / POOL_APART * POOL_APART;
 	uint32_t base = p->chunk_count * POOL_CHUNK;
 	struct pool_item **items;
 	char *chunk;
@@ -35,10 +35,9 @@ struct pool_item *pool_grow(struct pool *p)
 	if (!items)
 		return NULL;
 	p->items = items;
-	chunk = aligned_alloc(POOL_APART, size);
+	chunk = apart_alloc(POOL_CHUNK * p->item_size);
 	if (!chunk)
 		return NULL;
-	memset(chunk, 0, size);
 	p->chunk_count++;
 	for (uint32_t i = POOL_CHUNK; i-- > 0;) {
 		struct pool_item *item = (struct pool_item *)(chunk + i * p->item_size);

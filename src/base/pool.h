@@ -10,8 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define POOL_CHUNK 64  /* objects per chunk */
-#define POOL_APART 128 /* bytes: no chunk shares that many with other memory that threads write */
+#define POOL_CHUNK 64 /* objects per chunk */
 
 struct pool_item {
 	struct pool_item *next; /* next free object */

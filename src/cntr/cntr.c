@@ -217,7 +217,7 @@ int cntr_open(struct fid_domain *domain, struct fi_cntr_attr *attr, struct fid_c
 
 	if (ret)
 		return ret;
-	c = shard_alloc(sizeof(*c));
+	c = apart_alloc(sizeof(*c));
 	if (!c)
 		return -FI_ENOMEM;
 	ret = wait_init(&c->wait, a->wait_obj, a->wait_set);

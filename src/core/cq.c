@@ -176,7 +176,7 @@ int cq_open(struct fid_domain *domain, struct fi_cq_attr *attr, struct fid_cq **
 	err = out ? check_attr(attr) : -FI_EINVAL;
 	if (err)
 		return err;
-	cq = shard_alloc(sizeof(*cq));
+	cq = apart_alloc(sizeof(*cq));
 	if (!cq)
 		return -FI_ENOMEM;
 	while (size < attr->size)

@@ -33,7 +33,7 @@ static struct fi_ops ep_fi_ops = {
 
 struct ep *ep_new(struct domain *dom, size_t fclass, void *context)
 {
-	struct ep *ep = shard_alloc(sizeof(*ep));
+	struct ep *ep = apart_alloc(sizeof(*ep));
 
 	if (!ep)
 		return NULL;

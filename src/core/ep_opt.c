@@ -103,7 +103,7 @@ int ep_alias(struct ep *ep, struct fi_alias *arg)
 			 arg ? (unsigned long long)arg->flags : 0);
 		return -FI_EINVAL;
 	}
-	alias = shard_alloc(sizeof(*alias));
+	alias = apart_alloc(sizeof(*alias));
 	if (!alias)
 		return -FI_ENOMEM;
 	*alias = *ep;

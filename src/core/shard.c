@@ -3,17 +3,15 @@
 
 #include <rdma/fi_errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "core/domain.h"
 
 static struct shard *shard_new(struct domain *dom)
 {
-	struct shard *shard = aligned_alloc(SHARD_APART, sizeof(*shard));
+	struct shard *shard = apart_alloc(sizeof(*shard));
 
 	if (!shard)
 		return NULL;
-	*shard = (struct shard){.parts = 0};
 	lock_init(&shard->lock);
 	list_init(&shard->members);
 	list_push(&dom->shards, &shard->in_domain);
@@ -33,14 +31,6 @@ void shard_close_all(struct domain *dom)
 
 	while ((node = list_pop(&dom->shards)))
 		free(LIST_ENTRY(node, struct shard, in_domain));
-}
-
-void *shard_alloc(size_t size)
-{
-	size_t whole = (size + SHARD_APART - 1) / SHARD_APART * SHARD_APART;
-	void *memory = aligned_alloc(SHARD_APART, whole);
-
-	return memory ? memset(memory, 0, whole) : NULL;
 }
 
 void shard_skip(struct domain *dom, const struct list *worker)

@@ -14,11 +14,10 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "base/apart.h"
 #include "base/list.h"
 #include "base/lock.h"
 
-/* Bytes that no two objects of different threads may share: two lines, which processors fetch together. */
-#define SHARD_APART 128
 /* Endpoints beyond these stay in the main shard: domain_lock takes one lock for each shard. */
 #define SHARDS_MAX 64
 
@@ -32,7 +31,7 @@ struct shard {
 	struct list *next_other;
 	struct list members;   /* struct sharded.in_shard; none in the main shard */
 	struct list in_domain; /* domain->shards */
-} __attribute__((aligned(SHARD_APART)));
+} __attribute__((aligned(APART)));
 
 /* Part of each object that is in a shard. */
 struct sharded {
@@ -70,9 +69,6 @@ static inline void shard_part(const struct sharded *x)
 /* Make and free the main shard. 0 or -FI_ENOMEM. */
 int shard_open_main(struct domain *dom);
 void shard_close_all(struct domain *dom);
-
-/* Returns zeroed memory that shares no cache line with other objects, or NULL; free() frees it. */
-void *shard_alloc(size_t size);
 
 /* Puts a new object into the main shard. */
 void shard_enter(struct domain *dom, struct sharded *x);

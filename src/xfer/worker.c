@@ -153,7 +153,7 @@ static int prepare(struct worker *worker, const struct fi_info *info, unsigned i
 int worker_open(struct domain *dom, const struct fi_info *info, unsigned int barred,
 		struct worker **out)
 {
-	struct worker *worker = shard_alloc(sizeof(*worker));
+	struct worker *worker = apart_alloc(sizeof(*worker));
 	int err;
 
 	if (!worker)

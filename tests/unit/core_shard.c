@@ -104,9 +104,9 @@ START_TEST(endpoints_with_queues_of_their_own)
 	ck_assert_ptr_ne(of_ep(ep[0]), of_ep(ep[1]));
 	for (int i = 0; i < 2; i++) {
 		ck_assert_ptr_eq(of_ep(ep[i]), of_cq(cq[i]));
-		ck_assert_uint_eq((uintptr_t)of_ep(ep[i]) % SHARD_APART, 0);
-		ck_assert_uint_eq((uintptr_t)ep[i] % SHARD_APART, 0);
-		ck_assert_uint_eq((uintptr_t)cq[i] % SHARD_APART, 0);
+		ck_assert_uint_eq((uintptr_t)of_ep(ep[i]) % APART, 0);
+		ck_assert_uint_eq((uintptr_t)ep[i] % APART, 0);
+		ck_assert_uint_eq((uintptr_t)cq[i] % APART, 0);
 	}
 	close_all(ep, cq, 2);
 }
