@@ -13,7 +13,7 @@
 #define POOL_CHUNK 64 /* objects per chunk */
 
 struct pool_item {
-	struct pool_item *next; /* next free object */
+	struct pool_item *next; /* next free object, of a free one */
 	uint32_t id;            /* generation above, the object's number below */
 };
 
@@ -25,14 +25,16 @@ struct pool_item {
 struct pool {
 	struct pool_item *free;
 	struct pool_item **items; /* by number */
-	uint32_t chunk_count;
-	uint32_t in_use;
-	size_t item_size; /* bytes, with the header */
+	uint32_t count;           /* of all objects, free or in use */
+	size_t item_size;         /* bytes, with the header */
 };
 
 /* `size` is the size of one object in bytes. Objects are aligned to 16 bytes. */
 void pool_init(struct pool *p, size_t size);
 void pool_fini(struct pool *p);
+
+/* Counts the objects in use: walks the free ones. */
+uint32_t pool_in_use(const struct pool *p);
 
 /* Adds a chunk. Returns the first free object, or NULL: no memory, or no numbers left. */
 struct pool_item *pool_grow(struct pool *p);
@@ -53,9 +55,7 @@ static inline void *pool_get(struct pool *p)
 			return NULL;
 	}
 	p->free = item->next;
-	item->next = NULL;
 	item->id |= POOL_IN_USE;
-	p->in_use++;
 	return item + 1;
 }
 
@@ -66,7 +66,6 @@ static inline void pool_put(struct pool *p, void *object)
 	item->id += POOL_IN_USE;
 	item->next = p->free;
 	p->free = item;
-	p->in_use--;
 }
 
 /* Returns the id of an object in use. */
@@ -81,7 +80,7 @@ static inline void *pool_find(const struct pool *p, uint32_t id)
 	uint32_t index = id & POOL_INDEX_MASK;
 	struct pool_item *item;
 
-	if (index >= p->chunk_count * POOL_CHUNK)
+	if (index >= p->count)
 		return NULL;
 	item = p->items[index];
 	return item->id == id && id & POOL_IN_USE ? item + 1 : NULL;

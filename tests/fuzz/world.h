@@ -370,7 +370,7 @@ static inline void world_quiesce(void)
 	unexpected_drain();
 	for (unsigned int i = 0; i < SLOTS; i++)
 		MUST(world.slot[i].use == FREE);
-	MUST(world.worker->tx_pool.in_use == 0);
+	MUST(pool_in_use(&world.worker->tx_pool) == 0);
 	MUST(world.worker->rxreq_pool.in_use == 0);
 	MUST(world.worker->answers.bytes == 0 && world.worker->answers.unknown == 0);
 	limits_check();

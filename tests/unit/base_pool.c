@@ -30,12 +30,28 @@ START_TEST(pool_gives_distinct_aligned_objects)
 		memset(all[i], 0xff, sizeof(*all[i]));
 		all[i]->number = i;
 	}
-	ck_assert_uint_eq(p.in_use, MANY);
+	ck_assert_uint_eq(pool_in_use(&p), MANY);
 	for (uint64_t i = 0; i < MANY; i++)
 		ck_assert_uint_eq(all[i]->number, i);
 	for (uint64_t i = 0; i < MANY; i++)
 		pool_put(&p, all[i]);
-	ck_assert_uint_eq(p.in_use, 0);
+	ck_assert_uint_eq(pool_in_use(&p), 0);
+	pool_fini(&p);
+}
+END_TEST
+
+/* The first bytes of a long object share a cache line with its header, and with no other object. */
+START_TEST(long_objects_begin_a_line)
+{
+	struct pool p;
+
+	pool_init(&p, 65);
+	for (int i = 0; i < MANY; i++) {
+		unsigned char *object = pool_get(&p);
+
+		ck_assert_ptr_nonnull(object);
+		ck_assert_uint_eq(((uintptr_t)object - sizeof(struct pool_item)) % 64, 0);
+	}
 	pool_fini(&p);
 }
 END_TEST
@@ -44,16 +60,16 @@ START_TEST(pool_reuses_before_it_grows)
 {
 	struct pool p;
 	void *first;
-	uint32_t chunks;
+	uint32_t count;
 
 	pool_init(&p, 1);
 	first = pool_get(&p);
-	chunks = p.chunk_count;
+	count = p.count;
 	for (int i = 0; i < MANY; i++) {
 		pool_put(&p, first);
 		ck_assert_ptr_eq(pool_get(&p), first);
 	}
-	ck_assert_uint_eq(p.chunk_count, chunks);
+	ck_assert_uint_eq(p.count, count);
 	pool_fini(&p);
 }
 END_TEST
@@ -210,6 +226,7 @@ int main(void)
 	      *lock = tcase_create("lock");
 
 	tcase_add_test(pool, pool_gives_distinct_aligned_objects);
+	tcase_add_test(pool, long_objects_begin_a_line);
 	tcase_add_test(pool, pool_reuses_before_it_grows);
 	tcase_add_test(pool, pool_knows_stale_ids);
 	tcase_add_test(pool, pool_finds_nothing_when_empty);

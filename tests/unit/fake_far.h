@@ -185,7 +185,7 @@ static inline void far_says_done(uint32_t seq)
 static inline void far_expect_none_left(void)
 {
 	fake_expect_nothing();
-	ck_assert_uint_eq(fake.worker->tx_pool.in_use, 0);
+	ck_assert_uint_eq(pool_in_use(&fake.worker->tx_pool), 0);
 	ck_assert_uint_eq(fake.peer->rma.awaiting_count, 0);
 	ck_assert(list_empty(&fake.worker->awaiting));
 }

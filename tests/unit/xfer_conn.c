@@ -235,9 +235,9 @@ START_TEST(no_memory_for_a_peer)
 	struct list *last = worker.peers_list.prev;
 
 	worker.peer_pool.free = NULL;
-	worker.peer_pool.chunk_count = POOL_INDEX_MASK / POOL_CHUNK;
+	worker.peer_pool.count = POOL_INDEX_MASK;
 	ck_assert_ptr_null(peer_new(&worker, &nobody));
-	worker.peer_pool.chunk_count = 1;
+	worker.peer_pool.count = POOL_CHUNK;
 	ck_assert_ptr_eq(worker.peers_list.prev, last);
 }
 END_TEST

@@ -181,7 +181,7 @@ START_TEST(answers)
 	fake_says_ats(wire_id(fake.packets[2].head), FI_ETRUNC);
 	counts(done, 1, 2);
 	fake_expect_error(&works[2], FI_ETRUNC);
-	ck_assert_uint_eq(fake.worker->tx_pool.in_use, 0);
+	ck_assert_uint_eq(pool_in_use(&fake.worker->tx_pool), 0);
 }
 END_TEST
 

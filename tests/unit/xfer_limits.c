@@ -81,7 +81,7 @@ static size_t go_on(const struct request *r, unsigned int most)
 	ck_assert_int_eq(fake.peer->state, PEER_IDLE);
 	ck_assert_int_eq(fake.closed, 1);
 	ck_assert(fake.link.failed);
-	ck_assert_uint_eq(fake.worker->tx_pool.in_use, 0);
+	ck_assert_uint_eq(pool_in_use(&fake.worker->tx_pool), 0);
 	return peak - before;
 }
 

@@ -69,7 +69,7 @@ static void says_failed(uint32_t seq, uint64_t what)
 static void expect_none_left(void)
 {
 	fake_expect_nothing();
-	ck_assert_uint_eq(fake.worker->tx_pool.in_use, 0);
+	ck_assert_uint_eq(pool_in_use(&fake.worker->tx_pool), 0);
 	ck_assert_uint_eq(fake.peer->rma.awaiting_count, 0);
 }
 

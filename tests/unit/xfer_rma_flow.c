@@ -103,7 +103,7 @@ START_TEST(answers_wait_for_room)
 	ck_assert_uint_eq(fake.packets[4].head, WIRE_HEAD(WIRE_DONE, 0, 0, 5));
 	ck_assert_uint_eq(fake.packets[5].head, WIRE_HEAD(WIRE_RESULT, 0, 0, 6));
 	ck_assert_uint_eq(fake.packets[6].head, WIRE_HEAD(WIRE_RESULT, 0, 0, 7));
-	ck_assert_uint_eq(fake.worker->tx_pool.in_use, 0);
+	ck_assert_uint_eq(pool_in_use(&fake.worker->tx_pool), 0);
 }
 END_TEST
 
@@ -136,7 +136,7 @@ static void answer_long(unsigned int fragments)
 	}
 	worker_progress(fake.worker);
 	ck_assert_uint_eq(fake.count, 0);
-	ck_assert_uint_eq(fake.worker->tx_pool.in_use, 0);
+	ck_assert_uint_eq(pool_in_use(&fake.worker->tx_pool), 0);
 }
 
 START_TEST(long_answer)
@@ -168,7 +168,7 @@ START_TEST(full_link_is_eagain)
 			 -FI_EAGAIN);
 	fake_expect_nothing();
 	ck_assert_uint_eq(fake.count, 0);
-	ck_assert_uint_eq(fake.worker->tx_pool.in_use, 0);
+	ck_assert_uint_eq(pool_in_use(&fake.worker->tx_pool), 0);
 	ck_assert_uint_eq(fake.peer->rma.awaiting_count, 0);
 	fake.room = FAKE_PLENTY;
 	ck_assert_int_eq(post_write(8, &word), 0);
@@ -209,7 +209,7 @@ START_TEST(long_write_in_fragments)
 	ck_assert_uint_eq(fake.count, sent + 1); /* one acknowledgement */
 	come_back(sent, sent + 1);
 	fake_expect(&buf[1], FI_RMA | FI_WRITE);
-	ck_assert_uint_eq(fake.worker->tx_pool.in_use, 0);
+	ck_assert_uint_eq(pool_in_use(&fake.worker->tx_pool), 0);
 }
 END_TEST
 
@@ -233,7 +233,7 @@ START_TEST(long_write_refused_at_first)
 	sent = fake.count;
 	fake_expect_nothing();
 	ck_assert_uint_eq(fake.count, sent); /* nor are later fragments answered */
-	ck_assert_uint_eq(fake.worker->tx_pool.in_use, 0);
+	ck_assert_uint_eq(pool_in_use(&fake.worker->tx_pool), 0);
 	ck_assert_int_eq(post_write(8, &buf[2]), 0);
 	come_back(sent, fake.count);
 	worker_progress(fake.worker);
@@ -272,7 +272,7 @@ START_TEST(behind_a_long_read)
 	ck_assert_uint_eq(wire_op(fake_last(0)->head), WIRE_MSG);
 	says_done(wire_id(fake_last(1)->head));
 	fake_expect(&buf[2], FI_RMA | FI_WRITE);
-	ck_assert_uint_eq(fake.worker->tx_pool.in_use, 0);
+	ck_assert_uint_eq(pool_in_use(&fake.worker->tx_pool), 0);
 }
 END_TEST
 
@@ -349,7 +349,7 @@ START_TEST(paused_like_messages)
 	says_done(wire_id(fake_last(1)->head));
 	fake_expect(&buf[1], FI_ATOMIC | FI_WRITE);
 	fake_expect(&buf[2], FI_RMA | FI_WRITE);
-	ck_assert_uint_eq(fake.worker->tx_pool.in_use, 0);
+	ck_assert_uint_eq(pool_in_use(&fake.worker->tx_pool), 0);
 }
 END_TEST
 
@@ -391,7 +391,7 @@ START_TEST(fence_waits)
 	fake_says(WIRE_HEAD(WIRE_RESULT, 0, 0, seq + 2), 0, 0, buf, 8);
 	fake_expect(&buf[2], FI_RMA | FI_WRITE);
 	fake_expect(&buf[3], FI_RMA | FI_READ);
-	ck_assert_uint_eq(fake.worker->tx_pool.in_use, 0);
+	ck_assert_uint_eq(pool_in_use(&fake.worker->tx_pool), 0);
 }
 END_TEST
 

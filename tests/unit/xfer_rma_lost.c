@@ -64,7 +64,7 @@ static void expect_all_failed(int err)
 		seen[n] = true;
 	}
 	fake_expect_nothing();
-	ck_assert_uint_eq(fake.worker->tx_pool.in_use, 0);
+	ck_assert_uint_eq(pool_in_use(&fake.worker->tx_pool), 0);
 	ck_assert_uint_eq(fake.peer->rma.awaiting_count, 0);
 	ck_assert_uint_eq(fake.peer->tx.backlog_count, 0);
 	ck_assert(list_empty(&fake.worker->awaiting) && list_empty(&fake.worker->busy));
@@ -100,7 +100,7 @@ static void expect_a_new_start(void)
 	fake_expect(&buf[0], FI_RMA | FI_WRITE);
 	fake_expect(&buf[1], FI_RMA | FI_READ);
 	fake_expect_nothing();
-	ck_assert_uint_eq(fake.worker->tx_pool.in_use, 0);
+	ck_assert_uint_eq(pool_in_use(&fake.worker->tx_pool), 0);
 }
 
 START_TEST(without_answers)
@@ -230,7 +230,7 @@ START_TEST(nobody_to_answer_to)
 	ck_assert_uint_eq(ep_of(fake.ep)->rx->unexpected_bytes > 0, 1);
 	ask();
 	lose();
-	ck_assert_uint_eq(fake.worker->tx_pool.in_use, 0);
+	ck_assert_uint_eq(pool_in_use(&fake.worker->tx_pool), 0);
 	ck_assert(list_empty(&fake.worker->acks_pending) && list_empty(&fake.worker->busy));
 	ck_assert_uint_eq(ep_of(fake.ep)->rx->unexpected_bytes, 0);
 	fake.count = 0;
@@ -238,7 +238,7 @@ START_TEST(nobody_to_answer_to)
 	ask(); /* part of the answer is unsent */
 	worker_progress(fake.worker);
 	ck_assert_uint_eq(fake.count, 0);
-	ck_assert_uint_eq(fake.worker->tx_pool.in_use, 0);
+	ck_assert_uint_eq(pool_in_use(&fake.worker->tx_pool), 0);
 	ck_assert(guards_whole());
 }
 END_TEST

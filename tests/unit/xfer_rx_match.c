@@ -297,7 +297,7 @@ START_TEST(long_message_is_pulled)
 	pull_into(1, 1000, 1000, true);
 	expect_received(1, 5, 0, 1000);
 	ck_assert_int_eq(in[1][1000], 0);
-	ck_assert_uint_eq(fake.worker->rxreq_pool.in_use, 0);
+	ck_assert_uint_eq(pool_in_use(&fake.worker->rxreq_pool), 0);
 }
 END_TEST
 
@@ -394,7 +394,7 @@ START_TEST(what_a_lost_peer_had_sent)
 	fake_expect_nothing();
 	post(2, 256, 7, 0);
 	expect_received(2, 7, 0, 100);
-	ck_assert_uint_eq(fake.worker->rxreq_pool.in_use, 0);
+	ck_assert_uint_eq(pool_in_use(&fake.worker->rxreq_pool), 0);
 	ck_assert_uint_eq(ep_of(fake.ep)->rx->unexpected_bytes, 0);
 	fake.closed = 0; /* for fake_shut */
 }
@@ -415,23 +415,23 @@ END_TEST
 START_TEST(receives_beyond_room)
 {
 	struct pool *pool = &fake.worker->rx[0]->recv_pool;
-	uint32_t chunks;
+	uint32_t count;
 
-	while (pool->in_use < POOL_CHUNK)
-		post(0, 8, pool->in_use, 0);
-	chunks = pool->chunk_count;
+	while (pool_in_use(pool) < POOL_CHUNK)
+		post(0, 8, pool_in_use(pool), 0);
+	count = pool->count;
 	ck_assert_ptr_null(pool->free);
-	pool->chunk_count = POOL_INDEX_MASK / POOL_CHUNK; /* as if all other chunks were in use */
+	pool->count = POOL_INDEX_MASK; /* as if all other objects were in use */
 	for (int i = 0; i < 3; i++)
 		ck_assert_int_eq(fi_trecv(fake.ep, in[1], 8, NULL, FI_ADDR_UNSPEC, 1, 0, NULL),
 				 -FI_EAGAIN);
 	ck_assert_int_eq(fi_recv(fake.ep, in[1], 8, NULL, FI_ADDR_UNSPEC, NULL), -FI_EAGAIN);
-	pool->chunk_count = chunks;
+	pool->count = count;
 	message(7, 0, 8);
 	expect_received(0, 7, 0, 8);
-	pool->chunk_count = POOL_INDEX_MASK / POOL_CHUNK;
+	pool->count = POOL_INDEX_MASK;
 	post(1, 8, 7, 0);
-	pool->chunk_count = chunks;
+	pool->count = count;
 	message(7, 8, 8);
 	expect_received(1, 7, 8, 8);
 }

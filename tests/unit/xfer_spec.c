@@ -108,7 +108,7 @@ static void expect_message(size_t len)
 	ck_assert_ptr_eq(entry->op_context, ours);
 	ck_assert_uint_eq(entry->len, len);
 	ck_assert_mem_eq(ours, theirs, len);
-	ck_assert_uint_eq(fake.worker->rxreq_pool.in_use, 0);
+	ck_assert_uint_eq(pool_in_use(&fake.worker->rxreq_pool), 0);
 }
 
 /* ---- The receiver ---------------------------------------------------------------------------- */
@@ -233,7 +233,7 @@ START_TEST(nothing_is_left_of_a_peer_that_is_gone)
 	peer_failed(fake.peer, FI_ECONNRESET);
 	fake_expect_error(ours, FI_ECONNRESET);
 	ck_assert(list_empty(&fake.worker->spec));
-	ck_assert_uint_eq(fake.worker->rxreq_pool.in_use, 0);
+	ck_assert_uint_eq(pool_in_use(&fake.worker->rxreq_pool), 0);
 	ck_assert_int_eq(fetches, 0);
 	fake.closed = 0; /* for fake_shut */
 }

@@ -60,7 +60,7 @@ START_TEST(full_link_is_eagain)
 	fake.room = FAKE_PLENTY;
 	fake_expect_nothing(); /* refused sends complete nothing */
 	ck_assert_uint_eq(fake.count, 0);
-	ck_assert_uint_eq(fake.worker->tx_pool.in_use, 0);
+	ck_assert_uint_eq(pool_in_use(&fake.worker->tx_pool), 0);
 	ck_assert_int_eq(send_tagged(8, TAG, NULL), 0);
 	ck_assert_uint_eq(fake.count, 1);
 }
@@ -92,7 +92,7 @@ START_TEST(waits_for_the_connection_in_order)
 		ck_assert_uint_eq(fake.packets[i].payload[0], 0x55);
 	}
 	ck_assert_int_eq(send_tagged(8, i, NULL), 0);
-	ck_assert_uint_eq(fake.worker->tx_pool.in_use, 0);
+	ck_assert_uint_eq(pool_in_use(&fake.worker->tx_pool), 0);
 }
 END_TEST
 
@@ -102,7 +102,7 @@ START_TEST(injected_is_not_kept_for_a_connection)
 	ck_assert_int_eq(fi_tinject(fake.ep, buf, 16, fake.addr, TAG), -FI_EAGAIN);
 	ck_assert_int_eq(send_flags(16, FI_INJECT, &buf[1]), -FI_EAGAIN);
 	ck_assert_uint_eq(fake.peer->tx.backlog_count, 0);
-	ck_assert_uint_eq(fake.worker->tx_pool.in_use, 0);
+	ck_assert_uint_eq(pool_in_use(&fake.worker->tx_pool), 0);
 	fake.worker->handshakes--;
 	fake_connect();
 	ck_assert_int_eq(fi_tinject(fake.ep, buf, 16, fake.addr, TAG), 0);
@@ -205,7 +205,7 @@ START_TEST(long_message_is_streamed)
 	fake_expect_nothing(); /* sent, but not yet acknowledged */
 	fake_says_ats(id, 0);
 	fake_expect(&buf[1], FI_TAGGED | FI_SEND);
-	ck_assert_uint_eq(fake.worker->tx_pool.in_use, 0);
+	ck_assert_uint_eq(pool_in_use(&fake.worker->tx_pool), 0);
 }
 END_TEST
 
@@ -354,7 +354,7 @@ START_TEST(cancel_gives_the_room_back)
 			fake_expect_error(&buf[i], FI_ECANCELED);
 		}
 	}
-	ck_assert_uint_eq(fake.worker->tx_pool.in_use, 0);
+	ck_assert_uint_eq(pool_in_use(&fake.worker->tx_pool), 0);
 }
 END_TEST
 
@@ -410,7 +410,7 @@ START_TEST(the_end_of_the_peer_ends_all)
 		fake_expect_error(&buf[i], FI_ECONNRESET);
 	fake_expect_nothing();
 	ck_assert_int_eq(fake.closed, 1);
-	ck_assert_uint_eq(fake.worker->tx_pool.in_use, 0);
+	ck_assert_uint_eq(pool_in_use(&fake.worker->tx_pool), 0);
 	ck_assert_uint_eq(fake.peer->tx.backlog_count, 0);
 	ck_assert(list_empty(&fake.worker->busy));
 	fake.closed = 0; /* for fake_shut */

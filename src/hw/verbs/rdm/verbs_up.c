@@ -147,7 +147,7 @@ static int add_slots(struct verbs *v)
 static int add_completions(struct verbs *v)
 {
 	unsigned int need =
-		v->recv.count + (v->links.in_use + 1) * (VERBS_FLIGHT + VERBS_RDMA_FLIGHT);
+		v->recv.count + (pool_in_use(&v->links) + 1) * (VERBS_FLIGHT + VERBS_RDMA_FLIGHT);
 	unsigned int most = (unsigned int)v->path.dev->attr.max_cqe, size = 2 * need;
 
 	if (need <= (unsigned int)v->cq->cqe)
