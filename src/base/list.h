@@ -50,11 +50,17 @@ static inline void list_push_front(struct list *head, struct list *node)
 	list_insert_before(head->next, node);
 }
 
-/* May be called again on a removed node. */
-static inline void list_remove(struct list *node)
+/* Removes a node that is not used as one again before it is inserted. */
+static inline void list_unlink(const struct list *node)
 {
 	node->prev->next = node->next;
 	node->next->prev = node->prev;
+}
+
+/* May be called again on a removed node. */
+static inline void list_remove(struct list *node)
+{
+	list_unlink(node);
 	node->next = node->prev = node;
 }
 

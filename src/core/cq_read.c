@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/reason.h"
+#include "link/engine.h"
 #include "link/link.h"
 
 static inline __attribute__((always_inline)) void hold(const struct cq *cq, bool locked)
@@ -78,24 +79,45 @@ static __attribute__((noinline, cold)) ssize_t in_vain(struct cq *cq, bool locke
 	return -FI_EAGAIN;
 }
 
-/* Reads what a progress call brings. */
-static __attribute__((noinline)) ssize_t read_due(struct cq *cq, void *buf, size_t count,
+/* Reads what progress of the only worker brings. */
+static __attribute__((noinline)) ssize_t read_news(struct cq *cq, void *buf, size_t count,
+						   fi_addr_t *src)
+{
+	worker_progress_due(cq->workers.list[0].worker);
+	return copy_out(cq, buf, count, src);
+}
+
+/* Reads what a whole progress call brings. */
+static __attribute__((noinline)) ssize_t read_all(struct cq *cq, void *buf, size_t count,
 						  fi_addr_t *src)
 {
-	workers_progress_due(cq->dom, &cq->workers);
+	workers_progress_all(cq->dom, &cq->workers);
 	return copy_out(cq, buf, count, src);
+}
+
+/* Reads what has come, if the queue is empty. */
+static inline ssize_t read_new(struct cq *cq, void *buf, size_t count, fi_addr_t *src)
+{
+	switch (workers_look(cq->dom, &cq->workers)) {
+	case WORKERS_NEWS:
+		return read_news(cq, buf, count, src);
+	case WORKERS_ALL:
+		return read_all(cq, buf, count, src);
+	default:
+		return -FI_EAGAIN;
+	}
 }
 
 static inline __attribute__((always_inline)) ssize_t
 read_now(struct cq *cq, void *buf, size_t count, fi_addr_t *src, bool locked)
 {
-	ssize_t ret = -FI_EAGAIN;
+	ssize_t ret;
 
 	hold(cq, locked);
 	if (cq->head != cq->tail && count) /* a read of 0 entries asks for progress */
 		ret = copy_out(cq, buf, count, src);
-	else if (!workers_idle(cq->dom, &cq->workers))
-		ret = read_due(cq, buf, count, src);
+	else
+		ret = read_new(cq, buf, count, src);
 	if (ret == -FI_EAGAIN && wait_polled(&cq->wait, cq->workers.shard.shard->progress_calls))
 		return in_vain(cq, locked);
 	release(cq, locked);

@@ -85,21 +85,26 @@ static __attribute__((noinline)) void progress_others(struct domain *dom, struct
 	progress_own(p);
 }
 
-void workers_progress_due(struct domain *dom, struct workers *p)
+void workers_progress_all(struct domain *dom, struct workers *p)
 {
 	if (__builtin_expect(!(p->shard.shard->progress_calls & dom->rarely) || domain_defers(dom),
 			     0))
 		progress_others(dom, p);
-	else if (__builtin_expect(p->only != NULL, 1))
-		worker_progress_due(p->list[0].worker);
 	else
 		progress_own(p);
 }
 
 void workers_progress_locked(struct domain *dom, struct workers *p)
 {
-	if (!workers_idle(dom, p))
-		workers_progress_due(dom, p);
+	switch (workers_look(dom, p)) {
+	case WORKERS_NONE:
+		break;
+	case WORKERS_NEWS:
+		worker_progress_due(p->list[0].worker);
+		break;
+	case WORKERS_ALL:
+		workers_progress_all(dom, p);
+	}
 }
 
 unsigned int workers_served(const struct workers *p)

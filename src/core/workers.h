@@ -22,7 +22,7 @@ struct worker;
 struct workers {
 	struct workers_use *list;
 	struct sharded shard; /* of the queue or counter, which its workers share */
-	struct idle *only;    /* of the only worker; NULL: there are none or several */
+	struct idle *only;    /* of list[0], the only worker; NULL: there are none or several */
 	unsigned int count;   /* atomic to read; all else guarded by all shards */
 };
 
@@ -60,16 +60,24 @@ void workers_run_due(struct domain *dom);
 unsigned int workers_progress(struct domain *dom, struct workers *p);
 void workers_progress_locked(struct domain *dom, struct workers *p);
 
-/* Counts a progress call. False: workers_progress_due makes it; true: it would find nothing. */
-static inline bool workers_idle(struct domain *dom, const struct workers *p)
+/* What a progress call has to do. */
+enum workers_due {
+	WORKERS_NONE, /* nothing: it would find nothing */
+	WORKERS_NEWS, /* the only worker has something: worker_progress_due */
+	WORKERS_ALL   /* workers_progress_all */
+};
+
+/* Counts a progress call. */
+static inline enum workers_due workers_look(struct domain *dom, const struct workers *p)
 {
-	if (__builtin_expect(
-		    !(++p->shard.shard->progress_calls & dom->rarely) || domain_defers(dom), 0))
-		return false;
-	return p->only && idle_pass(p->only);
+	if (__builtin_expect(!(++p->shard.shard->progress_calls & dom->rarely) ||
+				     domain_defers(dom) || !p->only,
+			     0))
+		return WORKERS_ALL;
+	return idle_pass(p->only) ? WORKERS_NONE : WORKERS_NEWS;
 }
 
-void workers_progress_due(struct domain *dom, struct workers *p);
+void workers_progress_all(struct domain *dom, struct workers *p);
 
 /* Returns how many one-sided requests of peers the workers have served. Shard locked. */
 unsigned int workers_served(const struct workers *p);

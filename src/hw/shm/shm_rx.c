@@ -46,15 +46,17 @@ static inline uint32_t deliver(struct shm *shm, const struct ring_slot *slot, ui
 		.payload = slot->rest,
 		.len = ONCE(slot->len),
 	};
+	size_t end = offsetof(struct ring_slot, rest) + p.len;
 
 	if (wire_flags(p.head) & WIRE_DATA) {
 		once_copy(&p.data, slot->rest, sizeof(p.data));
 		p.payload = slot->rest + sizeof(p.data);
+		end += sizeof(p.data);
 	}
 	if (__builtin_expect(p.len > SHM_PACKET_MAX, 0))
 		return skip_spoilt(shm, slot);
 	rx_deliver(shm->worker, src, &p);
-	return (uint32_t)((shm_header_len(p.head) + p.len + RING_SLOT - 1) / RING_SLOT);
+	return (uint32_t)((end + RING_SLOT - 1) / RING_SLOT);
 }
 
 static inline bool recallable(uint64_t head)

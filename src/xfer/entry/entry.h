@@ -324,7 +324,7 @@ static inline __attribute__((always_inline)) ssize_t receive_one(struct ep *ep, 
 {
 	ENTRY_LOCK(ep);
 	one.flags = ep->rx_flags;
-	if (__builtin_expect(one.flags & FI_TRIGGER || !rx_post_one(ep->rx, tagged, one), 0))
+	if (__builtin_expect(!rx_post_one(ep->rx, tagged, one), 0))
 		return receive_slow(ep, tagged, one);
 	ENTRY_UNLOCK(ep);
 	return 0;

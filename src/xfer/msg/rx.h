@@ -99,7 +99,7 @@ void rx_fini(struct rx *rx);
  */
 int rx_post(struct rx *rx, struct worker *worker, bool tagged, const struct recv_args *args);
 
-/* Flags of receive calls that do more than post. */
+/* Flags of receive calls that do more than post; those with FI_TRIGGER do not come here. */
 #define RX_SPECIAL (FI_PEEK | FI_CLAIM | FI_DISCARD | FI_MULTI_RECV | FI_AUTH_KEY | XFER_ENDED)
 
 /* Returns the source to match: any, without FI_DIRECTED_RECV. */
@@ -135,15 +135,16 @@ struct recv_one {
 };
 
 /*
- * Fast path of rx_post: no message waits for the receive, and there is memory for it. False: not that
- * case, nothing was done.
+ * Fast path of rx_post: no message waits for the receive, there is memory for it, and no flag asks for more. False: not
+ * that case, nothing was done.
  */
 static inline __attribute__((always_inline)) bool rx_post_one(struct rx *rx, bool tagged,
 							      struct recv_one one)
 {
 	struct recv *r;
 
-	if (one.flags & RX_SPECIAL || !list_empty(&rx->unexpected[tagged]) || !rx->recv_pool.free)
+	if (one.flags & (RX_SPECIAL | FI_TRIGGER) || !list_empty(&rx->unexpected[tagged]) ||
+	    !rx->recv_pool.free)
 		return false;
 	r = pool_get(&rx->recv_pool);
 	rx_recv_fill(r, rx_only_from(rx, tagged, one.src), one.tag, one.ignore, one.flags,
@@ -194,7 +195,9 @@ static inline bool rx_fits(fi_addr_t want, fi_addr_t src, uint64_t differing, ui
 static inline struct recv *rx_find_posted(const struct rx *rx, bool tagged, fi_addr_t src,
 					  uint64_t tag)
 {
-	LIST_EACH (node, &rx->q->posted[tagged]) {
+	const struct list *posted = &rx->q->posted[tagged];
+
+	LIST_EACH (node, posted) {
 		struct recv *r = LIST_ENTRY(node, struct recv, link);
 
 		if (rx_fits(r->src, src, r->tag ^ tag, r->ignore))

@@ -231,7 +231,7 @@ static __attribute__((always_inline)) inline void place(struct rx *rx, struct pe
 		memcpy(r->iov[0].iov_base, p->payload, 8);
 	else if (p->len)
 		copy_bytes(r->iov[0].iov_base, p->payload, p->len);
-	list_remove(&r->link);
+	list_unlink(&r->link);
 	report(shortest ? cq_slot_next(cq) : cq_slot(cq),
 	       shortest ? peer->reported : peer_reported(peer), r, p);
 	pool_put(&rx->q->recv_pool, r);
