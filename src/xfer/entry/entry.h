@@ -325,7 +325,15 @@ static inline __attribute__((always_inline)) ssize_t receive_one(struct ep *ep, 
 	ENTRY_LOCK(ep);
 	one.flags = ep->rx_flags;
 	if (__builtin_expect(!rx_post_one(ep->rx, tagged, one), 0))
-		return receive_slow(ep, tagged, one);
+		/* Copied by member here, so that the fast path needs no memory for the struct. */
+		return receive_slow(ep, tagged,
+				    (struct recv_one){.buf = one.buf,
+						      .len = one.len,
+						      .src = one.src,
+						      .tag = one.tag,
+						      .ignore = one.ignore,
+						      .flags = one.flags,
+						      .context = one.context});
 	ENTRY_UNLOCK(ep);
 	return 0;
 }
