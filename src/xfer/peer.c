@@ -109,7 +109,7 @@ fi_addr_t peer_reported_lookup(struct peer *peer)
 	if (addr == FI_ADDR_NOTAVAIL)
 		return addr;
 	id = av_user_id(peer->worker->av, addr);
-	if (peer->addr == addr)
+	if (peer->addr == addr && !peer->conn.over_budget)
 		peer->reported = id;
 	return id;
 }
@@ -257,6 +257,13 @@ void peer_connected(struct peer *peer)
 		peer_busy(peer);
 }
 
+void peer_expel(struct peer *peer)
+{
+	peer->conn.over_budget = true;
+	peer->reported = FI_ADDR_NOTAVAIL;
+	peer_busy(peer);
+}
+
 void peer_over_budget(struct peer *peer, const char *of_what, size_t max)
 {
 	char text[ADDR_STR_MAX + 32];
@@ -269,20 +276,14 @@ void peer_over_budget(struct peer *peer, const char *of_what, size_t max)
 	peer_expel(peer);
 }
 
-void peer_expel(struct peer *peer)
-{
-	peer->conn.over_budget = true;
-	peer_busy(peer);
-}
-
 void peer_starve(struct peer *peer, const char *what)
 {
 	char text[ADDR_STR_MAX + 32];
 
 	addr_print(&peer->name, text, sizeof(text));
 	LOG_WARN(LOG_EP_DATA, "%s: out of memory for %s: disconnecting the peer", text, what);
-	peer->conn.starved = peer->conn.over_budget = true;
-	peer_busy(peer);
+	peer->conn.starved = true;
+	peer_expel(peer);
 }
 
 void xfer_starve(struct worker *worker)
@@ -304,8 +305,8 @@ void peer_overdue(struct peer *peer, int ms)
 		 "%s: nothing came of a message that it announced for %d ms "
 		 "(FI_WEFT_SENDER_TIMEOUT=%d): its connection is ended",
 		 text, ms, env_get()->sender_timeout);
-	peer->conn.overdue = peer->conn.over_budget = true;
-	peer_busy(peer);
+	peer->conn.overdue = true;
+	peer_expel(peer);
 }
 
 /* The connection is over, and so is what it was ended for. */

@@ -49,7 +49,10 @@ enum txreq_state {
 
 /* The connection and the attempts to make it. Owned by xfer/conn/ and peer.c. */
 struct peer_conn {
-	/* The peer exceeded a budget, or `starved` or `overdue`: the next progress call disconnects it. */
+	/*
+	 * The peer exceeded a budget, or `starved` or `overdue`: the next progress call disconnects it. Meanwhile
+	 * `reported` stays FI_ADDR_NOTAVAIL.
+	 */
 	bool over_budget;
 	/* We had no memory for a message or an answer of the peer, so the connection must end. */
 	bool starved;

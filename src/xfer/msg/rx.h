@@ -29,28 +29,32 @@ struct peer;
 struct worker;
 struct work;
 
+/* A receive call and a message that is only placed touch the fields before `dom`. */
 struct rx {
 	struct rx *q;          /* context whose queues are used: itself, or the shared context */
 	struct list posted[2]; /* struct recv; [1]: tagged */
 	struct list unexpected[2]; /* struct unexpected; [1]: tagged */
-	struct cq *cq;             /* NULL: no completions */
+	/* `cq`, if all that a message causes is a completion: no counter, no FI_SOURCE_ERR. Or NULL. */
+	struct cq *plain_cq;
+	uint64_t caps;
+	uint64_t addr_mask; /* strips the context index off a fi_addr_t */
+	struct pool recv_pool;
+	struct domain *dom;
+	struct cq *cq; /* NULL: no completions */
 	struct cntr *cntr;
 	struct cntr *read_cntr, *write_cntr; /* count FI_REMOTE_READ, FI_REMOTE_WRITE; or NULL */
 	bool complete_all;                   /* `cq` was bound without FI_SELECTIVE_COMPLETION */
-	bool completes; /* all that a message causes is a completion: no counter, no FI_SOURCE_ERR */
-	uint64_t caps;
 	/* Bytes; less free space releases a multi-receive buffer. Of `q`. */
 	size_t min_multi_recv;
 	size_t unexpected_bytes, unexpected_count; /* claimed ones included */
 	size_t unexpected_max;                     /* FI_WEFT_UNEXPECTED_MAX */
 	struct rx_index *index; /* of `unexpected`, while they are many; or NULL */
 	struct budget *budget;  /* of the worker; NULL: shared context, or not bound yet */
-	struct domain *dom;
-	struct pool recv_pool;
-	struct list claimed; /* struct unexpected, claimed by FI_CLAIM */
-	struct list paused;  /* struct peer.rx.in_xoff: peers that were sent XOFF and no XON */
-	uint64_t addr_mask;  /* strips the context index off a fi_addr_t */
+	struct list claimed;    /* struct unexpected, claimed by FI_CLAIM */
+	struct list paused;     /* struct peer.rx.in_xoff: peers that were sent XOFF and no XON */
 };
+
+_Static_assert(offsetof(struct rx, dom) <= 128, "a received message looks at two cache lines");
 
 /* An unexpected message: no posted receive matched when it came. */
 struct unexpected {

@@ -219,7 +219,7 @@ static inline void report(struct cq_slot *slot, fi_addr_t src, const struct recv
 static __attribute__((always_inline)) inline void place(struct rx *rx, struct peer *peer,
 							const struct packet *p, bool shortest)
 {
-	struct cq *cq = rx->cq;
+	struct cq *cq = rx->plain_cq;
 	struct recv *r = rx_find_posted(rx, wire_flags(p->head) & WIRE_TAGGED,
 					shortest ? peer->addr : peer_addr(peer), p->tag);
 
@@ -241,7 +241,9 @@ static __attribute__((always_inline)) inline void place(struct rx *rx, struct pe
 static __attribute__((noinline)) void place_any(struct rx *rx, struct peer *peer,
 						const struct packet *p)
 {
-	place(rx, peer, p, false);
+	/* A packet of the peer was lost: drops all later ones. */
+	if (__builtin_expect(!peer->conn.over_budget, 1))
+		place(rx, peer, p, false);
 }
 
 static __attribute__((noinline)) void deliver_other(struct worker *worker, struct peer *peer,
@@ -266,10 +268,10 @@ void rx_deliver(struct worker *worker, uint32_t src, const struct packet *p)
 
 	if (__builtin_expect(!peer, 0))
 		drop_unknown(src);
-	else if ((p->head & ~PLAIN_BITS) != WIRE_MSG || !rx || !rx->completes ||
-		 !list_empty(&worker->spec) || peer->conn.over_budget)
+	else if ((p->head & ~PLAIN_BITS) != WIRE_MSG || !rx || !rx->plain_cq ||
+		 !list_empty(&worker->spec))
 		deliver_other(worker, peer, p);
-	else if (p->len != 8 || peer->reported == FI_ADDR_NOTAVAIL || cq_full(rx->cq))
+	else if (p->len != 8 || peer->reported == FI_ADDR_NOTAVAIL || cq_full(rx->plain_cq))
 		place_any(rx, peer, p);
 	else
 		place(rx, peer, p, true);
