@@ -226,7 +226,7 @@ void rx_context_set(struct rx *rx, const struct rx_target *target)
 	rx->addr_mask = target->addr_mask;
 	rx->min_multi_recv = target->min_multi_recv;
 	rx->complete_all = target->cq && !target->selective;
-	rx->plain_cq = rx->complete_all && !rx->cntr && !(rx->caps & FI_SOURCE_ERR) ? rx->cq : NULL;
+	rx->plain_cq = rx->cntr || rx->caps & FI_SOURCE_ERR ? NULL : rx->cq;
 	if (!target->shared)
 		return;
 	rx->q = target->shared;

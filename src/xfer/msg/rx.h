@@ -29,13 +29,14 @@ struct peer;
 struct worker;
 struct work;
 
-/* A receive call and a message that is only placed touch the fields before `dom`. */
+/* A receive call and a message that is only placed touch the fields up to `recv_pool.free`. */
 struct rx {
 	struct rx *q;          /* context whose queues are used: itself, or the shared context */
 	struct list posted[2]; /* struct recv; [1]: tagged */
 	struct list unexpected[2]; /* struct unexpected; [1]: tagged */
-	/* `cq`, if all that a message causes is a completion: no counter, no FI_SOURCE_ERR. Or NULL. */
+	/* `cq`, if a message causes a completion at most: no counter, no FI_SOURCE_ERR. Or NULL. */
 	struct cq *plain_cq;
+	bool complete_all; /* `cq` was bound without FI_SELECTIVE_COMPLETION */
 	uint64_t caps;
 	uint64_t addr_mask; /* strips the context index off a fi_addr_t */
 	struct pool recv_pool;
@@ -43,7 +44,6 @@ struct rx {
 	struct cq *cq; /* NULL: no completions */
 	struct cntr *cntr;
 	struct cntr *read_cntr, *write_cntr; /* count FI_REMOTE_READ, FI_REMOTE_WRITE; or NULL */
-	bool complete_all;                   /* `cq` was bound without FI_SELECTIVE_COMPLETION */
 	/* Bytes; less free space releases a multi-receive buffer. Of `q`. */
 	size_t min_multi_recv;
 	size_t unexpected_bytes, unexpected_count; /* claimed ones included */
@@ -54,7 +54,8 @@ struct rx {
 	struct list paused;     /* struct peer.rx.in_xoff: peers that were sent XOFF and no XON */
 };
 
-_Static_assert(offsetof(struct rx, dom) <= 128, "a received message looks at two cache lines");
+_Static_assert(offsetof(struct rx, recv_pool.items) <= 128,
+	       "a received message looks at two cache lines");
 
 /* An unexpected message: no posted receive matched when it came. */
 struct unexpected {

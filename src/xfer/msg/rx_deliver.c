@@ -223,7 +223,9 @@ static __attribute__((always_inline)) inline void place(struct rx *rx, struct pe
 	struct recv *r = rx_find_posted(rx, wire_flags(p->head) & WIRE_TAGGED,
 					shortest ? peer->addr : peer_addr(peer), p->tag);
 
-	if (__builtin_expect(!r || p->len >= r->plain, 0)) {
+	if (__builtin_expect(!r || p->len >= r->plain ||
+				     !(rx->complete_all || r->flags & FI_COMPLETION),
+			     0)) {
 		rx_message(rx, peer, p);
 		return;
 	}
