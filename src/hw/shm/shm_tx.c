@@ -109,15 +109,14 @@ INLINE int publish(struct shm_link *s, struct claimed c, uint32_t slots)
 	return 0;
 }
 
-/* Writes all of a packet except payload and token. */
-INLINE void write_header(const struct shm_link *s, struct ring_slot *slot, const struct packet *p)
+/* Writes all of a packet except data, payload and token. */
+INLINE void write_header(const struct shm_link *s, struct ring_slot *slot, uint64_t head,
+			 uint64_t tag, uint32_t len)
 {
 	slot->src = s->src;
-	slot->head = p->head;
-	slot->tag = p->tag;
-	slot->len = (uint32_t)p->len;
-	if (wire_flags(p->head) & WIRE_DATA)
-		memcpy(slot->rest, &p->data, sizeof(p->data));
+	slot->len = len;
+	slot->head = head;
+	slot->tag = tag;
 }
 
 INLINE int send_fragments(struct link *link, const struct packet *p, const struct iovec *iov,
@@ -134,7 +133,9 @@ INLINE int send_fragments(struct link *link, const struct packet *p, const struc
 			return -FI_EAGAIN;
 		c = other;
 	}
-	write_header(s, c.slot, p);
+	write_header(s, c.slot, p->head, p->tag, (uint32_t)p->len);
+	if (wire_flags(p->head) & WIRE_DATA)
+		memcpy(c.slot->rest, &p->data, sizeof(p->data));
 	/* The peer reads claims of long packets. */
 	want_line(ring_claim_at(&s->ring, c.pos + slots));
 	to = (unsigned char *)c.slot + hdr;
@@ -190,18 +191,18 @@ static __attribute__((noinline)) int send_data(struct link *link, const void *bu
 					       uint64_t data, uint64_t head, uint64_t tag)
 {
 	struct shm_link *s = (struct shm_link *)link;
-	struct packet p = {
-		.head = head | WIRE_HEAD(0, WIRE_DATA, 0, 0), .tag = tag, .data = data, .len = len};
 	struct claimed c;
 
 	if (__builtin_expect(len > DATA_MAX || !claim(s, 1, &c), 0))
 		return send_any(link, buf, len, data, head, tag);
-	write_header(s, c.slot, &p);
+	write_header(s, c.slot, head, tag, (uint32_t)len);
+	memcpy(c.slot->rest, &data, sizeof(data));
 	/* Copies by words: no call of memcpy. */
 	for (size_t at = 0; at + 8 <= len; at += 8)
 		memcpy(c.slot->rest + 8 + at, (const char *)buf + at, 8);
-	for (size_t at = len & ~(size_t)7; at < len; at++)
-		c.slot->rest[8 + at] = ((const unsigned char *)buf)[at];
+	if (__builtin_expect(len % 8 != 0, 0))
+		for (size_t at = len & ~(size_t)7; at < len; at++)
+			c.slot->rest[8 + at] = ((const unsigned char *)buf)[at];
 	s->link.last = c.pos;
 	return publish(s, c, 1);
 }
@@ -211,12 +212,11 @@ static __attribute__((noinline)) int send_slot(struct link *link, const void *bu
 					       uint64_t data, uint64_t head, uint64_t tag)
 {
 	struct shm_link *s = (struct shm_link *)link;
-	struct packet p = {.head = head, .tag = tag, .len = len};
 	struct claimed c;
 
 	if (__builtin_expect(len > SLOT_MAX || !claim(s, 1, &c), 0))
 		return send_any(link, buf, len, data, head, tag);
-	write_header(s, c.slot, &p);
+	write_header(s, c.slot, head, tag, (uint32_t)len);
 	if (len)
 		memcpy(c.slot->rest, buf, len);
 	return publish(s, c, 1);
@@ -234,7 +234,7 @@ int shm_send(struct link *link, const void *buf, size_t len, uint64_t data, uint
 		return send_slot(link, buf, len, data, head, tag);
 	if (__builtin_expect(!claim(s, 1, &c), 0))
 		return send_any(link, buf, 8, 0, head, tag);
-	write_header(s, c.slot, &(struct packet){.head = head, .tag = tag, .len = 8});
+	write_header(s, c.slot, head, tag, 8);
 	memcpy(c.slot->rest, buf, 8);
 	return publish(s, c, 1);
 }
