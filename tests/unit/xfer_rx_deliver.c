@@ -3,6 +3,7 @@
 #include "fake_link.h"
 
 #include "core/cq.h"
+#include "core/ep.h"
 
 #define MANY 3000 /* more than the queue holds at first */
 
@@ -111,6 +112,49 @@ START_TEST(source_follows_the_address_vector)
 }
 END_TEST
 
+/* With FI_SELECTIVE_COMPLETION each receive says whether it is reported. */
+START_TEST(selective_completions)
+{
+	struct iovec iov = {in, 8};
+	struct fi_msg_tagged msg = {.msg_iov = &iov,
+				    .iov_count = 1,
+				    .addr = FI_ADDR_UNSPEC,
+				    .tag = 3,
+				    .context = &in[1]};
+	struct fi_cq_tagged_entry entry;
+
+	(void)source_of_next();
+	fake.worker->rx[0]->complete_all = false; /* as if the queue had been bound so */
+	((struct ep *)fake.ep)->rx_msg_flags = 0;
+	ck_assert_int_eq(fi_trecvmsg(fake.ep, &msg, 0), 0);
+	says(WIRE_TAGGED, 3, 11);
+	ck_assert_int_eq(fi_cq_read(fake.cq, &entry, 1), -FI_EAGAIN);
+	ck_assert_uint_eq(in[0], 11);
+	ck_assert_int_eq(fi_trecvmsg(fake.ep, &msg, FI_COMPLETION), 0);
+	says(WIRE_TAGGED, 3, 12);
+	ck_assert_int_eq(fi_cq_read(fake.cq, &entry, 1), 1);
+	ck_assert_ptr_eq(entry.op_context, &in[1]);
+	ck_assert_uint_eq(in[0], 12);
+}
+END_TEST
+
+/* A peer that is to be disconnected has lost a packet: no later one may be delivered, of any length. */
+START_TEST(nothing_of_an_expelled_peer)
+{
+	struct fi_cq_tagged_entry entry;
+
+	(void)source_of_next();
+	post(1, in);
+	peer_expel(fake.peer);
+	fake_says(WIRE_HEAD(WIRE_MSG, WIRE_TAGGED, 0, 0), 1, 0, "abcd", 4);
+	says(WIRE_TAGGED, 1, 6);
+	ck_assert_uint_eq(in[0], 5); /* of source_of_next */
+	ck_assert_int_eq(fi_cq_read(fake.cq, &entry, 1), -FI_EAGAIN);
+	ck_assert_int_eq(fake.closed, 1);
+	fake.closed = 0;
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("xfer_rx_deliver");
@@ -121,6 +165,8 @@ int main(void)
 	tcase_add_test(tcase, more_than_the_queue_holds);
 	tcase_add_test(tcase, short_buffer_is_not_overrun);
 	tcase_add_test(tcase, source_follows_the_address_vector);
+	tcase_add_test(tcase, selective_completions);
+	tcase_add_test(tcase, nothing_of_an_expelled_peer);
 	suite_add_tcase(suite, tcase);
 	return suite_run(suite);
 }
