@@ -39,6 +39,11 @@ atomic_kernel *atomic_find(enum atomic_form form, enum fi_op op, enum fi_datatyp
 	return kernels[type][op];
 }
 
+size_t atomic_size_for(enum atomic_form form, enum fi_op op, enum fi_datatype type)
+{
+	return atomic_find(form, op, type) ? sizes[type] : 0;
+}
+
 size_t atomic_size(enum fi_datatype type)
 {
 	return (unsigned int)type < ATOMIC_TYPES ? sizes[type] : 0;

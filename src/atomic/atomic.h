@@ -71,5 +71,7 @@ plain_kernel *plain_find(enum fi_op op, enum fi_datatype type);
 
 /* Returns the bytes of an element in memory, padding included; 0: no such type. */
 size_t atomic_size(enum fi_datatype type);
+/* The same, but 0 if atomic_find finds no kernel. */
+size_t atomic_size_for(enum atomic_form form, enum fi_op op, enum fi_datatype type);
 
 #endif

@@ -25,6 +25,8 @@ START_TEST(cells_are_the_expected)
 				ck_assert_msg(found == model_has(&types[type], form, op),
 					      "form %d operator %d type %s: %s", form, op,
 					      types[type].name, found ? "there" : "missing");
+				ck_assert_uint_eq(atomic_size_for(form, op, type),
+						  found ? types[type].size : 0);
 				count[form] += found;
 			}
 		}
