@@ -50,7 +50,7 @@ static inline void list_push_front(struct list *head, struct list *node)
 	list_insert_before(head->next, node);
 }
 
-/* Removes a node that is not used as one again before it is inserted. */
+/* Takes a node out, which is then no node until it is initialised or inserted. */
 static inline void list_unlink(const struct list *node)
 {
 	node->prev->next = node->next;

@@ -13,7 +13,7 @@
 #define POOL_CHUNK 64 /* objects per chunk */
 
 struct pool_item {
-	struct pool_item *next; /* next free object, of a free one */
+	struct pool_item *next; /* of a free object: the next one */
 	uint32_t id;            /* generation above, the object's number below */
 };
 
