@@ -19,9 +19,9 @@ struct recv {
 	uint64_t tag, ignore;
 	size_t plain; /* a whole message of fewer bytes only has to be copied to iov[0]; 0: none */
 	void *context;
-	uint64_t flags;        /* FI_MULTI_RECV, FI_COMPLETION, FI_CLAIM ... */
-	struct work *work;     /* deferred work that posted the receive, or NULL */
-	size_t len;            /* free bytes in all segments */
+	uint64_t flags;    /* FI_MULTI_RECV, FI_COMPLETION, FI_CLAIM ... */
+	struct work *work; /* deferred work that posted the receive, or NULL */
+	size_t len;        /* free bytes in all segments */
 	unsigned int iov_count;
 	unsigned int arriving; /* messages being received into this receive */
 	bool exhausted;        /* multi-receive: no space for another message */
