@@ -5,6 +5,7 @@
 
 #include "base/env.h"
 #include "base/log.h"
+#include "info/external.h"
 #include "info/hints.h"
 #include "info/job_key.h"
 #include "info/opened.h"
@@ -211,6 +212,7 @@ static int entries(const struct query *q, struct fi_info **list)
 		while (*next)
 			next = &(*next)->next;
 	}
+	external_entries(q, next);
 	if (!first)
 		explain(why);
 	*list = first;
@@ -223,31 +225,53 @@ static bool present(const struct provider *v)
 	return !provider_needs_rdma(v) || (verbs_transport.bit && rdma_ports_any());
 }
 
-/* FI_PROV_ATTR_ONLY: one entry per provider name, with only the name and versions. */
-static int names(uint32_t version, struct fi_info **list)
+/* Makes an entry with only the name and versions; NULL: out of memory. */
+static struct fi_info *name_entry(const char *name, uint32_t prov_version, uint32_t api)
+{
+	struct fi_info *info = fi_allocinfo();
+
+	if (!info)
+		return NULL;
+	info->fabric_attr->prov_version = prov_version;
+	info->fabric_attr->api_version = api;
+	info->fabric_attr->prov_name = strdup(name);
+	if (info->fabric_attr->prov_name)
+		return info;
+	fi_freeinfo(info);
+	return NULL;
+}
+
+/* Is row `i` the first of its name, offered to applications, and present? */
+static bool names_provider(size_t i)
+{
+	const struct provider *v = &providers[i];
+
+	return provider_find(v->name) == v && provider_offered(v, v->name) && present(v);
+}
+
+/* FI_PROV_ATTR_ONLY: one entry per provider name. */
+static int names(uint32_t api, struct fi_info **list)
 {
 	struct fi_info *first = NULL, **next = &first;
+	size_t count;
+	const struct external *ext = external_all(&count);
 
-	for (size_t i = 0; i < provider_count; i++) {
-		if (provider_find(providers[i].name) != &providers[i] ||
-		    !provider_offered(&providers[i], providers[i].name) || !present(&providers[i]))
+	for (size_t i = 0; i < provider_count + count; i++) {
+		const struct fi_provider *prov =
+			i < provider_count ? NULL : ext[i - provider_count].prov;
+
+		if (prov ? !provider_name_offered(prov->name, NULL) : !names_provider(i))
 			continue;
-		*next = fi_allocinfo();
-		if (!*next)
-			goto free_list;
-		(*next)->fabric_attr->prov_version = fi_version();
-		(*next)->fabric_attr->api_version = version;
-		(*next)->fabric_attr->prov_name = strdup(providers[i].name);
-		if (!(*next)->fabric_attr->prov_name)
-			goto free_list;
+		*next = prov ? name_entry(prov->name, prov->version, api)
+			     : name_entry(providers[i].name, fi_version(), api);
+		if (!*next) {
+			fi_freeinfo(first);
+			return -FI_ENOMEM;
+		}
 		next = &(*next)->next;
 	}
 	*list = first;
 	return first ? 0 : -FI_ENODATA;
-
-free_list:
-	fi_freeinfo(first);
-	return -FI_ENOMEM;
 }
 
 EXTERNALLY_VISIBLE int fi_getinfo(uint32_t version, const char *node, const char *service,
