@@ -66,6 +66,13 @@ $cc -std=gnu11 -Wall -Wextra -Werror -fPIC -shared -Iinclude -o "$work/new/libne
 run 2.6 new env LD_LIBRARY_PATH="$BUILD" >"$work/ours" || fail "a provider of the present interface"
 grep -q 'api 2.6$' "$work/ours" || fail "the interface version: $(cat "$work/ours")"
 
+# The same by the exported functions, as languages without C headers call: gnu_inline leaves the calls to those.
+$cc -std=gnu11 -w -O0 -Iinclude '-DWEFT_CALL=extern inline __attribute__((gnu_inline))' -o "$work/symbols" \
+	$source/client.c "$lib" -Wl,-rpath,"$BUILD" || fail "client.c does not compile for the exported functions"
+nm -D --undefined-only "$work/symbols" | grep -q ' fi_cq_read@WEFT_1.0' || fail "client.c calls no exported functions"
+FI_PROVIDER_PATH=$work/new timeout 50 "$work/symbols" 2.6 loop >"$work/symbols.out" || fail "the exported functions"
+diff "$work/ours" "$work/symbols.out" || fail "the exported functions say something else"
+
 # Its place, its names, its parameter, its log, its end.
 plain=$(offers "")
 is "after all others" "$(offers "$work/loop")" "$plain loop"
@@ -92,6 +99,16 @@ is "beside the library" "$(unset FI_PROVIDER_PATH &&
 is "a file" "$(offers "$work/loop/libloop-fi.so" -p loop)" "loop"
 is "twice the same" "$(info "$work/loop:$work/loop" | grep -c 'loop starts')" 1
 is "no folder" "$(info "$work/none" | grep -c "FI_PROVIDER_PATH: $work/none: No such file or directory")" 1
+
+# A program with raised rights ignores the user's path; the library is found by the program's own.
+chmod 711 "$work"
+if [ "$(id -u)" = 0 ] && setpriv --reuid=nobody --clear-groups test -r "$lib" -a -x "$work" &&
+	! findmnt -n -T "$work" -o OPTIONS | grep -q nosuid; then
+	cp "$work/symbols" "$work/raised" && chown nobody "$work/raised" && chmod u+s "$work/raised"
+	FI_LOG_LEVEL=warn FI_PROVIDER_PATH=$work/new timeout 20 "$work/raised" 2.6 loop >"$work/raised.out" 2>&1 &&
+		fail "a program with raised rights loads what its user says"
+	grep -q 'raised rights' "$work/raised.out" || fail "raised rights: $(cat "$work/raised.out")"
+fi
 
 # Two of one name: the highest version, the first, the preferred one.
 provider low '-DVERSION=FI_VERSION(1,0)'
