@@ -72,7 +72,7 @@ static void each_of_part(const char *part, void (*take)(const char *path, bool p
 	if (error == ENOTDIR)
 		take(part, false);
 	else if (error)
-		LOG_WARN(LOG_CORE, "FI_PROVIDER_PATH: %s: %s", part, strerror(error));
+		LOG_WARN(LOG_CORE, "FI_PROVIDER_PATH: %s: %s", part, fi_strerror(error));
 }
 
 static void each_of_path(const char *path, void (*take)(const char *path, bool preferred))

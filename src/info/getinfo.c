@@ -225,27 +225,24 @@ static bool present(const struct provider *v)
 	return !provider_needs_rdma(v) || (verbs_transport.bit && rdma_ports_any());
 }
 
-/* Makes an entry with only the name and versions; NULL: out of memory. */
-static struct fi_info *name_entry(const char *name, uint32_t prov_version, uint32_t api)
+/* Appends an entry with only the name and versions, and moves *next behind it. 0 or -FI_ENOMEM. */
+static int add_name(struct fi_info ***next, const char *name, uint32_t prov_version, uint32_t api)
 {
 	struct fi_info *info = fi_allocinfo();
 
 	if (!info)
-		return NULL;
+		return -FI_ENOMEM;
+	**next = info;
+	*next = &info->next;
 	info->fabric_attr->prov_version = prov_version;
 	info->fabric_attr->api_version = api;
 	info->fabric_attr->prov_name = strdup(name);
-	if (info->fabric_attr->prov_name)
-		return info;
-	fi_freeinfo(info);
-	return NULL;
+	return info->fabric_attr->prov_name ? 0 : -FI_ENOMEM;
 }
 
-/* Is row `i` the first of its name, offered to applications, and present? */
-static bool names_provider(size_t i)
+/* Is the row the first of its name, offered to applications, and present? */
+static bool names_provider(const struct provider *v)
 {
-	const struct provider *v = &providers[i];
-
 	return provider_find(v->name) == v && provider_offered(v, v->name) && present(v);
 }
 
@@ -255,20 +252,19 @@ static int names(uint32_t api, struct fi_info **list)
 	struct fi_info *first = NULL, **next = &first;
 	size_t count;
 	const struct external *ext = external_all(&count);
+	int ret = 0;
 
-	for (size_t i = 0; i < provider_count + count; i++) {
-		const struct fi_provider *prov =
-			i < provider_count ? NULL : ext[i - provider_count].prov;
-
-		if (prov ? !provider_name_offered(prov->name, NULL) : !names_provider(i))
-			continue;
-		*next = prov ? name_entry(prov->name, prov->version, api)
-			     : name_entry(providers[i].name, fi_version(), api);
-		if (!*next) {
-			fi_freeinfo(first);
-			return -FI_ENOMEM;
-		}
-		next = &(*next)->next;
+	for (size_t i = 0; i < provider_count && !ret; i++) {
+		if (names_provider(&providers[i]))
+			ret = add_name(&next, providers[i].name, fi_version(), api);
+	}
+	for (size_t i = 0; i < count && !ret; i++) {
+		if (provider_name_offered(ext[i].prov->name, NULL))
+			ret = add_name(&next, ext[i].prov->name, ext[i].prov->version, api);
+	}
+	if (ret) {
+		fi_freeinfo(first);
+		return ret;
 	}
 	*list = first;
 	return first ? 0 : -FI_ENODATA;
