@@ -6,6 +6,7 @@
 
 #include "base/log.h"
 #include "info/external.h"
+#include "info/external_elf.h"
 #include "info/external_files.h"
 
 #define OLDEST_API FI_VERSION(1, 3) /* structures of older providers are not served */
@@ -126,15 +127,26 @@ static bool init_provider(struct external *ext, const char *path)
 	return is_complete(path, ext->prov);
 }
 
+static void *open_library(const char *path)
+{
+	void *handle;
+
+	if (external_elf_cut_off(path)) {
+		LOG_WARN(LOG_CORE, "a provider could not be loaded: %s: the file is cut off", path);
+		return NULL;
+	}
+	handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+	if (!handle)
+		LOG_WARN(LOG_CORE, "a provider could not be loaded: %s", dlerror());
+	return handle;
+}
+
 static void load_file(const char *path, bool preferred)
 {
-	struct external next = {.handle = dlopen(path, RTLD_NOW | RTLD_LOCAL),
-				.preferred = preferred};
+	struct external next = {.handle = open_library(path), .preferred = preferred};
 
-	if (!next.handle) {
-		LOG_WARN(LOG_CORE, "a provider could not be loaded: %s", dlerror());
+	if (!next.handle)
 		return;
-	}
 	if (!is_loaded(next.handle) && init_provider(&next, path)) {
 		LOG_INFO(LOG_CORE, "%s: provider %.60s, version %u.%u", path, next.prov->name,
 			 FI_MAJOR(next.prov->version), FI_MINOR(next.prov->version));

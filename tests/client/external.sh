@@ -148,6 +148,11 @@ passed_by "$work/lost" 'could not be loaded: .*undefined symbol: .*ofi_nobody'
 mkdir "$work/broken" "$work/empty"
 { head -c 16 "$work/loop/libloop-fi.so" && head -c 9000 /dev/zero; } >"$work/broken/libbroken-fi.so"
 passed_by "$work/broken" "could not be loaded: $work/broken/libbroken-fi.so"
+for bytes in 100 2000 8000; do
+	mkdir "$work/$bytes"
+	head -c $bytes "$work/loop/libloop-fi.so" >"$work/$bytes/libcut-fi.so"
+	passed_by "$work/$bytes" "could not be loaded: $work/$bytes/libcut-fi.so: the file is cut off"
+done
 : >"$work/empty/libempty-fi.so"
 passed_by "$work/empty" 'could not be loaded: .*file too short'
 provider bare -DBARE
