@@ -228,7 +228,7 @@ int fi_getparams(struct fi_param **params, int *count)
 
 	if (!params || !count)
 		return -FI_EINVAL;
-	external_all(&all); /* they define theirs */
+	external_load();
 	pthread_mutex_lock(&defined_lock);
 	all = rows + count_defined();
 	list = calloc(all + 1, sizeof(*list));

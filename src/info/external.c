@@ -164,10 +164,15 @@ static void load_all(void)
 	loading = false;
 }
 
-const struct external *external_all(size_t *count)
+void external_load(void)
 {
 	if (!loading)
 		pthread_once(&once, load_all);
+}
+
+const struct external *external_all(size_t *count)
+{
+	external_load();
 	*count = loading ? 0 : known_count;
 	return known;
 }

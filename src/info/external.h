@@ -24,9 +24,12 @@ struct external {
 	bool preferred;           /* the user prefers its file to others of the name */
 };
 
+/* Loads the libraries, once; they define their parameters then. From any thread. */
+void external_load(void);
+
 /*
- * Loads the libraries, once. Returns the providers in the order they were found, and sets *count;
- * none while the calling thread is loading them. From any thread.
+ * Loads the libraries if that is not done. Returns the providers in the order they were found, and
+ * sets *count; none while the calling thread is loading them. From any thread.
  */
 const struct external *external_all(size_t *count);
 
