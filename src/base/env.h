@@ -24,6 +24,10 @@
 	    "Milliseconds between two messages that are limited in rate")                          \
 	ROW(const char *, provider, "FI_PROVIDER", NULL,                                           \
 	    "Comma list of providers to offer; a leading ^ leaves them out")                       \
+	ROW(const char *, provider_path, "FI_PROVIDER_PATH", NULL,                                 \
+	    "Colon list of folders whose files *-fi.so are providers, and of such files, with a "  \
+	    "+ those to prefer; of providers with one name the highest version is used, with a "   \
+	    "leading @ the first; unset: the folder libfabric beside the library")                 \
 	ROW(bool, shm_disable_cma, "FI_SHM_DISABLE_CMA", "no",                                     \
 	    "No copies straight between the memories of two processes")                            \
 	ROW(const char *, tcp_iface, "FI_TCP_IFACE", NULL,                                         \
