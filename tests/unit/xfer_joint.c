@@ -181,7 +181,7 @@ START_TEST(a_message_ends_with_it)
 	expect_ats();
 	fake_expect(&buf[2], FI_TAGGED | FI_RECV);
 	fake_expect(&buf[3], FI_TAGGED | FI_RECV);
-	ck_assert_uint_eq(fake.worker->rxreq_pool.in_use, 0);
+	ck_assert_uint_eq(pool_in_use(&fake.worker->rxreq_pool), 0);
 }
 END_TEST
 
@@ -207,7 +207,7 @@ START_TEST(what_is_behind_it_outlives_the_peer)
 	ck_assert_uint_eq(abandoned, 1);
 	fake_expect(&buf[2], FI_TAGGED | FI_RECV);
 	fake_expect_error(&buf[1], FI_ECONNRESET);
-	ck_assert_uint_eq(fake.worker->rxreq_pool.in_use, 0);
+	ck_assert_uint_eq(pool_in_use(&fake.worker->rxreq_pool), 0);
 	fake.closed = 0; /* fake_shut counts again */
 }
 END_TEST
