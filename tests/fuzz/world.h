@@ -371,11 +371,11 @@ static inline void world_quiesce(void)
 	for (unsigned int i = 0; i < SLOTS; i++)
 		MUST(world.slot[i].use == FREE);
 	MUST(pool_in_use(&world.worker->tx_pool) == 0);
-	MUST(world.worker->rxreq_pool.in_use == 0);
+	MUST(pool_in_use(&world.worker->rxreq_pool) == 0);
 	MUST(world.worker->answers.bytes == 0 && world.worker->answers.unknown == 0);
 	limits_check();
 	MUST(!peer_at(UNKNOWN));
-	MUST(ep_of(world.ep)->rx->recv_pool.in_use == 0);
+	MUST(pool_in_use(&ep_of(world.ep)->rx->recv_pool) == 0);
 	for (uint64_t key = KEY_ALL; key < KEYS; key++)
 		region_open(key);
 	memory_check();
