@@ -352,8 +352,8 @@ WEFT_CALL ssize_t fi_eq_write(struct fid_eq *eq, uint32_t event, const void *buf
 }
 
 /*
- * As fi_eq_read, waiting up to timeout; then -FI_EAGAIN.  A signal may end the wait early.  Not
- * with FI_WAIT_NONE or FI_WAIT_SET.  fi_eq(3)
+ * As fi_eq_read, waiting up to timeout; then -FI_EAGAIN.  A signal may end the wait early.
+ * -FI_ENOSYS with FI_WAIT_NONE.  fi_eq(3)
  */
 WEFT_CALL ssize_t fi_eq_sread(struct fid_eq *eq, uint32_t *event, void *buf, size_t len,
 			      int timeout, uint64_t flags)
@@ -406,8 +406,7 @@ WEFT_CALL ssize_t fi_cq_readerr(struct fid_cq *cq, struct fi_cq_err_entry *buf, 
 
 /*
  * As fi_cq_read, waiting up to timeout; then -FI_EAGAIN.  cond: see enum fi_cq_wait_cond.
- * fi_cq_signal or a signal may end the wait early.  Not with FI_WAIT_NONE or FI_WAIT_SET.
- * fi_cq(3)
+ * fi_cq_signal or a signal may end the wait early.  -FI_ENOSYS with FI_WAIT_NONE.  fi_cq(3)
  */
 WEFT_CALL ssize_t fi_cq_sread(struct fid_cq *cq, void *buf, size_t count, const void *cond,
 			      int timeout)
@@ -479,7 +478,7 @@ WEFT_CALL int fi_cntr_seterr(struct fid_cntr *cntr, uint64_t value)
 
 /*
  * Waits until the success value is at least threshold. -FI_ETIMEDOUT after timeout; -FI_EAVAIL: the
- * error value changed first. Polls with FI_WAIT_NONE. Not with FI_WAIT_SET. fi_cntr(3)
+ * error value changed first. Polls with FI_WAIT_NONE. fi_cntr(3)
  */
 WEFT_CALL int fi_cntr_wait(struct fid_cntr *cntr, uint64_t threshold, int timeout)
 {

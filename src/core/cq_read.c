@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/log.h"
 #include "base/reason.h"
 #include "link/link.h"
 
@@ -281,8 +282,10 @@ static ssize_t sreadfrom(struct fid_cq *fid, void *buf, size_t count, fi_addr_t 
 	struct cq_wait what = {.base.ready = wait_over, .cq = cq, .need = 1};
 	ssize_t ret;
 
-	if (cq->wait.obj == FI_WAIT_NONE)
+	if (cq->wait.obj == FI_WAIT_NONE) {
+		LOG_WARN(LOG_CQ, "fi_cq_sread: the wait object is FI_WAIT_NONE");
 		return -FI_ENOSYS;
+	}
 	if (cq->wait_cond == FI_CQ_COND_THRESHOLD && cond) {
 		what.need = (uint32_t)(size_t)cond;
 		if (what.need > count)
