@@ -273,5 +273,9 @@ int domain_open2(struct fid_fabric *fabric, struct fi_info *info, struct fid_dom
 		LOG_WARN(LOG_DOMAIN, "fi_domain2: unknown flags %#llx", (unsigned long long)flags);
 		return -FI_EINVAL;
 	}
-	return flags ? -FI_ENOSYS : domain_open(fabric, info, out, context);
+	if (flags) {
+		LOG_WARN(LOG_DOMAIN, "fi_domain2: FI_PEER: no peers here");
+		return -FI_ENOSYS;
+	}
+	return domain_open(fabric, info, out, context);
 }

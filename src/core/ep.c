@@ -172,9 +172,12 @@ int ep_open(struct fid_domain *domain, struct fi_info *info, struct fid_ep **out
 int ep_open2(struct fid_domain *domain, struct fi_info *info, struct fid_ep **ep, uint64_t flags,
 	     void *context)
 {
-	if (flags & ~(FI_PEER | FI_PEER_TRANSFER))
-		return -FI_EINVAL;
-	return flags ? -FI_ENOSYS : ep_open(domain, info, ep, context);
+	if (flags) {
+		LOG_WARN(LOG_EP_CTRL, "fi_endpoint2: flags %#llx: unknown, or no peers here",
+			 (unsigned long long)flags);
+		return flags & ~(FI_PEER | FI_PEER_TRANSFER) ? -FI_EINVAL : -FI_ENOSYS;
+	}
+	return ep_open(domain, info, ep, context);
 }
 
 static int bind_cq(struct ep *ep, struct cq *cq, uint64_t flags)
