@@ -218,6 +218,7 @@ struct fi_cq_attr {
 	int signaling_vector;      /* CPU for interrupts, with FI_AFFINITY; a hint */
 	enum fi_cq_wait_cond wait_cond;
 	struct fid_wait *wait_set; /* with FI_WAIT_SET */
+	void *xpu_ctx;             /* from API 2.7: NULL here */
 };
 
 struct fi_ops_cq {
@@ -231,6 +232,7 @@ struct fi_ops_cq {
 	int (*signal)(struct fid_cq *cq);
 	const char *(*strerror)(struct fid_cq *cq, int prov_errno, const void *err_data, char *buf,
 				size_t len);
+	int (*export_xpu)(void); /* of API 2.7, parameters not settled; -FI_ENOSYS */
 };
 
 struct fid_cq {
@@ -250,6 +252,7 @@ struct fi_cntr_attr {
 	enum fi_wait_obj wait_obj; /* not POLLFD */
 	struct fid_wait *wait_set; /* with FI_WAIT_SET */
 	uint64_t flags;            /* 0 */
+	void *xpu_ctx;             /* from API 2.7: NULL here */
 };
 
 struct fi_ops_cntr {
@@ -261,6 +264,7 @@ struct fi_ops_cntr {
 	int (*wait)(struct fid_cntr *cntr, uint64_t threshold, int timeout);
 	int (*adderr)(struct fid_cntr *cntr, uint64_t value);
 	int (*seterr)(struct fid_cntr *cntr, uint64_t value);
+	int (*export_xpu)(void); /* of API 2.7, parameters not settled; -FI_ENOSYS */
 };
 
 struct fid_cntr {

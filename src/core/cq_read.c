@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/fid.h"
 #include "base/log.h"
 #include "base/reason.h"
 #include "link/link.h"
@@ -339,6 +340,7 @@ static struct fi_ops_cq ops_st = {
 	.sreadfrom = sreadfrom,
 	.signal = signal_reader,
 	.strerror = error_text,
+	.export_xpu = fid_no_call_2_7,
 };
 
 static struct fi_ops_cq ops_mt = {
@@ -350,6 +352,7 @@ static struct fi_ops_cq ops_mt = {
 	.sreadfrom = sreadfrom,
 	.signal = signal_reader,
 	.strerror = error_text,
+	.export_xpu = fid_no_call_2_7,
 };
 
 struct fi_ops_cq *cq_read_ops(const struct cq *cq)

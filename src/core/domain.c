@@ -143,6 +143,7 @@ static struct fi_ops_domain domain_ops = {
 	.query_atomic = query_atomic,
 	.query_collective = query_collective,
 	.endpoint2 = ep_open2,
+	.xpu_ctx = fid_no_call_2_7,
 };
 
 /* Opens the RDMA device of the entry's address, if the provider is rc. */
