@@ -807,8 +807,8 @@ EXTERNALLY_VISIBLE int fi_fabric2(struct fi_info *info, struct fid_fabric **fabr
 				  void *context);
 
 /*
- * Opens an object of the library itself: "logging", with attr NULL, attr_len and flags 0.
- * -FI_ENOSYS: unknown name, such as "mr_cache"; -FI_EALREADY: a log is imported. fi_fabric(3)
+ * Opens an object of the library itself: "logging" or "mr_cache", with attr NULL, attr_len and flags
+ * 0. -FI_ENOSYS: unknown name; -FI_EALREADY: a log is imported. fi_fabric(3)
  */
 EXTERNALLY_VISIBLE int fi_open(uint32_t version, const char *name, void *attr, size_t attr_len,
 			       uint64_t flags, struct fid **fid, void *context);
