@@ -84,9 +84,7 @@ int monitor_import(struct fid_mem_monitor *monitor)
 	}
 	pthread_mutex_lock(&lock);
 	forget_parent();
-	if (imported) {
-		ret = -FI_EALREADY;
-	} else if (watches) {
+	if (imported || watches) {
 		ret = -FI_EBUSY;
 	} else {
 		monitor->fid.ops = &fid_ops;
@@ -95,9 +93,8 @@ int monitor_import(struct fid_mem_monitor *monitor)
 	}
 	pthread_mutex_unlock(&lock);
 	if (ret)
-		LOG_WARN(LOG_MR, "mr_cache: %s",
-			 ret == -FI_EBUSY ? "a cache is in use: import before a domain is opened"
-					  : "a memory monitor is imported already");
+		LOG_WARN(LOG_MR, "mr_cache: a memory monitor is imported already, or a cache is in "
+				 "use: import before a domain is opened");
 	return ret;
 }
 

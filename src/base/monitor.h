@@ -13,7 +13,7 @@ struct watch;
 
 /*
  * Takes over the application's monitor until it is closed. 0; -FI_EINVAL: it lacks functions;
- * -FI_EALREADY: there is one; -FI_EBUSY: a watch is open.
+ * -FI_EBUSY: there is one, or a watch is open.
  */
 int monitor_import(struct fid_mem_monitor *monitor);
 bool monitor_imported(void);

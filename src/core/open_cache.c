@@ -11,7 +11,7 @@ static int cache_bind(struct fid *fid, struct fid *monitor, uint64_t flags)
 	(void)fid;
 	if (flags) {
 		LOG_WARN(LOG_MR, "mr_cache: flags %#llx of an import", (unsigned long long)flags);
-		return -FI_EBADFLAGS;
+		return -FI_EINVAL;
 	}
 	return monitor_import((struct fid_mem_monitor *)monitor);
 }
