@@ -54,7 +54,7 @@ enum { weft_old_name __attribute__((deprecated("a name of API 1.x"))) = 0 };
 /* ---- Version --------------------------------------------------------------------------------- */
 
 #define FI_MAJOR_VERSION    2
-#define FI_MINOR_VERSION    6
+#define FI_MINOR_VERSION    7
 #define FI_REVISION_VERSION 0
 
 /*
@@ -134,7 +134,8 @@ enum {
 	FI_CLASS_PEER_AV,
 	FI_CLASS_PEER_AV_SET,
 	FI_CLASS_PEER_CNTR,
-	FI_CLASS_PROFILE
+	FI_CLASS_PROFILE,
+	FI_CLASS_XPU_CTX
 };
 
 /* ---- Capabilities and flags of operations, one space of 64 bits ------------------------------ */
@@ -186,6 +187,7 @@ enum {
 #define FI_AV_USER_ID           (1ULL << 41) /* completions report an id of the application */
 #define FI_FIREWALL_ADDR        (1ULL << 42) /* the address cannot be connected to from outside */
 #define FI_PEER                 (1ULL << 43) /* fi_getinfo(3) */
+#define FI_XPU                  (1ULL << 44) /* an accelerator posts operations by itself */
 #define FI_TAGGED_DIRECTED_RECV (1ULL << 45) /* FI_DIRECTED_RECV, tagged messages only */
 #define FI_TAGGED_MULTI_RECV    (1ULL << 46) /* FI_MULTI_RECV, tagged messages too */
 #define FI_HMEM                 (1ULL << 47) /* buffers in device memory */
@@ -239,6 +241,7 @@ enum {
 #define FI_MR_ENDPOINT   (1 << 9)         /* regions are bound to an endpoint */
 #define FI_MR_HMEM       (1 << 10)        /* FI_MR_LOCAL for device memory */
 #define FI_MR_COLLECTIVE (1 << 11)        /* FI_MR_LOCAL for collectives */
+#define FI_MR_XPU_DESC   (1 << 12)        /* accelerators use a struct fi_mr_xpu_desc */
 
 /* ---- Order: XAY means X posted after Y to one peer is handled after it.  fi_endpoint(3) ------ */
 
@@ -471,6 +474,7 @@ struct fi_ep_attr {
 	size_t rx_ctx_cnt;
 	size_t auth_key_size; /* bytes */
 	uint8_t *auth_key;
+	void *xpu_ctx; /* from API 2.7: accelerator that posts by itself; NULL here */
 };
 
 struct fi_domain_attr {
@@ -508,6 +512,7 @@ struct fi_domain_attr {
 	uint32_t max_group_id;  /* see fi_group_addr */
 	uint64_t max_cntr_value;
 	uint64_t max_err_cntr_value;
+	size_t max_xpu_ctx_cnt; /* from API 2.7; 0 here */
 };
 
 struct fi_fabric_attr {
@@ -656,7 +661,9 @@ enum {
 	FI_GET_VAL,     /* struct fi_fid_var */
 	FI_SET_VAL,     /* struct fi_fid_var */
 	FI_EXPORT_FID,  /* struct fi_fid_export */
-	FI_GET_FD       /* int */
+	FI_GET_FD,      /* int */
+
+	FI_GET_MR_XPU_DESC /* struct fi_mr_xpu_desc; -FI_ENOSYS */
 };
 
 struct fi_alias {
@@ -800,8 +807,8 @@ EXTERNALLY_VISIBLE int fi_fabric2(struct fi_info *info, struct fid_fabric **fabr
 				  void *context);
 
 /*
- * Opens an object of the library itself: "logging", with attr NULL, attr_len and flags 0.
- * -FI_ENOSYS: unknown name, such as "mr_cache"; -FI_EALREADY: a log is imported. fi_fabric(3)
+ * Opens an object of the library itself: "logging" or "mr_cache", with attr NULL, attr_len and flags
+ * 0. -FI_ENOSYS: unknown name; -FI_EALREADY: a log is imported. fi_fabric(3)
  */
 EXTERNALLY_VISIBLE int fi_open(uint32_t version, const char *name, void *attr, size_t attr_len,
 			       uint64_t flags, struct fid **fid, void *context);

@@ -218,6 +218,7 @@ struct fi_cq_attr {
 	int signaling_vector;      /* CPU for interrupts, with FI_AFFINITY; a hint */
 	enum fi_cq_wait_cond wait_cond;
 	struct fid_wait *wait_set; /* with FI_WAIT_SET */
+	void *xpu_ctx;             /* from API 2.7: NULL here */
 };
 
 struct fi_ops_cq {
@@ -231,6 +232,7 @@ struct fi_ops_cq {
 	int (*signal)(struct fid_cq *cq);
 	const char *(*strerror)(struct fid_cq *cq, int prov_errno, const void *err_data, char *buf,
 				size_t len);
+	int (*export_xpu)(void); /* of API 2.7, parameters not settled; -FI_ENOSYS */
 };
 
 struct fid_cq {
@@ -250,6 +252,7 @@ struct fi_cntr_attr {
 	enum fi_wait_obj wait_obj; /* not POLLFD */
 	struct fid_wait *wait_set; /* with FI_WAIT_SET */
 	uint64_t flags;            /* 0 */
+	void *xpu_ctx;             /* from API 2.7: NULL here */
 };
 
 struct fi_ops_cntr {
@@ -261,6 +264,7 @@ struct fi_ops_cntr {
 	int (*wait)(struct fid_cntr *cntr, uint64_t threshold, int timeout);
 	int (*adderr)(struct fid_cntr *cntr, uint64_t value);
 	int (*seterr)(struct fid_cntr *cntr, uint64_t value);
+	int (*export_xpu)(void); /* of API 2.7, parameters not settled; -FI_ENOSYS */
 };
 
 struct fid_cntr {
@@ -352,8 +356,8 @@ WEFT_CALL ssize_t fi_eq_write(struct fid_eq *eq, uint32_t event, const void *buf
 }
 
 /*
- * As fi_eq_read, waiting up to timeout; then -FI_EAGAIN.  A signal may end the wait early.  Not
- * with FI_WAIT_NONE or FI_WAIT_SET.  fi_eq(3)
+ * As fi_eq_read, waiting up to timeout; then -FI_EAGAIN.  A signal may end the wait early.
+ * -FI_ENOSYS with FI_WAIT_NONE.  fi_eq(3)
  */
 WEFT_CALL ssize_t fi_eq_sread(struct fid_eq *eq, uint32_t *event, void *buf, size_t len,
 			      int timeout, uint64_t flags)
@@ -406,8 +410,7 @@ WEFT_CALL ssize_t fi_cq_readerr(struct fid_cq *cq, struct fi_cq_err_entry *buf, 
 
 /*
  * As fi_cq_read, waiting up to timeout; then -FI_EAGAIN.  cond: see enum fi_cq_wait_cond.
- * fi_cq_signal or a signal may end the wait early.  Not with FI_WAIT_NONE or FI_WAIT_SET.
- * fi_cq(3)
+ * fi_cq_signal or a signal may end the wait early.  -FI_ENOSYS with FI_WAIT_NONE.  fi_cq(3)
  */
 WEFT_CALL ssize_t fi_cq_sread(struct fid_cq *cq, void *buf, size_t count, const void *cond,
 			      int timeout)
@@ -479,7 +482,7 @@ WEFT_CALL int fi_cntr_seterr(struct fid_cntr *cntr, uint64_t value)
 
 /*
  * Waits until the success value is at least threshold. -FI_ETIMEDOUT after timeout; -FI_EAVAIL: the
- * error value changed first. Polls with FI_WAIT_NONE. Not with FI_WAIT_SET. fi_cntr(3)
+ * error value changed first. Polls with FI_WAIT_NONE. fi_cntr(3)
  */
 WEFT_CALL int fi_cntr_wait(struct fid_cntr *cntr, uint64_t threshold, int timeout)
 {

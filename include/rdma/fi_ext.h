@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Extensions: sharing fabric objects between libraries, replacing the logger or the watch over
- * memory, and option names of single providers.  Man pages: fi_log(3), fi_control(3).
+ * memory, and option names of single providers.  Man pages: fi_log(3), fi_mr(3), fi_control(3).
  */
 #ifndef FI_EXT_H
 #define FI_EXT_H
@@ -88,7 +88,7 @@ fi_import(uint32_t version, const char *name, void *attr, size_t attr_len, uint6
 
 /*
  * A memory monitor: watches the address space.  Import it into the object "mr_cache", so that
- * cached registrations end when their memory is unmapped.
+ * cached registrations end when their memory is unmapped.  fi_mr(3)
  */
 struct fid_mem_monitor;
 

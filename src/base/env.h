@@ -57,7 +57,8 @@
 	    "The only entry of an RDMA port's table of GIDs to use; -1: what fits the address")    \
 	ROW(const char *, mr_cache_monitor, "FI_MR_CACHE_MONITOR", NULL,                           \
 	    "How the library learns that memory of a kept registration was unmapped: userfaultfd, " \
-	    "or disabled: none is kept; unset: userfaultfd where the kernel permits it")          \
+	    "or disabled: none is kept; unset: userfaultfd where the kernel permits it; "              \
+	    "a monitor that the program has imported comes first")          \
 	ROW(size_t, mr_cache_max_size, "FI_MR_CACHE_MAX_SIZE", "-1",                               \
 	    "Bytes of such memory at most; 0: half of a CPU's share of the host's")                \
 	ROW(size_t, mr_cache_max_count, "FI_MR_CACHE_MAX_COUNT", "1024",                           \

@@ -44,3 +44,8 @@ int fid_no_ops_set(struct fid *fid, const char *name, uint64_t flags, void *ops,
 		 name ? name : "", fid->fclass);
 	return -FI_ENOSYS;
 }
+
+int fid_no_call_2_7(void)
+{
+	return -FI_ENOSYS;
+}

@@ -11,4 +11,7 @@ int fid_no_ops_open(struct fid *fid, const char *name, uint64_t flags, void **op
 int fid_no_tostr(const struct fid *fid, char *buf, size_t len);
 int fid_no_ops_set(struct fid *fid, const char *name, uint64_t flags, void *ops, void *context);
 
+/* The same for the members of other tables that API 2.7 adds. */
+int fid_no_call_2_7(void);
+
 #endif

@@ -20,12 +20,17 @@
 #include <unistd.h>
 
 #include "base/forked.h"
+#include "base/monitor.h"
 
 #define EVENTS (UFFD_FEATURE_EVENT_UNMAP | UFFD_FEATURE_EVENT_REMOVE | UFFD_FEATURE_EVENT_REMAP)
 
 /* Missing in older headers: UFFD_USER_MODE_ONLY; UFFD_FEATURE_EXACT_ADDRESS of Linux 5.18. */
 #define USER_FAULTS_ONLY 1
 #define EXACT_ADDRESS    (1u << 11)
+/* USERFAULTFD_IOC_NEW of Linux 6.1. */
+#define DEVICE_NEW _IO(0xAA, 0x00)
+
+#define OPEN_FLAGS (O_CLOEXEC | O_NONBLOCK | USER_FAULTS_ONLY)
 
 #define NEEDED (EVENTS | UFFD_FEATURE_PAGEFAULT_FLAG_WP | EXACT_ADDRESS)
 #define BATCH  16
@@ -49,15 +54,24 @@ static struct uffdio_range pages(uintptr_t from, uintptr_t to)
 bool watch_arm(const struct watch *w, uintptr_t from, uintptr_t to)
 {
 	struct uffdio_register arg = {.range = pages(from, to), .mode = UFFDIO_REGISTER_MODE_WP};
+	struct fid_mem_monitor *m = w->monitor;
 
-	return !ioctl(w->fd, UFFDIO_REGISTER, &arg);
+	return m ? !m->export_ops->subscribe(m, (void *)from, to - from)
+		 : !ioctl(w->fd, UFFDIO_REGISTER, &arg);
+}
+
+void watch_leave(const struct watch *w, uintptr_t from, uintptr_t to)
+{
+	if (w->monitor)
+		w->monitor->export_ops->unsubscribe(w->monitor, (void *)from, to - from);
 }
 
 void watch_disarm(const struct watch *w, uintptr_t from, uintptr_t to)
 {
 	struct uffdio_range arg = pages(from, to);
 
-	ioctl(w->fd, UFFDIO_UNREGISTER, &arg);
+	if (!w->monitor)
+		ioctl(w->fd, UFFDIO_UNREGISTER, &arg);
 }
 
 /* Asks for zero pages in an empty range: EINVAL, or EAGAIN while a change is in progress. */
@@ -65,7 +79,21 @@ bool watch_quiet(const struct watch *w)
 {
 	struct uffdio_zeropage arg = {.range = {0, 0}};
 
-	return ioctl(w->fd, UFFDIO_ZEROPAGE, &arg) && errno == EINVAL;
+	return w->monitor || (ioctl(w->fd, UFFDIO_ZEROPAGE, &arg) && errno == EINVAL);
+}
+
+bool watch_valid(const struct watch *w, uintptr_t from, uintptr_t to)
+{
+	struct fid_mem_monitor *m = w->monitor;
+
+	return !m || m->export_ops->valid(m, (void *)from, to - from);
+}
+
+void watch_report(struct watch *w, uintptr_t from, uintptr_t to)
+{
+	pthread_mutex_lock(w->lock);
+	w->changed(w->arg, watch_floor(from), watch_ceil(to));
+	pthread_mutex_unlock(w->lock);
 }
 
 static void report(struct watch *w, const struct uffd_msg *msg)
@@ -142,13 +170,34 @@ static int agree(int fd)
 	return (api.features & NEEDED) == NEEDED ? 0 : -FI_EOPNOTSUPP;
 }
 
-int watch_open(struct watch *w)
+/*
+ * Opens a userfaultfd, or returns a negative error. Where the system call is forbidden, as in many
+ * containers, its device may be there (Linux 6.1). Rights on that decide who may use it.
+ */
+static int open_fd(void)
+{
+	int fd = (int)syscall(SYS_userfaultfd, OPEN_FLAGS), device, err;
+
+	if (fd >= 0)
+		return fd;
+	err = -errno;
+	device = open("/dev/userfaultfd", O_RDWR | O_CLOEXEC);
+	if (device < 0)
+		return err;
+	fd = ioctl(device, DEVICE_NEW, OPEN_FLAGS);
+	err = -errno;
+	close(device);
+	return fd < 0 ? err : fd;
+}
+
+/* Lets the kernel report. 0 or a negative error. */
+static int watch_kernel(struct watch *w)
 {
 	int err;
 
-	w->fd = (int)syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK | USER_FAULTS_ONLY);
+	w->fd = open_fd();
 	if (w->fd < 0)
-		return -errno;
+		return w->fd;
 	err = agree(w->fd);
 	if (err)
 		goto close_fd;
@@ -174,10 +223,25 @@ close_fd:
 	return err;
 }
 
+int watch_open(struct watch *w)
+{
+	int err = monitor_open(w, &w->monitor);
+
+	if (err || w->monitor)
+		return err;
+	err = watch_kernel(w);
+	if (err)
+		monitor_close(w, NULL);
+	return err;
+}
+
 void watch_close(struct watch *w)
 {
-	forked_release(w->fd);
-	eventfd_write(w->stop, 1);
-	pthread_join(w->thread, NULL);
-	close(w->stop);
+	if (!w->monitor) {
+		forked_release(w->fd);
+		eventfd_write(w->stop, 1);
+		pthread_join(w->thread, NULL);
+		close(w->stop);
+	}
+	monitor_close(w, w->monitor);
 }

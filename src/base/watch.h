@@ -4,6 +4,8 @@
  * reports each change to a userfaultfd and blocks the changing thread until the watch has read it.
  * Accesses never fault. A thread listens and holds the lock meanwhile. So no holder of the lock may
  * free or unmap memory, wait for a thread that may, or take a lock under which a thread does.
+ *
+ * If the application has imported a memory monitor, that one tells of changes instead: monitor.h.
  */
 #ifndef WEFT_BASE_WATCH_H
 #define WEFT_BASE_WATCH_H
@@ -12,9 +14,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct fid_mem_monitor;
+
 struct watch {
-	int fd;   /* the userfaultfd */
-	int stop; /* eventfd; once readable, the thread closes fd and ends */
+	struct fid_mem_monitor *monitor; /* imported; NULL: the kernel reports */
+	int fd;                          /* the userfaultfd */
+	int stop;                        /* eventfd; once readable, the thread closes fd and ends */
 	pthread_t thread;
 	pthread_mutex_t *lock;
 	/*
@@ -28,15 +33,21 @@ struct watch {
 /* Set `lock`, `changed`, `arg` before. 0 or a negative error; -FI_EPERM: the kernel forbids it. */
 int watch_open(struct watch *w);
 void watch_close(struct watch *w);
-/* Starts watching the pages of these bytes. Returns false if they cannot be watched. */
+/* Starts watching the pages of these bytes. Returns false if they cannot be watched. Not locked. */
 bool watch_arm(const struct watch *w, uintptr_t from, uintptr_t to);
-/* Stops watching the pages of these bytes. */
+/* Ends one watch_arm of the same bytes, in a monitor, which counts them. Not locked. */
+void watch_leave(const struct watch *w, uintptr_t from, uintptr_t to);
+/* Stops watching the pages of these bytes, in the kernel. Locked. */
 void watch_disarm(const struct watch *w, uintptr_t from, uintptr_t to);
 /*
  * Have all changes of watched memory been reported? If not, an address may already refer to other
  * memory. Locked.
  */
 bool watch_quiet(const struct watch *w);
+/* Is the memory that it was when it was armed, as far as a monitor knows? Not locked. */
+bool watch_valid(const struct watch *w, uintptr_t from, uintptr_t to);
+/* A monitor tells of a change: calls `changed` for the pages of these bytes. Not locked. */
+void watch_report(struct watch *w, uintptr_t from, uintptr_t to);
 
 /* Round an address down and up to a page boundary. */
 uintptr_t watch_floor(uintptr_t at);

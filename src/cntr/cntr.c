@@ -4,6 +4,7 @@
 
 #include "base/log.h"
 #include "cntr/cntr.h"
+#include "core/xpu.h"
 #include "base/fid.h"
 
 static uint64_t cntr_read(struct fid_cntr *fid)
@@ -124,6 +125,7 @@ static struct fi_ops_cntr cntr_ops = {
 	.wait = cntr_wait,
 	.adderr = cntr_adderr,
 	.seterr = cntr_seterr,
+	.export_xpu = fid_no_call_2_7,
 };
 
 /* Removes the counter from the domain's lists and its workers. Returns false if it is in use. */
@@ -197,11 +199,11 @@ static struct fi_ops fid_ops = {
 	.ops_set = fid_no_ops_set,
 };
 
-static int check_attr(const struct fi_cntr_attr *attr)
+static int check_attr(const struct domain *dom, const struct fi_cntr_attr *attr)
 {
 	if (attr->flags == 0 &&
 	    (attr->events == FI_CNTR_EVENTS_COMP || attr->events == FI_CNTR_EVENTS_BYTES))
-		return 0;
+		return xpu_refuse(domain_api(dom), &attr->xpu_ctx, "fi_cntr_open");
 	LOG_WARN(LOG_CNTR, "no counter of events %d with flags %#llx", (int)attr->events,
 		 (unsigned long long)attr->flags);
 	return -FI_EINVAL;
@@ -212,8 +214,9 @@ int cntr_open(struct fid_domain *domain, struct fi_cntr_attr *attr, struct fid_c
 {
 	static const struct fi_cntr_attr none; /* FI_CNTR_EVENTS_COMP, FI_WAIT_NONE */
 	const struct fi_cntr_attr *a = attr ? attr : &none;
+	struct domain *dom = domain_of(domain);
 	struct cntr *c;
-	int ret = fid ? check_attr(a) : -FI_EINVAL;
+	int ret = fid ? check_attr(dom, a) : -FI_EINVAL;
 
 	if (ret)
 		return ret;
@@ -223,9 +226,9 @@ int cntr_open(struct fid_domain *domain, struct fi_cntr_attr *attr, struct fid_c
 	ret = wait_init(&c->wait, a->wait_obj, a->wait_set);
 	if (ret)
 		goto free_cntr;
-	c->dom = domain_of(domain);
-	shard_enter(c->dom, &c->workers.shard);
-	ref_get(&c->dom->ref);
+	c->dom = dom;
+	shard_enter(dom, &c->workers.shard);
+	ref_get(&dom->ref);
 	c->events = a->events;
 	c->threshold = UINT64_MAX;
 	list_init(&c->waiting);

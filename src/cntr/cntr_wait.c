@@ -103,13 +103,7 @@ int cntr_wait(struct fid_cntr *fid, uint64_t threshold, int timeout)
 	uint64_t end = wait_end(timeout);
 	int ret;
 
-	/*
-	 * fi_cntr(3) forbids FI_WAIT_NONE too, but it is the default, and programs do wait: poll.
-	 */
-	if (c->wait.obj == FI_WAIT_SET) {
-		LOG_WARN(LOG_CNTR, "fi_cntr_wait: the wait object is FI_WAIT_SET");
-		return -FI_ENOSYS;
-	}
+	/* FI_WAIT_NONE is the default, and programs wait with it: wait_until polls then. */
 	/* A failure that the application has not read counts, even from before this call. */
 	sleep.error = __atomic_load_n(&c->error_seen, __ATOMIC_RELAXED);
 	do { /* a signal does not end the wait */

@@ -165,6 +165,7 @@ static struct fi_ops_av av_ops = {
 	.insert_auth_key = av_keys_insert,
 	.lookup_auth_key = av_keys_lookup,
 	.set_user_id = set_user_id,
+	.lookup2 = fid_no_call_2_7,
 };
 
 static int av_close(struct fid *fid)

@@ -304,8 +304,11 @@ static int check_range(const struct av *av, const struct fi_av_set_attr *attr)
 
 static int check_attr(const struct fi_av_set_attr *attr)
 {
-	if (attr->flags & ~(FI_UNIVERSE | AV_SET_COLLECTIVES))
+	if (attr->flags & ~(FI_UNIVERSE | AV_SET_COLLECTIVES)) {
+		LOG_WARN(LOG_AV, "fi_av_set: flags %#llx are unknown",
+			 (unsigned long long)attr->flags);
 		return -FI_EBADFLAGS;
+	}
 	return attr->comm_key_size && !attr->comm_key ? -FI_EINVAL : 0;
 }
 

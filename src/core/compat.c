@@ -25,23 +25,26 @@
 static const struct info_sizes sizes_1_0 =
 	SIZES(INFO(nic), TX(tclass), EP(auth_key_size), DOMAIN(cntr_cnt));
 static const struct info_sizes sizes_1_1 =
-	SIZES(INFO(nic), TX(tclass), ALL(fi_ep_attr), DOMAIN(tclass));
+	SIZES(INFO(nic), TX(tclass), EP(xpu_ctx), DOMAIN(tclass));
 static const struct info_sizes sizes_1_2 =
-	SIZES(ALL(fi_info), TX(tclass), ALL(fi_ep_attr), DOMAIN(tclass));
+	SIZES(ALL(fi_info), TX(tclass), EP(xpu_ctx), DOMAIN(tclass));
 static const struct info_sizes sizes_1_3 =
-	SIZES(ALL(fi_info), ALL(fi_tx_attr), ALL(fi_ep_attr), DOMAIN(max_ep_auth_key));
+	SIZES(ALL(fi_info), ALL(fi_tx_attr), EP(xpu_ctx), DOMAIN(max_ep_auth_key));
 static const struct info_sizes sizes_1_7 =
-	SIZES(ALL(fi_info), ALL(fi_tx_attr), ALL(fi_ep_attr), DOMAIN(max_group_id));
+	SIZES(ALL(fi_info), ALL(fi_tx_attr), EP(xpu_ctx), DOMAIN(max_group_id));
 static const struct info_sizes sizes_1_8 =
-	SIZES(ALL(fi_info), ALL(fi_tx_attr), ALL(fi_ep_attr), DOMAIN(max_cntr_value));
+	SIZES(ALL(fi_info), ALL(fi_tx_attr), EP(xpu_ctx), DOMAIN(max_cntr_value));
+static const struct info_sizes sizes_1_9 =
+	SIZES(ALL(fi_info), ALL(fi_tx_attr), EP(xpu_ctx), DOMAIN(max_xpu_ctx_cnt));
 
 _Static_assert(INFO(nic) == 112 && TX(tclass) == 72, "sizes of 1.0");
 _Static_assert(EP(auth_key_size) == 80 && DOMAIN(cntr_cnt) == 120, "sizes of 1.0");
-_Static_assert(ALL(fi_ep_attr) == 96 && DOMAIN(tclass) == 184, "sizes of 1.1");
+_Static_assert(EP(xpu_ctx) == 96 && DOMAIN(tclass) == 184, "sizes of 1.1");
 _Static_assert(ALL(fi_info) == 120, "sizes of 1.2");
 _Static_assert(ALL(fi_tx_attr) == 80 && DOMAIN(max_ep_auth_key) == 192, "sizes of 1.3");
 _Static_assert(DOMAIN(max_group_id) == 200, "sizes of 1.7");
 _Static_assert(DOMAIN(max_cntr_value) == 208, "sizes of 1.8");
+_Static_assert(DOMAIN(max_xpu_ctx_cnt) == 224, "sizes of 1.9");
 
 /* Copies hints, which may be NULL, to the present size. 0 or -FI_ENOMEM. */
 static int copy_hints(const struct fi_info *hints, const struct info_sizes *sizes,
@@ -98,6 +101,7 @@ NODE(2);
 NODE(3);
 NODE(7);
 NODE(8);
+NODE(9);
 
 /* At version 1.0 the bytes of api_version were padding. */
 EXTERNALLY_VISIBLE int compat_fabric_0(struct fi_fabric_attr *attr, struct fid_fabric **fabric,

@@ -8,6 +8,7 @@
 
 #include "base/log.h"
 #include "core/cq_read.h"
+#include "core/xpu.h"
 #include "base/fid.h"
 #include "link/engine.h"
 
@@ -142,7 +143,7 @@ static struct fi_ops cq_fi_ops = {
 	.ops_set = fid_no_ops_set,
 };
 
-static int check_attr(const struct fi_cq_attr *attr)
+static int check_attr(const struct domain *dom, const struct fi_cq_attr *attr)
 {
 	if (attr->flags & ~FI_AFFINITY) {
 		LOG_WARN(LOG_CQ, "unknown flags %#llx of a completion queue",
@@ -161,7 +162,7 @@ static int check_attr(const struct fi_cq_attr *attr)
 		LOG_WARN(LOG_CQ, "size %zu exceeds %u", attr->size, CQ_SIZE_MAX);
 		return -FI_EINVAL;
 	}
-	return 0;
+	return xpu_refuse(domain_api(dom), &attr->xpu_ctx, "fi_cq_open");
 }
 
 int cq_open(struct fid_domain *domain, struct fi_cq_attr *attr, struct fid_cq **out, void *context)
@@ -173,7 +174,7 @@ int cq_open(struct fid_domain *domain, struct fi_cq_attr *attr, struct fid_cq **
 	int err;
 
 	attr = attr ? attr : &none;
-	err = out ? check_attr(attr) : -FI_EINVAL;
+	err = out ? check_attr(dom, attr) : -FI_EINVAL;
 	if (err)
 		return err;
 	cq = apart_alloc(sizeof(*cq));

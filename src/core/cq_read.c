@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/fid.h"
+#include "base/log.h"
 #include "base/reason.h"
 #include "link/engine.h"
 #include "link/link.h"
@@ -303,8 +305,10 @@ static ssize_t sreadfrom(struct fid_cq *fid, void *buf, size_t count, fi_addr_t 
 	struct cq_wait what = {.base.ready = wait_over, .cq = cq, .need = 1};
 	ssize_t ret;
 
-	if (cq->wait.obj == FI_WAIT_NONE)
+	if (cq->wait.obj == FI_WAIT_NONE) {
+		LOG_WARN(LOG_CQ, "fi_cq_sread: the wait object is FI_WAIT_NONE");
 		return -FI_ENOSYS;
+	}
 	if (cq->wait_cond == FI_CQ_COND_THRESHOLD && cond) {
 		what.need = (uint32_t)(size_t)cond;
 		if (what.need > count)
@@ -358,6 +362,7 @@ static struct fi_ops_cq ops_st = {
 	.sreadfrom = sreadfrom,
 	.signal = signal_reader,
 	.strerror = error_text,
+	.export_xpu = fid_no_call_2_7,
 };
 
 static struct fi_ops_cq ops_mt = {
@@ -369,6 +374,7 @@ static struct fi_ops_cq ops_mt = {
 	.sreadfrom = sreadfrom,
 	.signal = signal_reader,
 	.strerror = error_text,
+	.export_xpu = fid_no_call_2_7,
 };
 
 struct fi_ops_cq *cq_read_ops(const struct cq *cq)

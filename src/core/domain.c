@@ -143,6 +143,7 @@ static struct fi_ops_domain domain_ops = {
 	.query_atomic = query_atomic,
 	.query_collective = query_collective,
 	.endpoint2 = ep_open2,
+	.xpu_ctx = fid_no_call_2_7,
 };
 
 /* Opens the RDMA device of the entry's address, if the provider is rc. */
@@ -273,5 +274,9 @@ int domain_open2(struct fid_fabric *fabric, struct fi_info *info, struct fid_dom
 		LOG_WARN(LOG_DOMAIN, "fi_domain2: unknown flags %#llx", (unsigned long long)flags);
 		return -FI_EINVAL;
 	}
-	return flags ? -FI_ENOSYS : domain_open(fabric, info, out, context);
+	if (flags) {
+		LOG_WARN(LOG_DOMAIN, "fi_domain2: FI_PEER: no peers here");
+		return -FI_ENOSYS;
+	}
+	return domain_open(fabric, info, out, context);
 }

@@ -9,6 +9,7 @@
 #include "core/ep_cm.h"
 #include "base/fid.h"
 #include "core/mr_object.h"
+#include "core/xpu.h"
 #include "info/job_key.h"
 #include "info/providers.h"
 #include "link/link.h"
@@ -72,47 +73,19 @@ static size_t default_min_multi_recv(const struct fi_info *info)
 	return info->ep_attr->max_msg_size < least ? info->ep_attr->max_msg_size : least;
 }
 
-static void lower(size_t *value, size_t most)
-{
-	if (*value > most)
-		*value = most;
-}
-
-void ep_set_inject(struct ep *ep, uint64_t kind, size_t value)
-{
-	static const uint64_t kinds[] = {FI_MSG, FI_TAGGED, FI_RMA, FI_ATOMIC};
-
-	if (kind & FI_ATOMIC)
-		ep->atomic_inject_max = value;
-	else if (kind & FI_RMA)
-		ep->rma_inject_max = value;
-	else if (kind & FI_TAGGED)
-		ep->tagged_inject_max = value;
-	else
-		ep->inject_max = value;
-	ep->inject_least = ep->inject_limit;
-	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
-		lower(&ep->inject_least, ep_inject_max(ep, kinds[i]));
-}
-
-void ep_limit_inject(struct ep *ep, size_t most)
-{
-	lower(&ep->inject_limit, most);
-	lower(&ep->inject_least, most);
-	lower(&ep->inject_max, most);
-	lower(&ep->tagged_inject_max, most);
-	lower(&ep->rma_inject_max, most);
-	lower(&ep->atomic_inject_max, most);
-}
-
 /* Copies what the application asked for, and adds defaults. 0 or a negative error. */
 int ep_own_info(struct ep *ep, const struct fi_info *info)
 {
+	int err;
+
 	ep->info = fi_dupinfo(info);
 	if (!ep->info)
 		return -FI_ENOMEM;
 	if (!ep->info->tx_attr || !ep->info->rx_attr || !ep->info->ep_attr)
 		return -FI_EINVAL;
+	err = xpu_refuse(domain_api(ep->dom), &ep->info->ep_attr->xpu_ctx, "fi_endpoint");
+	if (err)
+		return err;
 	ep->tx_size = ep->info->tx_attr->size ? ep->info->tx_attr->size : 1024;
 	if (ep->info->tx_attr->inject_size)
 		ep_limit_inject(ep, ep->info->tx_attr->inject_size);
@@ -172,9 +145,12 @@ int ep_open(struct fid_domain *domain, struct fi_info *info, struct fid_ep **out
 int ep_open2(struct fid_domain *domain, struct fi_info *info, struct fid_ep **ep, uint64_t flags,
 	     void *context)
 {
-	if (flags & ~(FI_PEER | FI_PEER_TRANSFER))
-		return -FI_EINVAL;
-	return flags ? -FI_ENOSYS : ep_open(domain, info, ep, context);
+	if (flags) {
+		LOG_WARN(LOG_EP_CTRL, "fi_endpoint2: flags %#llx: unknown, or no peers here",
+			 (unsigned long long)flags);
+		return flags & ~(FI_PEER | FI_PEER_TRANSFER) ? -FI_EINVAL : -FI_ENOSYS;
+	}
+	return ep_open(domain, info, ep, context);
 }
 
 static int bind_cq(struct ep *ep, struct cq *cq, uint64_t flags)

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/fid.h"
 #include "base/log.h"
 #include "core/ep.h"
 #include "link/link.h"
@@ -198,6 +199,7 @@ struct fi_ops_ep ep_ops = {
 	.rx_ctx = no_rx_ctx,
 	.rx_size_left = rx_size_left,
 	.tx_size_left = tx_size_left,
+	.export_xpu = fid_no_call_2_7,
 };
 
 /* A shared transmit context has no operations of its own, only its endpoints have. */
@@ -222,6 +224,7 @@ struct fi_ops_ep stx_ops = {
 	.rx_ctx = no_rx_ctx,
 	.rx_size_left = stx_size_left,
 	.tx_size_left = stx_size_left,
+	.export_xpu = fid_no_call_2_7,
 };
 
 struct fi_ops_ep sep_ops = {
@@ -233,4 +236,5 @@ struct fi_ops_ep sep_ops = {
 	.rx_ctx = sep_rx_context,
 	.rx_size_left = rx_size_left,
 	.tx_size_left = tx_size_left,
+	.export_xpu = fid_no_call_2_7,
 };

@@ -164,9 +164,8 @@ static ssize_t eq_sread(struct fid_eq *fid, uint32_t *event, void *buf, size_t l
 
 	if (n)
 		return n;
-	if (eq->wait.obj == FI_WAIT_NONE || eq->wait.obj == FI_WAIT_SET) {
-		LOG_WARN(LOG_EQ, "fi_eq_sread: the wait object is FI_WAIT_%s",
-			 eq->wait.obj == FI_WAIT_SET ? "SET" : "NONE");
+	if (eq->wait.obj == FI_WAIT_NONE) {
+		LOG_WARN(LOG_EQ, "fi_eq_sread: the wait object is FI_WAIT_NONE");
 		return -FI_ENOSYS;
 	}
 	do {

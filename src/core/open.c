@@ -9,6 +9,7 @@
 #include "base/lock.h"
 #include "base/log.h"
 #include "base/fid.h"
+#include "core/open_cache.h"
 
 /* ---- "logging": messages go to callbacks of the application ---- */
 
@@ -179,7 +180,6 @@ static int open_logging(size_t attr_len, uint64_t flags, struct fid **fid, void 
 	return 0;
 }
 
-/* fi_open knows only "logging"; there is no "mr_cache" object. */
 EXTERNALLY_VISIBLE int fi_open(uint32_t version, const char *name, void *attr, size_t attr_len,
 			       uint64_t flags, struct fid **fid, void *context)
 {
@@ -188,6 +188,8 @@ EXTERNALLY_VISIBLE int fi_open(uint32_t version, const char *name, void *attr, s
 		return -FI_EINVAL;
 	if (FI_VERSION_GE(fi_version(), version) && strcasecmp(name, "logging") == 0)
 		return open_logging(attr_len, flags, fid, context);
+	if (FI_VERSION_GE(fi_version(), version) && strcasecmp(name, "mr_cache") == 0)
+		return open_cache(attr_len, flags, fid);
 	LOG_INFO(LOG_CORE, "fi_open: no object \"%.60s\" for version %u.%u", name,
 		 FI_MAJOR(version), FI_MINOR(version));
 	return -FI_ENOSYS;

@@ -186,6 +186,7 @@ static struct fi_ops_ep ep_ops = {
 	.rx_ctx = no_rx_ctx,
 	.rx_size_left = no_size_left,
 	.tx_size_left = no_size_left,
+	.export_xpu = fid_no_call_2_7,
 };
 
 static int check_info(const struct fi_info *info)

@@ -161,6 +161,11 @@ int sep_srx_open(struct fid_domain *domain, struct fi_rx_attr *attr, struct fid_
 
 	if (!out)
 		return -FI_EINVAL;
+	if (attr && (attr->op_flags & FI_PEER)) {
+		LOG_WARN(LOG_EP_CTRL, "fi_srx_context: op_flags %#llx with FI_PEER: no peers here",
+			 (unsigned long long)attr->op_flags);
+		return -FI_EINVAL;
+	}
 	ep = ep_new(dom, FI_CLASS_SRX_CTX, context);
 	if (!ep)
 		return -FI_ENOMEM;

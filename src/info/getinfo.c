@@ -270,6 +270,8 @@ static int names(uint32_t api, struct fi_info **list)
 	return first ? 0 : -FI_ENODATA;
 }
 
+#define GETINFO_FLAGS (FI_NUMERICHOST | FI_SOURCE | FI_PROV_ATTR_ONLY | FI_RESCAN)
+
 EXTERNALLY_VISIBLE int fi_getinfo(uint32_t version, const char *node, const char *service,
 				  uint64_t flags, const struct fi_info *hints,
 				  struct fi_info **info)
@@ -286,6 +288,9 @@ EXTERNALLY_VISIBLE int fi_getinfo(uint32_t version, const char *node, const char
 			 FI_MINOR(fi_version()));
 		return -FI_ENOSYS;
 	}
+	if (flags & ~GETINFO_FLAGS)
+		LOG_INFO(LOG_CORE, "fi_getinfo: flags %#llx are unknown and have no effect",
+			 (unsigned long long)(flags & ~GETINFO_FLAGS));
 	if ((flags & FI_SOURCE) && !node && !service) {
 		LOG_INFO(LOG_CORE, "FI_SOURCE needs a node or a service");
 		ret = -FI_ENODATA;

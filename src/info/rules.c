@@ -103,6 +103,7 @@ struct rule {
 #define V1_20 FI_VERSION(1, 20)
 #define V2_0  FI_VERSION(2, 0)
 #define V2_5  FI_VERSION(2, 5)
+#define V2_7  FI_VERSION(2, 7)
 
 /* clang-format off */
 static const struct rule rules[] = {
@@ -157,6 +158,7 @@ static const struct rule rules[] = {
 	RULE_FOR(DGRAM, ep, rx_ctx_cnt, V1_0, UP_TO, 1, OURS, 1, NUMBER),
 	RULE_FOR(STREAMS, ep, auth_key_size, V1_5, KEY, JOB_KEY_MAX, THEIRS, 0, NUMBER),
 	NONE(DGRAM | RC, ep, auth_key_size, V1_5),
+	NONE(ALL, ep, xpu_ctx, V2_7),
 
 	RULE(domain, threading, V1_0, ONE_OF, THREADING, THEIRS, FI_THREAD_SAFE, FI_TYPE_THREADING),
 	RULE(domain, control_progress, V1_0, ONE_OF, PROGRESS, THEIRS, FI_PROGRESS_MANUAL,
@@ -208,6 +210,7 @@ static const struct rule rules[] = {
 	RULE(domain, max_group_id, V2_0, UP_TO, 0, OURS, 0, NUMBER),
 	RULE(domain, max_cntr_value, V2_5, UP_TO, UINT64_MAX, OURS, UINT64_MAX, NUMBER),
 	RULE(domain, max_err_cntr_value, V2_5, UP_TO, UINT64_MAX, OURS, UINT64_MAX, NUMBER),
+	NONE(ALL, domain, max_xpu_ctx_cnt, V2_7),
 };
 /* clang-format on */
 

@@ -55,6 +55,7 @@ static const struct tostr_name caps[] = {
 	N(FI_TAGGED_DIRECTED_RECV),
 	N(FI_TAGGED_MULTI_RECV),
 	N(FI_EXACT_DIRECTED_RECV),
+	N(FI_XPU),
 };
 
 static const struct tostr_name op_flags[] = {
@@ -192,6 +193,7 @@ static const struct tostr_name mr_mode[] = {
 	N(FI_MR_BASIC),     N(FI_MR_SCALABLE),  N(FI_MR_LOCAL),    N(FI_MR_RAW),
 	N(FI_MR_VIRT_ADDR), N(FI_MR_ALLOCATED), N(FI_MR_PROV_KEY), N(FI_MR_MMU_NOTIFY),
 	N(FI_MR_RMA_EVENT), N(FI_MR_ENDPOINT),  N(FI_MR_HMEM),     N(FI_MR_COLLECTIVE),
+	N(FI_MR_XPU_DESC),
 };
 
 static const struct tostr_name op_type[] = {

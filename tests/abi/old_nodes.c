@@ -40,6 +40,7 @@ static const struct node nodes[] = {
 	{"FABRIC_1.7", FI_VERSION(1, 20), 120, 80, 96, 200},
 	{"FABRIC_1.8", FI_VERSION(2, 0), 120, 80, 96, 208},
 	{"FABRIC_1.9", FI_VERSION(2, 5), 120, 80, 96, 224},
+	{"FABRIC_1.10", FI_VERSION(2, 7), 120, 80, 104, 232},
 };
 
 static const struct node *now;
@@ -136,7 +137,8 @@ static struct fi_tx_attr *old_tx(void)
 
 static struct fi_ep_attr *old_ep(void)
 {
-	struct fi_ep_attr attr = {.type = FI_EP_RDM, .rx_ctx_cnt = 7, .auth_key_size = sizeof(key)};
+	struct fi_ep_attr attr = {
+		.type = FI_EP_RDM, .rx_ctx_cnt = 7, .auth_key_size = sizeof(key), .xpu_ctx = key};
 
 	attr.auth_key = copy_at_edge(key, sizeof(key));
 	return copy_at_edge(&attr, now->ep_attr);
@@ -154,6 +156,7 @@ static struct fi_domain_attr *old_domain(void)
 		.max_group_id = 12,
 		.max_cntr_value = 13,
 		.max_err_cntr_value = 14,
+		.max_xpu_ctx_cnt = 15,
 		.auth_key_size = sizeof(key),
 	};
 
@@ -201,6 +204,7 @@ static void check_ep(const struct fi_ep_attr *ep, const struct fi_ep_attr *old)
 	} else {
 		CHECK(!ep->auth_key && !ep->auth_key_size);
 	}
+	CHECK(ep->xpu_ctx == (EP(xpu_ctx) ? key : NULL));
 }
 
 static void check_domain(const struct fi_domain_attr *dom, const struct fi_domain_attr *old)
@@ -214,6 +218,7 @@ static void check_domain(const struct fi_domain_attr *dom, const struct fi_domai
 	CHECK(dom->max_group_id == (DOMAIN(max_group_id) ? 12 : 0));
 	CHECK(dom->max_cntr_value == (DOMAIN(max_cntr_value) ? 13 : 0));
 	CHECK(dom->max_err_cntr_value == (DOMAIN(max_err_cntr_value) ? 14 : 0));
+	CHECK(dom->max_xpu_ctx_cnt == (DOMAIN(max_xpu_ctx_cnt) ? 15 : 0));
 	if (DOMAIN(auth_key))
 		CHECK(dom->auth_key && dom->auth_key != old->auth_key &&
 		      !memcmp(dom->auth_key, key, sizeof(key)));

@@ -27,8 +27,10 @@ NAMED = {
 
 # Flags that the recorded output leaves out; the library prints them after the others.
 FLAGS = {
-    "FI_TYPE_CAPS": ["FI_TAGGED_DIRECTED_RECV", "FI_TAGGED_MULTI_RECV", "FI_EXACT_DIRECTED_RECV"],
+    "FI_TYPE_CAPS": ["FI_TAGGED_DIRECTED_RECV", "FI_TAGGED_MULTI_RECV", "FI_EXACT_DIRECTED_RECV",
+                     "FI_XPU"],
     "FI_TYPE_OP_FLAGS": ["FI_COMMIT_COMPLETE", "FI_AUTH_KEY"],
+    "FI_TYPE_MR_MODE": ["FI_MR_XPU_DESC"],
     "FI_TYPE_CQ_EVENT_FLAGS": ["FI_MULTICAST", "FI_COLLECTIVE"],
 }
 
@@ -68,9 +70,10 @@ lib.fi_tostr_r.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_void_p, ct
 lib.fi_dupinfo.restype = ctypes.c_void_p
 lib.fi_dupinfo.argtypes = lib.fi_freeinfo.argtypes = [ctypes.c_void_p]
 
-constants = {r["name"]: int(r["decimal"]) for r in rows("constants-2.6.tsv") if r["decimal"] != "-"}
+constants = {r["name"]: int(r["decimal"]) for release in ("2.6", "2.7")
+             for r in rows(f"constants-{release}.tsv") if r["decimal"] != "-"}
 fields, sizes = {}, {}
-for r in rows("structs-2.6.tsv"):
+for r in rows("structs-2.6.tsv") + rows("structs-2.7.tsv"):
     if r["field"] == "<total>":
         sizes[r["struct"]] = int(r["size"])
     else:
@@ -242,6 +245,8 @@ def said(row, fi_type):
 def wanted(row):
     kind, value = row["fi_type"], row["input_value"]
     text = row["output_2.6"]
+    if text == "2.6.0":  # the version of the library
+        return ".".join(str(constants[f"FI_{part}_VERSION"]) for part in ("MAJOR", "MINOR", "REVISION"))
     if row["call"] != "fi_tostr" or not value.startswith("0x"):
         return text
     for name in NAMED.get(kind, []):

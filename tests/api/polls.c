@@ -83,6 +83,33 @@ static void eq_wakes(struct api *a)
 	obj_close(&o);
 }
 
+/* A queue of a wait set can be waited for by itself, too. */
+static void eq_in_set(struct api *a)
+{
+	struct fi_wait_attr attr = {.wait_obj = FI_WAIT_UNSPEC};
+	struct fi_eq_entry entry;
+	struct fid_wait *set;
+	struct obj o = {0};
+	struct fid_eq *eq;
+	pthread_t thread;
+	uint32_t event;
+
+	(void)a;
+	if (api_other())
+		api_skip("what the manual forbids works in ours");
+	obj_domain(&o);
+	OK(fi_wait_open(o.fabric, &attr, &set));
+	eq = open_eq(&o, FI_WAIT_SET, set);
+	CHECK_EQ(fi_eq_sread(eq, &event, &entry, sizeof(entry), 10, 0), -FI_EAGAIN);
+	CHECK(pthread_create(&thread, NULL, write_later, eq) == 0);
+	CHECK_EQ(fi_eq_sread(eq, &event, &entry, sizeof(entry), -1, 0), sizeof(entry));
+	CHECK_EQ(entry.data, 77);
+	pthread_join(thread, NULL);
+	CLOSE(eq);
+	CLOSE(set);
+	obj_close(&o);
+}
+
 static void trywait_codes(struct api *a)
 {
 	struct obj o = {0};
@@ -213,9 +240,9 @@ static void counter_errors(struct api *a)
 int main(int argc, char **argv)
 {
 	static const struct api_case cases[] = {
-		{"eq_events", eq_events, 1, {0}},           {"eq_wakes", eq_wakes, 1, {0}},
-		{"trywait_codes", trywait_codes, 1, {0}},   {"poll_set", poll_set, 1, {0}},
-		{"counter_errors", counter_errors, 1, {0}},
+		{"eq_events", eq_events, 1, {0}}, {"eq_wakes", eq_wakes, 1, {0}},
+		{"eq_in_set", eq_in_set, 1, {0}}, {"trywait_codes", trywait_codes, 1, {0}},
+		{"poll_set", poll_set, 1, {0}},   {"counter_errors", counter_errors, 1, {0}},
 	};
 
 	return api_main(argc, argv, cases, API_COUNT(cases));

@@ -24,6 +24,27 @@ static uint64_t combined(uint64_t known, int round)
 			api_fail("accepts a flag that nobody has: " #call);                        \
 	}
 
+/* Objects of ours are peers of no provider. fi_peer(3). */
+static void no_peers(struct obj *o)
+{
+	struct fi_cntr_attr cntr_attr = {.flags = FI_PEER};
+	struct fi_rx_attr rx_attr = {.op_flags = FI_PEER};
+	struct fi_av_attr av_attr = {.flags = FI_PEER};
+	struct fi_eq_attr eq_attr = {.flags = FI_PEER};
+	struct fid_domain *domain;
+	struct fid_cntr *cntr;
+	struct fid_eq *eq;
+	struct fid_av *av;
+	struct fid_ep *ep;
+
+	CHECK_EQ(fi_av_open(o->domain, &av_attr, &av, NULL), -FI_EBADFLAGS);
+	CHECK_EQ(fi_cntr_open(o->domain, &cntr_attr, &cntr, NULL), -FI_EINVAL);
+	CHECK_EQ(fi_eq_open(o->fabric, &eq_attr, &eq, NULL), -FI_EINVAL);
+	CHECK_EQ(fi_srx_context(o->domain, &rx_attr, &ep, NULL), -FI_EINVAL);
+	CHECK_EQ(fi_domain2(o->fabric, o->info, &domain, FI_PEER, NULL), -FI_ENOSYS);
+	CHECK_EQ(fi_endpoint2(o->domain, o->info, &ep, FI_PEER_TRANSFER, NULL), -FI_ENOSYS);
+}
+
 /* Calls that other libraries refuse too. */
 static void flags_of_open_calls(struct api *a)
 {
@@ -47,6 +68,8 @@ static void flags_of_open_calls(struct api *a)
 	REFUSED_TWICE((cntr_attr.flags = flags, fi_cntr_open(o.domain, &cntr_attr, &cntr, NULL)),
 		      0);
 	CHECK(o.cq == NULL && o.av == NULL);
+	if (!api_other()) /* the others would read the owner's objects from the context */
+		no_peers(&o);
 	/* The known flag alone is accepted and has no visible effect. */
 	cq_attr.flags = FI_AFFINITY;
 	OK(fi_cq_open(o.domain, &cq_attr, &o.cq, NULL));

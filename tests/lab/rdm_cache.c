@@ -6,6 +6,7 @@
  *
  * Each side prints how many registrations of its buffers it has kept.
  */
+#include <rdma/fi_ext.h>
 #include <rdma/fi_rma.h>
 
 #define NODE_CAPS (FI_MSG | FI_TAGGED | FI_DIRECTED_RECV | FI_RMA)
@@ -365,6 +366,75 @@ static void forbidden(struct side *s)
 	again(s);
 }
 
+/* A memory monitor of the application. */
+static struct tally {
+	struct fid_mem_monitor fid; /* first: the library knows this part */
+	int started, subscribed;    /* calls that have not been undone */
+	int all;                    /* calls of subscribe */
+	bool stale;                 /* result of valid: no */
+} tally;
+
+static int tally_start(struct fid_mem_monitor *fid)
+{
+	((struct tally *)fid)->started++;
+	return 0;
+}
+
+static void tally_stop(struct fid_mem_monitor *fid)
+{
+	((struct tally *)fid)->started--;
+}
+
+static int tally_subscribe(struct fid_mem_monitor *fid, const void *addr, size_t len)
+{
+	(void)addr, (void)len;
+	((struct tally *)fid)->subscribed++;
+	((struct tally *)fid)->all++;
+	return 0;
+}
+
+static void tally_unsubscribe(struct fid_mem_monitor *fid, const void *addr, size_t len)
+{
+	(void)addr, (void)len;
+	((struct tally *)fid)->subscribed--;
+}
+
+static bool tally_valid(struct fid_mem_monitor *fid, const void *addr, size_t len)
+{
+	(void)addr, (void)len;
+	return !((struct tally *)fid)->stale;
+}
+
+/* Memory is replaced, and only the application's monitor tells, by itself or when it is asked. */
+static void imported(struct side *s)
+{
+	static struct fi_ops_mem_monitor ops = {sizeof(ops),     tally_start,       tally_stop,
+						tally_subscribe, tally_unsubscribe, tally_valid};
+	unsigned char *buf = map(NULL, MAP_PRIVATE);
+
+	tally.fid.fid.fclass = FI_CLASS_MEM_MONITOR;
+	tally.fid.export_ops = &ops;
+	must(fi_import(FI_VERSION(2, 6), "mr_cache", NULL, 0, 0, &tally.fid.fid, NULL),
+	     "fi_import");
+	for (unsigned int i = 0; i < 8; i++) {
+		message(s, buf, 2 * i);
+		tally.stale = i % 2;
+		if (!tally.stale)
+			tally.fid.import_ops->notify(&tally.fid, buf + LEN / 2, 1);
+		map(buf, MAP_PRIVATE | MAP_FIXED);
+		message(s, buf, 2 * i + 1);
+		tally.stale = false;
+	}
+	say_kept();
+	if (fi_close(&tally.fid.fid) != -FI_EBUSY)
+		fail("the monitor is closed while it is in use");
+	end(s);
+	if (tally.all < 9 || tally.started || tally.subscribed)
+		fail("the monitor: %d of %d subscriptions are left, started %d", tally.subscribed,
+		     tally.all, tally.started);
+	must(fi_close(&tally.fid.fid), "fi_close");
+}
+
 /* NOLINTNEXTLINE(bugprone-macro-parentheses): the name of a function */
 #define CASE(of)                                                                                   \
 	{                                                                                          \
@@ -372,7 +442,7 @@ static void forbidden(struct side *s)
 	}
 static const struct side_case cases[] = {
 	CASE(again), CASE(many),  CASE(shared),    CASE(changed),  CASE(busy),
-	CASE(bare),  CASE(child), CASE(forbidden), {.name = NULL},
+	CASE(bare),  CASE(child), CASE(forbidden), CASE(imported), {.name = NULL},
 };
 
 int main(int argc, char **argv)

@@ -24,7 +24,7 @@ mapfile -t packages < <(find $work/RPMS -name 'weft-[0-9d]*.rpm' ! -name '*debug
 
 rpm -qp --nosignature --provides "${packages[@]}" >$work/provides
 for name in "libfabric = $version" "libfabric-devel = $version" 'libfabric.so.1()(64bit)' \
-	'libfabric.so.1(FABRIC_1.0)(64bit)' 'libfabric.so.1(FABRIC_1.9)(64bit)'; do
+	'libfabric.so.1(FABRIC_1.0)(64bit)' 'libfabric.so.1(FABRIC_1.9)(64bit)' 'libfabric.so.1(FABRIC_1.10)(64bit)'; do
 	grep -qxF "$name" $work/provides || fail "nothing provides $name"
 done
 

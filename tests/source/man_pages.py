@@ -160,7 +160,7 @@ with tempfile.TemporaryDirectory() as there:
 
 pages = {os.path.basename(p): read(p) for p in glob.glob("man/*.[1-9]")}
 exported = set(re.findall(r"^\t\t(fi_\w+);", read("libfabric.map"), re.M))
-headers = "".join(read(p) for p in glob.glob("include/rdma/*.h"))
+headers = "".join(read(p) for p in glob.glob("include/rdma/**/*.h", recursive=True))
 macros = set(re.findall(r"^#define (\w+)\(", headers, re.M))
 structures = structures_of(headers)
 assert {"fi_getinfo", "fi_cq_sread"} < exported and "dest_addr" in structures["fi_info"]

@@ -6,12 +6,16 @@
 #include <check.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <rdma/fi_errno.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -238,6 +242,42 @@ START_TEST(the_end_lets_go)
 }
 END_TEST
 
+/* Makes the system call fail in this process, as filters of containers do. */
+static void forbid_userfaultfd(void)
+{
+	struct sock_filter rules[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_userfaultfd, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog program = {sizeof(rules) / sizeof(rules[0]), rules};
+
+	ck_assert_int_eq(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), 0);
+	ck_assert_int_eq(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program), 0);
+	ck_assert_int_eq(syscall(SYS_userfaultfd, O_CLOEXEC), -1);
+	ck_assert_int_eq(errno, EPERM);
+}
+
+/* Where the call is forbidden, the device serves those who may open it. */
+START_TEST(the_device_serves_as_well)
+{
+	bool there = access("/dev/userfaultfd", R_OK | W_OK) == 0;
+	char *mem;
+
+	forbid_userfaultfd();
+	w = (struct watch){.lock = &lock, .changed = changed, .arg = &w};
+	ck_assert_int_eq(watch_open(&w), there ? 0 : -EPERM);
+	if (!there)
+		return;
+	mem = watched();
+	ck_assert_int_eq(munmap(mem + PAGE, PAGE), 0);
+	ck_assert(reported(mem + PAGE, mem + 2 * PAGE));
+	watch_close(&w);
+	munmap(mem, LEN);
+}
+END_TEST
+
 /* ---- Private and shared mappings ------------------------------------------------------------- */
 
 static bool own(const void *mem, size_t len)
@@ -311,6 +351,14 @@ static TCase *watch_tests(void)
 	return tc;
 }
 
+static TCase *device_tests(void)
+{
+	TCase *tc = tcase_create("device");
+
+	tcase_add_test(tc, the_device_serves_as_well);
+	return tc;
+}
+
 static TCase *maps_tests(void)
 {
 	TCase *tc = tcase_create("maps");
@@ -327,8 +375,10 @@ int main(void)
 	int failed, err = try_open();
 
 	suite_add_tcase(suite, maps_tests());
-	if (!err)
+	if (!err) {
 		suite_add_tcase(suite, watch_tests());
+		suite_add_tcase(suite, device_tests());
+	}
 	srunner_run_all(runner, CK_ENV);
 	failed = srunner_ntests_failed(runner);
 	srunner_free(runner);

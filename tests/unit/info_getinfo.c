@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "base/log.h"
 #include "info/providers.h"
 #include "getinfo.h"
 
@@ -22,6 +23,52 @@ static bool is_a(const struct fi_info *i, int row)
 	return strcmp(i->fabric_attr->prov_name, in_order[row].name) == 0 &&
 	       i->ep_attr->type == in_order[row].type;
 }
+
+static bool always(const char *prov, int level, int subsys)
+{
+	(void)prov, (void)level, (void)subsys;
+	return true;
+}
+
+static bool at_once(const char *prov, int level, int subsys, uint64_t *showtime)
+{
+	(void)showtime;
+	return always(prov, level, subsys);
+}
+
+static char logged[256]; /* the first message since it was emptied */
+
+static void keep_first(const struct log_place *place, const char *msg)
+{
+	(void)place;
+	if (!*logged)
+		snprintf(logged, sizeof(logged), "%s", msg);
+}
+
+/* Flags that fi_getinfo does not know change nothing, and are logged. */
+START_TEST(unknown_flags)
+{
+	static const struct log_sink sink = {always, at_once, keep_first};
+	uint64_t known = FI_NUMERICHOST | FI_SOURCE | FI_PROV_ATTR_ONLY | FI_RESCAN;
+	char value[32];
+
+	log_redirect(&sink);
+	for (int bit = 0; bit < 64; bit++) {
+		uint64_t flag = 1ULL << bit;
+
+		if (flag & FI_SOURCE) /* needs an address */
+			continue;
+		logged[0] = '\0';
+		snprintf(value, sizeof(value), "%#llx", (unsigned long long)flag);
+		ck_assert_int_eq(fi_getinfo(NOW, NULL, NULL, flag, NULL, &list), 0);
+		first_is(in_order[0].name);
+		ck_assert_int_eq(!!strstr(logged, value), !(flag & known));
+		fi_freeinfo(list);
+		list = NULL;
+	}
+	log_redirect(NULL);
+}
+END_TEST
 
 /* Entries come in the order of the table; a row may have entries for several addresses. */
 START_TEST(order)
@@ -397,6 +444,7 @@ static TCase *names_case(void)
 	TCase *tc = new_case("names");
 
 	tcase_add_test(tc, order);
+	tcase_add_test(tc, unknown_flags);
 	tcase_add_test(tc, no_hints);
 	tcase_add_test(tc, bad_calls);
 	tcase_add_test(tc, names_only);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * What a provider library shows to the core, and configuration parameters.  For writers of
- * providers; applications have no use for it.  Man page: fi_param(3).
+ * providers; applications have no use for it.  Man pages: fi_provider(3), fi_param(3).
  */
 #ifndef FI_PROV_H
 #define FI_PROV_H

@@ -12,6 +12,7 @@
 #include "base/forked.h"
 #include "base/log.h"
 #include "base/maps.h"
+#include "base/monitor.h"
 #include "base/watch.h"
 
 /*
@@ -47,12 +48,12 @@ static bool wanted(const struct env_settings *env)
 
 	if (!env->mr_cache_max_count || (monitor && !strcmp(monitor, "disabled")))
 		return false;
-	if (!monitor || !strcmp(monitor, "userfaultfd"))
+	if (!monitor || !strcmp(monitor, "userfaultfd") || monitor_imported())
 		return true;
-	LOG_WARN(
-		LOG_MR,
-		"FI_MR_CACHE_MONITOR=%s: there is userfaultfd, or disabled; no registration is kept",
-		monitor);
+	LOG_WARN(LOG_MR,
+		 "FI_MR_CACHE_MONITOR=%s: there is userfaultfd, disabled, or a monitor that the "
+		 "program imports into \"mr_cache\"; no registration is kept",
+		 monitor);
 	return false;
 }
 
@@ -71,10 +72,11 @@ static void refuse(int err)
 	if (env_get()->mr_cache_monitor)
 		LOG_WARN(
 			LOG_MR,
-			"FI_MR_CACHE_MONITOR=userfaultfd: the kernel has none for us, %s; no registration is kept",
+			"FI_MR_CACHE_MONITOR=userfaultfd: there is no watch, %s; no registration is kept",
 			fi_strerror(-err));
 	else
-		LOG_INFO(LOG_MR, "no userfaultfd, %s: no registration is kept", fi_strerror(-err));
+		LOG_INFO(LOG_MR, "no watch over memory, %s: no registration is kept",
+			 fi_strerror(-err));
 }
 
 static struct verbs_cache *cache_open(void)
@@ -166,6 +168,8 @@ static bool sweep(struct verbs_cache *c, const struct verbs_dev *dev)
 	while ((mem = next_out(c, dev))) {
 		if (mem->mr)
 			dev->lib->dereg_mr(mem->mr);
+		if (mem->watched)
+			watch_leave(&c->watch, mem->range.from, mem->range.to);
 		free(mem);
 		any = true;
 	}
@@ -178,7 +182,8 @@ static bool make(struct verbs_cache *c, struct verbs_mem *mem)
 	const struct range *range = &mem->range;
 	struct iovec iov = {(void *)range->from, range->to - range->from};
 
-	if (watch_arm(&c->watch, range->from, range->to) && maps_private(range->from, range->to))
+	mem->watched = watch_arm(&c->watch, range->from, range->to);
+	if (mem->watched && maps_private(range->from, range->to))
 		mem->mr = verbs_mem_register(mem->dev, &iov, range->rights);
 	return mem->mr;
 }
@@ -214,6 +219,18 @@ static struct verbs_mem *add(struct verbs_cache *c, struct verbs_dev *dev,
 	return NULL;
 }
 
+/* The memory of a range that was just found is no longer the same. */
+static void drop(struct verbs_cache *c, struct range *range)
+{
+	const struct verbs_dev *dev = mem_of(range)->dev;
+
+	pthread_mutex_lock(&c->lock);
+	ranges_drop(&c->ranges, range->from, range->to);
+	ranges_put(&c->ranges, range);
+	pthread_mutex_unlock(&c->lock);
+	sweep(c, dev);
+}
+
 struct verbs_mem *verbs_cache_get(struct verbs_dev *dev, const struct iovec *iov,
 				  unsigned int access)
 {
@@ -231,6 +248,10 @@ struct verbs_mem *verbs_cache_get(struct verbs_dev *dev, const struct iovec *iov
 	if (quiet)
 		found = ranges_find(&c->ranges, dev, range.from, range.to, access);
 	pthread_mutex_unlock(&c->lock);
+	if (found && !watch_valid(&c->watch, found->from, found->to)) {
+		drop(c, found);
+		found = NULL;
+	}
 	if (found)
 		return mem_of(found);
 	/* Memory that is being changed right now is not cached. */

@@ -13,6 +13,7 @@ struct verbs_mem {
 	struct verbs_dev *dev;
 	struct ibv_mr *mr;
 	bool kept;          /* it is in the cache of verbs_cache.h */
+	bool watched;       /* `kept`: its memory is watched */
 	struct range range; /* range in the cache, if `kept` */
 };
 

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "base/monitor.h"
+
+#include <pthread.h>
+
+#include "base/fid.h"
+#include "base/forked.h"
+#include "base/log.h"
+#include "base/watch.h"
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards the rest; before watch.lock */
+static struct fid_mem_monitor *imported;                 /* the application's, or NULL */
+static struct watch *listener; /* the watch that `imported` was started for, or NULL */
+static unsigned int watches;   /* open ones of this process */
+static unsigned int process;   /* forked_count() of those who wrote the two above */
+
+/* A forked child has none of its parent's watches. Locked. */
+static void forget_parent(void)
+{
+	if (process == forked_count())
+		return;
+	process = forked_count();
+	watches = 0;
+	listener = NULL;
+}
+
+static void notify(struct fid_mem_monitor *monitor, const void *addr, size_t len)
+{
+	pthread_mutex_lock(&lock);
+	forget_parent();
+	if (monitor == imported && listener)
+		watch_report(listener, (uintptr_t)addr, (uintptr_t)addr + len);
+	pthread_mutex_unlock(&lock);
+}
+
+static struct fi_ops_mem_notify notify_ops = {
+	.size = sizeof(struct fi_ops_mem_notify),
+	.notify = notify,
+};
+
+static int import_close(struct fid *fid)
+{
+	int ret = 0;
+
+	pthread_mutex_lock(&lock);
+	forget_parent();
+	if (imported && fid == &imported->fid) {
+		if (listener)
+			ret = -FI_EBUSY;
+		else
+			imported = NULL;
+	}
+	pthread_mutex_unlock(&lock);
+	if (ret)
+		LOG_WARN(LOG_MR, "the imported memory monitor is in use by an open domain");
+	return ret;
+}
+
+static struct fi_ops fid_ops = {
+	.size = sizeof(struct fi_ops),
+	.close = import_close,
+	.bind = fid_no_bind,
+	.control = fid_no_control,
+	.ops_open = fid_no_ops_open,
+	.tostr = fid_no_tostr,
+	.ops_set = fid_no_ops_set,
+};
+
+static bool whole(const struct fi_ops_mem_monitor *ops)
+{
+	return ops && ops->size >= sizeof(*ops) && ops->start && ops->stop && ops->subscribe &&
+	       ops->unsubscribe && ops->valid;
+}
+
+int monitor_import(struct fid_mem_monitor *monitor)
+{
+	int ret = 0;
+
+	if (!monitor || monitor->fid.fclass != FI_CLASS_MEM_MONITOR ||
+	    !whole(monitor->export_ops)) {
+		LOG_WARN(LOG_MR, "mr_cache: a memory monitor of class %zu, or without functions",
+			 monitor ? monitor->fid.fclass : 0);
+		return -FI_EINVAL;
+	}
+	pthread_mutex_lock(&lock);
+	forget_parent();
+	if (imported || watches) {
+		ret = -FI_EBUSY;
+	} else {
+		monitor->fid.ops = &fid_ops;
+		monitor->import_ops = &notify_ops;
+		imported = monitor;
+	}
+	pthread_mutex_unlock(&lock);
+	if (ret)
+		LOG_WARN(LOG_MR, "mr_cache: a memory monitor is imported already, or a cache is in "
+				 "use: import before a domain is opened");
+	return ret;
+}
+
+bool monitor_imported(void)
+{
+	bool yes;
+
+	pthread_mutex_lock(&lock);
+	yes = imported;
+	pthread_mutex_unlock(&lock);
+	return yes;
+}
+
+/* Notes the watch; returns the monitor for it, or NULL. */
+static struct fid_mem_monitor *note(struct watch *watch)
+{
+	struct fid_mem_monitor *monitor;
+
+	pthread_mutex_lock(&lock);
+	forget_parent();
+	monitor = listener ? NULL : imported;
+	if (monitor)
+		listener = watch;
+	watches++;
+	pthread_mutex_unlock(&lock);
+	return monitor;
+}
+
+static void forget(struct watch *watch)
+{
+	pthread_mutex_lock(&lock);
+	if (listener == watch)
+		listener = NULL;
+	watches--;
+	pthread_mutex_unlock(&lock);
+}
+
+int monitor_open(struct watch *watch, struct fid_mem_monitor **monitor)
+{
+	struct fid_mem_monitor *found = note(watch);
+	int err = found ? found->export_ops->start(found) : 0;
+
+	if (err) {
+		LOG_WARN(LOG_MR, "the imported memory monitor does not start: %s",
+			 fi_strerror(-err));
+		forget(watch);
+		return err;
+	}
+	*monitor = found;
+	return 0;
+}
+
+void monitor_close(struct watch *watch, struct fid_mem_monitor *monitor)
+{
+	if (monitor)
+		monitor->export_ops->stop(monitor);
+	forget(watch);
+}
