@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
 # Compares the public headers with the tables of the API: sizes, offsets, types, values, prototypes,
-# with gcc and clang.
+# with gcc and clang, or the COMPILERS named.
 set -u
 cd "$(dirname "$0")/../.." || exit
 tables=tests/abi/tables
@@ -10,7 +10,7 @@ trap 'rm -f "$check"' EXIT
 python3 $tables/gen_check.py $tables/structs-2.6.tsv $tables/constants-2.6.tsv \
 	--calls $tables/calls.tsv --release 2.6 >"$check" || exit 1
 tried=0
-for cc in gcc clang; do
+for cc in ${COMPILERS:-gcc clang}; do
 	command -v $cc >/dev/null || continue
 	tried=1
 	if ! $cc -std=gnu11 -w -Iinclude -fsyntax-only "$check" 2>"$check.log"; then
@@ -21,4 +21,4 @@ for cc in gcc clang; do
 	fi
 	rm -f "$check.log"
 done
-[ $tried -eq 1 ] || { echo "asserts: neither gcc nor clang here"; exit 77; }
+[ $tried -eq 1 ] || { echo "asserts: none of ${COMPILERS:-gcc, clang} here"; exit 77; }
