@@ -6,6 +6,7 @@
 # Environment:
 #     SHORT    1: only the marked tests
 #     NAMES    tests to run in place of the list's
+#     OPTIONAL 1: where the compiler, the emulator or the libraries are not to be had, nothing is run, and why is said
 # and that of sysroot.bash. What passes here says nothing about the order of memory accesses: the
 # emulation runs on this machine's. tests/model/ looks at that.
 set -u
@@ -18,6 +19,13 @@ emulate="qemu-aarch64-static -L $build/root"
 fail() {
 	echo "aarch64: $*" >&2
 	exit 1
+}
+
+# not_here WHY
+not_here() {
+	[ "${OPTIONAL-}" = 1 ] || fail "$@"
+	echo "aarch64: $*: nothing is run for it"
+	exit 0
 }
 
 # names [MARK]: the tests of the list, or those that have this mark.
@@ -65,12 +73,12 @@ run() {
 	BUILD=$folder HW=${HW:-shm tcp} SLOWER=2 FEWER=20 COMPILERS=$build/cc tests/run.sh "$@" || status=1
 }
 
-command -v aarch64-linux-gnu-gcc >/dev/null || fail "there is no aarch64-linux-gnu-gcc"
-command -v qemu-aarch64-static >/dev/null || fail "there is no qemu-aarch64-static"
+command -v aarch64-linux-gnu-gcc >/dev/null || not_here "there is no aarch64-linux-gnu-gcc"
+command -v qemu-aarch64-static >/dev/null || not_here "there is no qemu-aarch64-static"
 mkdir -p "$build"
-get_sysroot "$build" || fail "the libraries are not to be had"
+get_sysroot "$build" || not_here "the libraries are not to be had"
 tools
-make -s configure && configure || fail "it cannot be configured"
+{ make -s configure && configure; } || fail "it cannot be configured"
 
 status=0
 export RUN
