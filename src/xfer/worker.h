@@ -59,7 +59,8 @@ struct worker {
 	struct list spec_only; /* likewise, of messages that CMA cannot read */
 	/* Peers that a DONE must be sent to: struct peer.target.in_acks_pending. */
 	struct list acks_pending;
-	uint64_t spec_us;    /* us: end of the last progress call that left requests in `spec` */
+	/* us: when the first request came into `spec`, then the end of the last progress call. */
+	uint64_t spec_us;
 	unsigned int waits;  /* progress calls made while `awaiting` was not empty */
 	unsigned int unread; /* disconnected peers with undelivered messages: peer_conn.unread */
 	/* Attempts to connect under way; sockets are polled more often meanwhile. */

@@ -16,8 +16,6 @@
 /* Progress calls between two calls of rma_help, 2^n - 1. */
 #define HELP_CALLS 63u
 
-/* Without a transport that has a cursor. */
-
 static __attribute__((noinline, cold)) bool flush_busy(struct worker *worker)
 {
 	bool progressed = false;

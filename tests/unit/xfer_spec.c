@@ -127,6 +127,20 @@ START_TEST(taken_as_they_come)
 }
 END_TEST
 
+START_TEST(taken_after_a_long_pause)
+{
+	post(SHORT);
+	usleep(1000);
+	says_rts(SHORT);
+	fake_expect_nothing();
+	ck_assert_int_eq(fetches, 0);
+	for (size_t at = 0; at < SHORT; at += FRAGMENT)
+		says_fragment(at, SHORT);
+	expect_ats(WIRE_SPEC, 0);
+	expect_message(SHORT);
+}
+END_TEST
+
 START_TEST(dropped_where_no_receive_is_posted)
 {
 	says_rts(SHORT);
@@ -373,6 +387,7 @@ int main(void)
 
 	tcase_add_checked_fixture(in, open_both, fake_shut);
 	tcase_add_test(in, taken_as_they_come);
+	tcase_add_test(in, taken_after_a_long_pause);
 	tcase_add_test(in, dropped_where_no_receive_is_posted);
 	tcase_add_test(in, none_behind_a_gap);
 	tcase_add_test(in, the_rest_is_fetched);

@@ -26,13 +26,17 @@ bool spec_begin(struct rx *rx, struct recv *r, const struct message *m, const st
 		size_t capacity, void *base)
 {
 	struct rxreq *a = rxreq_begin(rx, r, m, capacity, base);
+	struct worker *worker = m->peer->worker;
 
 	if (!a)
 		return false;
 	a->ack_pending = a->spec = true;
 	a->rts = *rts;
-	list_push(&m->peer->worker->spec, &a->in_spec);
-	idle_end(&m->peer->worker->idle);
+	/* Calls before this one did not look at the clock: they say nothing about how rare calls are. */
+	if (list_empty(&worker->spec))
+		worker->spec_us = clock_us();
+	list_push(&worker->spec, &a->in_spec);
+	idle_end(&worker->idle);
 	m->peer->rx.fragment_us = 0;
 	return true;
 }
