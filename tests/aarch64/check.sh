@@ -93,5 +93,5 @@ mapfile -t tests < <(names atomics)
 run build-aarch64/armv8.1 "-O2 -g -march=armv8.1-a" "$emulate" "${tests[@]}"
 echo "aarch64: pages of 64 KiB"
 mapfile -t tests < <(names pages)
-run build-aarch64/armv8.0 "-O2 -g" "$emulate -p 65536" "${tests[@]}"
+run build-aarch64/armv8.1 "-O2 -g -march=armv8.1-a" "$emulate -p 65536" "${tests[@]}"
 exit $status
