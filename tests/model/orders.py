@@ -136,6 +136,34 @@ def queue_and_sleeper(o):
     ], lambda r, m: r["seen"] == 1 or r["wake"] == 1
 
 
+def signal_in_passing(o):
+    """A signal clears `sleeping`, and another event comes before it wakes the sleeper, who arms again and looks:
+    wait_signal. What wakes it, an eventfd or the gate, releases."""
+    return {"sleeping": 1, "event": 0, "woken": 0}, [
+        [store("sleeping", 0, "seq_cst"), store("woken", 1, o["wake"])],
+        [store("event", 1, "seq_cst"), load("wake", "sleeping", o["notify"])],
+        [load("w", "woken", "acquire"), store("sleeping", 1, "seq_cst", when=lambda w: w == 1),
+         load("seen", "event", o["look"], when=lambda w: w == 1)],
+    ], lambda r, m: r["w"] == 0 or r["wake"] == 1 or r["seen"] == 1
+
+
+def flag_of_an_eventfd(o):
+    """No token stays in an eventfd whose flag `rung` is clear: ring; lead and wait_drain. The lock is the kernel's,
+    of the eventfd."""
+    return {"lock": 0, "token": 0, "rung": 0}, [
+        [*locked("p", "acquire", o["give"], store("token", 1)), store("rung", 1)],
+        [store("rung", 0), *locked("c", "acquire", o["give"], store("token", 0))],
+    ], lambda r, m: m["token"] == 0 or m["rung"] == 1
+
+
+def due_counter(o):
+    """A counter that changes while its work is run is run again: cntr_enter_due; run_all of defer.c."""
+    return {"value": 0, "due": 1}, [
+        [rmw("v", "value", lambda n: n + 1, "seq_cst"), rmw("was", "due", lambda old: 1, o["enter"])],
+        [store("due", 0, o["clear"]), load("seen", "value", o["look"])],
+    ], lambda r, m: r["was"] == 0 or r["seen"] == 1
+
+
 def new_shard(o):
     """An object moves to a shard made a moment ago: shard.c shard_new, find_empty and move; shard_take. Nobody
     gets the lock of memory that is not initialised yet. The maker takes that lock first, whose acquire would
@@ -168,6 +196,10 @@ PROTOCOLS = [
     (counter_and_sleeper, {"count": ("seq_cst", "acq_rel"), "notify": ("seq_cst", "acquire"),
                            "arm": ("seq_cst", "release"), "mark": ("seq_cst", "acquire")}),
     (queue_and_sleeper, {"take": ("acquire", "relaxed"), "give": ("release", "relaxed")}),
+    (signal_in_passing, {"wake": ("release", "relaxed"), "notify": ("seq_cst", "acquire"),
+                         "look": ("seq_cst", "acquire")}),
+    (flag_of_an_eventfd, {"give": ("release", "relaxed")}),
+    (due_counter, {"enter": ("seq_cst", "relaxed"), "clear": ("seq_cst", "release"), "look": ("seq_cst", "acquire")}),
     (new_shard, {"move": ("release", "relaxed"), "take": ("acquire", None)}),
 ]
 
