@@ -50,8 +50,9 @@ packages() {
 	lab      ibverbs-utils         libibverbs-utils     libibverbs-utils
 	lab      rdmacm-utils          librdmacm-utils      librdmacm-utils
 	lab      perftest              perftest             perftest
-	aarch64  gcc-aarch64-linux-gnu gcc-aarch64-linux-gnu cross-aarch64-gcc12
-	aarch64  qemu-user-static      qemu-user-static     qemu-linux-user
+	aarch64  gcc-aarch64-linux-gnu -                    -
+	aarch64  libc6-dev-arm64-cross -                    -
+	aarch64  qemu-user-static      -                    -
 	clients  python3-mpi4py        python3-mpi4py-openmpi python3-mpi4py
 	clients  python3-numpy         python3-numpy        python3-numpy
 	clients  hpcc                  -                    -
