@@ -27,7 +27,7 @@ FAST := $(filter-out $(patsubst src/hw/verbs/%,hw_verbs_%,$(SKIP)),$(call tests,
 PROG := $(FAST) $(call tests,tests/fault/*.c)
 # These build the library several times, or install a system: check-packages runs them.
 PACK := $(addprefix package_,reproducible bare deb deb_install rpm)
-TEST := $(PROG) $(filter-out bench_% lab_% $(PACK),$(call tests,tests/*/*.sh tests/*/*.py))
+TEST := $(PROG) $(filter-out bench_% lab_% aarch64_% $(PACK),$(call tests,tests/*/*.sh tests/*/*.py))
 LAB  := $(call tests,tests/lab/*.c tests/api/*.c) fault_accepted fault_eavesdrop
 
 INC   = -Isrc -Iinclude -I.
