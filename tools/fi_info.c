@@ -194,6 +194,7 @@ static void parse(struct request *req, int argc, char **argv)
 			req->substr = opt == 'i' ? optarg : req->substr;
 			break;
 		case 'l':
+			req->flags = FI_PROV_ATTR_ONLY;
 			req->show = SHOW_PROVIDERS;
 			break;
 		case OPT_API:
@@ -269,14 +270,10 @@ static bool print_verbose(const struct fi_info *info, const char *substr)
 	return shown;
 }
 
-/* Prints the provider of an entry, unless an earlier entry has the same one. */
-static void print_provider(const struct fi_info *list, const struct fi_info *info)
+static void print_provider(const struct fi_info *info)
 {
 	uint32_t version = info->fabric_attr->prov_version;
 
-	for (; list != info; list = list->next)
-		if (!strcmp(list->fabric_attr->prov_name, info->fabric_attr->prov_name))
-			return;
 	printf("%s:\n    version: %u.%u\n", info->fabric_attr->prov_name, FI_MAJOR(version),
 	       FI_MINOR(version));
 }
@@ -335,11 +332,11 @@ static void print_security(struct fi_info *info)
 					    : "closed");
 }
 
-static void print_entry(const struct request *req, const struct fi_info *list, struct fi_info *info)
+static void print_entry(const struct request *req, struct fi_info *info)
 {
 	switch (req->show) {
 	case SHOW_PROVIDERS:
-		print_provider(list, info);
+		print_provider(info);
 		break;
 	case SHOW_VERBOSE:
 		if (!print_verbose(info, req->substr))
@@ -360,7 +357,7 @@ static int print_entries(const struct request *req)
 	if (ret)
 		return ret;
 	for (struct fi_info *info = list; info; info = info->next)
-		print_entry(req, list, info);
+		print_entry(req, info);
 	fi_freeinfo(list);
 	return 0;
 }

@@ -24,6 +24,10 @@
 	    "Milliseconds between two messages that are limited in rate")                          \
 	ROW(const char *, provider, "FI_PROVIDER", NULL,                                           \
 	    "Comma list of providers to offer; a leading ^ leaves them out")                       \
+	ROW(const char *, provider_path, "FI_PROVIDER_PATH", NULL,                                 \
+	    "Colon list of folders whose files *-fi.so are providers, and of such files, with a "  \
+	    "+ those to prefer; of providers with one name the highest version is used, with a "   \
+	    "leading @ the first; unset: the folder libfabric beside the library")                 \
 	ROW(bool, shm_disable_cma, "FI_SHM_DISABLE_CMA", "no",                                     \
 	    "No copies straight between the memories of two processes")                            \
 	ROW(const char *, tcp_iface, "FI_TCP_IFACE", NULL,                                         \
@@ -66,6 +70,9 @@
 	ROW(size_t, spec_max, "FI_WEFT_SPEC_MAX", "131072",                                        \
 	    "Bytes of a message in shared memory, up to 131072, that follow its RTS at once, as "  \
 	    "speculative fragments; 0: none")                                                      \
+	ROW(size_t, joint_min, "FI_WEFT_JOINT_MIN", "131072",                                       \
+	    "Bytes of a message or a one-sided operation in shared memory from which on both "     \
+	    "processes copy, a part each, if both make progress; -1: never")                       \
 	ROW(size_t, bounce_max, "FI_WEFT_BOUNCE_MAX", "262144",                                    \
 	    "Bytes of a collective's message up to which its receivers copy it out of the "        \
 	    "sender's bounce buffer, 262144 at most; 0: never")                                  \

@@ -8,6 +8,7 @@
 #include "core/eq.h"
 #include "core/fabric.h"
 #include "base/fid.h"
+#include "info/external.h"
 #include "info/opened.h"
 #include "core/pep.h"
 #include "core/trywait.h"
@@ -90,12 +91,28 @@ static bool known(const struct fi_fabric_attr *attr)
 	return false;
 }
 
-static int fabric_open(const struct fi_fabric_attr *attr, struct fid_fabric **fabric, void *context)
+/* A fabric of an external provider. From here on its objects are the provider's alone. */
+static int open_external(const struct fi_provider *prov, struct fi_fabric_attr *attr,
+			 struct fid_fabric **fabric, void *context)
 {
+	int ret = prov->fabric(attr, fabric, context);
+
+	if (ret)
+		LOG_WARN(LOG_FABRIC, "fi_fabric: \"%s\" of provider %s: %s", attr->name, prov->name,
+			 fi_strerror(ret));
+	return ret;
+}
+
+static int fabric_open(struct fi_fabric_attr *attr, struct fid_fabric **fabric, void *context)
+{
+	const struct fi_provider *external;
 	struct fabric *fab;
 
 	if (!attr || !attr->name || !attr->prov_name || !fabric)
 		return -FI_EINVAL;
+	external = provider_find(attr->prov_name) ? NULL : external_find(attr->prov_name);
+	if (external)
+		return open_external(external, attr, fabric, context);
 	if (!known(attr))
 		return -FI_ENODEV;
 	fab = new_fabric(attr);

@@ -14,6 +14,7 @@
 #include "base/env.h"
 #include "base/list.h"
 #include "base/log.h"
+#include "info/external.h"
 
 struct param {
 	struct list link;
@@ -227,6 +228,7 @@ int fi_getparams(struct fi_param **params, int *count)
 
 	if (!params || !count)
 		return -FI_EINVAL;
+	external_load();
 	pthread_mutex_lock(&defined_lock);
 	all = rows + count_defined();
 	list = calloc(all + 1, sizeof(*list));

@@ -5,6 +5,7 @@
 
 #include "base/env.h"
 #include "base/log.h"
+#include "info/external.h"
 #include "info/hints.h"
 #include "info/job_key.h"
 #include "info/opened.h"
@@ -211,6 +212,7 @@ static int entries(const struct query *q, struct fi_info **list)
 		while (*next)
 			next = &(*next)->next;
 	}
+	external_entries(q, next);
 	if (!first)
 		explain(why);
 	*list = first;
@@ -223,31 +225,49 @@ static bool present(const struct provider *v)
 	return !provider_needs_rdma(v) || (verbs_transport.bit && rdma_ports_any());
 }
 
-/* FI_PROV_ATTR_ONLY: one entry per provider name, with only the name and versions. */
-static int names(uint32_t version, struct fi_info **list)
+/* Appends an entry with only the name and versions, and moves *next behind it. 0 or -FI_ENOMEM. */
+static int add_name(struct fi_info ***next, const char *name, uint32_t prov_version, uint32_t api)
+{
+	struct fi_info *info = fi_allocinfo();
+
+	if (!info)
+		return -FI_ENOMEM;
+	**next = info;
+	*next = &info->next;
+	info->fabric_attr->prov_version = prov_version;
+	info->fabric_attr->api_version = api;
+	info->fabric_attr->prov_name = strdup(name);
+	return info->fabric_attr->prov_name ? 0 : -FI_ENOMEM;
+}
+
+/* Is the row the first of its name, offered to applications, and present? */
+static bool names_provider(const struct provider *v)
+{
+	return provider_find(v->name) == v && provider_offered(v, v->name) && present(v);
+}
+
+/* FI_PROV_ATTR_ONLY: one entry per provider name. */
+static int names(uint32_t api, struct fi_info **list)
 {
 	struct fi_info *first = NULL, **next = &first;
+	size_t count;
+	const struct external *ext = external_all(&count);
+	int ret = 0;
 
-	for (size_t i = 0; i < provider_count; i++) {
-		if (provider_find(providers[i].name) != &providers[i] ||
-		    !provider_offered(&providers[i], providers[i].name) || !present(&providers[i]))
-			continue;
-		*next = fi_allocinfo();
-		if (!*next)
-			goto free_list;
-		(*next)->fabric_attr->prov_version = fi_version();
-		(*next)->fabric_attr->api_version = version;
-		(*next)->fabric_attr->prov_name = strdup(providers[i].name);
-		if (!(*next)->fabric_attr->prov_name)
-			goto free_list;
-		next = &(*next)->next;
+	for (size_t i = 0; i < provider_count && !ret; i++) {
+		if (names_provider(&providers[i]))
+			ret = add_name(&next, providers[i].name, fi_version(), api);
+	}
+	for (size_t i = 0; i < count && !ret; i++) {
+		if (provider_name_offered(ext[i].prov->name, NULL))
+			ret = add_name(&next, ext[i].prov->name, ext[i].prov->version, api);
+	}
+	if (ret) {
+		fi_freeinfo(first);
+		return ret;
 	}
 	*list = first;
 	return first ? 0 : -FI_ENODATA;
-
-free_list:
-	fi_freeinfo(first);
-	return -FI_ENOMEM;
 }
 
 EXTERNALLY_VISIBLE int fi_getinfo(uint32_t version, const char *node, const char *service,

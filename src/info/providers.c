@@ -195,11 +195,11 @@ static struct word word_of(const char *text)
 	return (struct word){text, strlen(text)};
 }
 
-static struct word top_layer(const struct provider *v)
+static struct word top_layer(struct word name)
 {
-	const char *last = strrchr(v->name, ';');
+	const char *last = memrchr(name.at, ';', name.len);
 
-	return word_of(last ? last + 1 : v->name);
+	return last ? (struct word){last + 1, (size_t)(name.at + name.len - last - 1)} : name;
 }
 
 /* Effect of a list on a row. */
@@ -218,7 +218,7 @@ static enum verdict judge(const struct provider *v, const char *list)
 	list += leaves_out;
 	while (next_word(&list, end, ',', &w)) {
 		found |= has_layers(word_of(v->name), w);
-		named |= has_layer(w, top_layer(v));
+		named |= has_layer(w, top_layer(word_of(v->name)));
 	}
 	if (leaves_out)
 		return found ? SHUT_OUT : PASSED;
@@ -234,6 +234,37 @@ bool provider_offered(const struct provider *v, const char *prov_name)
 	if (hints == SHUT_OUT || user == SHUT_OUT)
 		return false;
 	return !v->by_name || hints == NAMED || user == NAMED;
+}
+
+/* Does a list leave the name in? A word of the list counts by its top layer. */
+static bool list_allows(const char *list, const char *name)
+{
+	bool leaves_out, found = false;
+	const char *end;
+	struct word w;
+
+	if (!list || !*list)
+		return true;
+	end = list + strlen(list);
+	leaves_out = *list == '^';
+	list += leaves_out;
+	while (next_word(&list, end, ',', &w))
+		found |= same_word(top_layer(w), word_of(name));
+	return found != leaves_out;
+}
+
+bool provider_name_offered(const char *name, const char *prov_name)
+{
+	return list_allows(prov_name, name) && list_allows(env_get()->provider, name);
+}
+
+bool provider_is_layer(const char *name)
+{
+	for (size_t i = 0; i < provider_count; i++) {
+		if (has_layer(word_of(providers[i].name), word_of(name)))
+			return true;
+	}
+	return false;
 }
 
 const struct provider *provider_find(const char *prov_name)

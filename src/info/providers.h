@@ -75,4 +75,10 @@ uint32_t provider_format(const struct fi_info *info);
  */
 bool provider_offered(const struct provider *v, const char *prov_name);
 
+/* The same for the name of an external provider, which a name stands for whose top layer it is. */
+bool provider_name_offered(const char *name, const char *prov_name);
+
+/* Is `name` one of a row's layers? Ignores case. */
+bool provider_is_layer(const char *name);
+
 #endif

@@ -73,6 +73,28 @@ static bool no_reach(struct link *link, const struct fi_rma_iov *remote, size_t 
 	return false;
 }
 
+static int no_joint(struct link *link, const struct link_joint *copy)
+{
+	(void)link, (void)copy;
+	return -FI_ENOSYS;
+}
+
+static int no_joint_ended(struct link *link)
+{
+	(void)link;
+	return -FI_ENOSYS;
+}
+
+static void no_joint_abandon(struct link *link)
+{
+	(void)link;
+}
+
+static void no_help(struct link *link, const struct link_help *help)
+{
+	(void)link, (void)help;
+}
+
 static const void *no_cancel_posted(struct link *link, uint64_t place, size_t *len)
 {
 	(void)link, (void)place, (void)len;
@@ -98,4 +120,8 @@ const struct link_local_ops link_no_local = {
 	.cancel_posted = no_cancel_posted,
 	.release = no_release,
 	.recall_posted = no_recall_posted,
+	.joint = no_joint,
+	.joint_ended = no_joint_ended,
+	.joint_abandon = no_joint_abandon,
+	.help = no_help,
 };

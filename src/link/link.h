@@ -143,6 +143,20 @@ struct link_rdma_ops {
 	void (*abort)(struct link *link);
 };
 
+/* A copy between `len` bytes of our memory and of the peer's, by both processes. */
+struct link_joint {
+	void *local;
+	uint64_t remote, key; /* region: as in fi_rma_iov; else an address in the peer's process */
+	size_t len;
+	bool write, region; /* from us to the peer; in a region, else in a message to us */
+};
+
+/* The part of a joint copy's other process. */
+struct link_help {
+	struct link_joint copy; /* as we see it; `remote` is an address */
+	uint32_t seq, chunk;    /* as in struct wire_joint */
+};
+
 /* Direct access to the memory of a peer on this host; see link_has_local. */
 struct link_local_ops {
 	/*
@@ -187,6 +201,18 @@ struct link_local_ops {
 	 * effect.
 	 */
 	bool (*recall_posted)(struct link *link, uint64_t place);
+	/*
+	 * Copies together with the peer, at least link->joint_min bytes. Returns what put returns, or
+	 *   -FI_EINPROGRESS  the peer still copies a part: joint_ended, from progress calls, tells
+	 *                    the same results
+	 * Any other negative error but -FI_EFAULT: use put, get or fetch.
+	 */
+	int (*joint)(struct link *link, const struct link_joint *copy);
+	int (*joint_ended)(struct link *link);
+	/* The copy under way, if there is one, is forgotten: the link will be closed. */
+	void (*joint_abandon)(struct link *link);
+	/* Copies parts of a joint copy that the peer has offered, unless it has ended. */
+	void (*help)(struct link *link, const struct link_help *help);
 };
 
 extern const struct link_zcopy_ops link_no_zcopy;
@@ -206,6 +232,7 @@ struct link {
 	size_t bounce_max; /* longest message (bytes) for PROTO_BOUNCE; 0: never */
 	size_t pipe_min;   /* shortest message (bytes) for PROTO_PIPE; SIZE_MAX: never */
 	size_t spec_max;   /* bytes of a message that follow its RTS speculatively; 0: none */
+	size_t joint_min;  /* shortest copy (bytes) for link_local_ops.joint; SIZE_MAX: never */
 	size_t packet_max; /* longest payload of one packet, at least WIRE_PACKET_MIN */
 	/*
 	 * Shortest payload (bytes) for link_zcopy_ops.sendv; SIZE_MAX: none; 0 while packets wait
@@ -229,7 +256,8 @@ struct link {
 /* Tables of a link that can only send packets. */
 #define LINK_BARE                                                                                  \
 	.zcopy = &link_no_zcopy, .rndv = &link_no_rndv, .rdma = &link_no_rdma,                     \
-	.local = &link_no_local, .zcopy_min = SIZE_MAX, .pipe_min = SIZE_MAX
+	.local = &link_no_local, .zcopy_min = SIZE_MAX, .pipe_min = SIZE_MAX,                      \
+	.joint_min = SIZE_MAX
 
 /* Can the link access the peer's memory by link_local_ops? */
 static inline bool link_has_local(const struct link *link)

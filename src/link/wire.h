@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 #define WIRE_MAGIC    0x54464557u /* "WEFT"; reads differently in the other byte order */
-#define WIRE_VERSION  12
+#define WIRE_VERSION  13
 #define WIRE_NAME_MAX 96 /* bytes of an address string, with its terminator */
 #define WIRE_IOV_MAX  16 /* segments per RTS */
 #define WIRE_PROOF    32 /* bytes of a nonce, and of an HMAC-SHA-256 */
@@ -21,8 +21,8 @@ enum wire_op {
 	WIRE_MSG = 1, /* a complete message: payload */
 	WIRE_RTS,     /* announces a long message: payload is struct wire_rts */
 	/*
-	 * Receiver to sender: request `id` ended. tag: 0 or an error (positive). Payload: an
-	 * atomic's result.
+	 * Receiver to sender: request `id` ended. tag: 0 or an error (positive); above 16 bits the
+	 * nanoseconds (32 bits) from the match to the end, or 0. Payload: an atomic's result.
 	 */
 	WIRE_ATS,
 	WIRE_CTS, /* receiver cannot fetch: stream request `id`; tag is the receiver's id */
@@ -49,6 +49,12 @@ enum wire_op {
 	WIRE_FAILED, /* `id` failed: tag is the positive error, above 16 bits the device's reason */
 	WIRE_DISCONNECT, /* the endpoint is closing in good order; no packet follows */
 	WIRE_GROUP,      /* control message of a collective group: payload is struct wire_group */
+	/*
+	 * The sender copies between its memory and the receiver's, which may copy a part (shm_joint.h).
+	 * tag: the receiver's memory. WIRE_DATA: always; the key with WIRE_REGION. Payload: struct
+	 * wire_joint. No answer.
+	 */
+	WIRE_JOINT,
 	WIRE_OPS
 };
 
@@ -78,6 +84,11 @@ enum wire_op {
  * receiver sets this flag; a peer that sends it loses its own answers and harms nobody else.
  */
 #define WIRE_ORPHAN 0x08u
+
+/* Flags of WIRE_JOINT. */
+#define WIRE_REGION                                                                                \
+	0x10u /* tag and data name a range of a region; else it is in a message under way */
+#define WIRE_READ 0x20u /* from the receiver's memory to the sender's */
 
 /* The first word of a packet: op, flags, receive context, request id. */
 #define WIRE_HEAD(op, flags, rx, id)                                                               \
@@ -174,6 +185,14 @@ struct wire_range {
 	uint64_t addr;
 	uint64_t len;
 	uint64_t key;
+};
+
+/* A joint copy, as its owner offers it. With the packet's head it fills one slot of a ring. */
+struct wire_joint {
+	uint64_t at; /* the owner's memory */
+	uint64_t len;
+	uint32_t seq;   /* number of the copy */
+	uint32_t chunk; /* bytes of each part */
 };
 
 /*

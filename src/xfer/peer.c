@@ -12,6 +12,7 @@
 #include "xfer/rndv/rxreq.h"
 #include "xfer/conn/conn.h"
 #include "xfer/group.h"
+#include "xfer/joint.h"
 #include "xfer/worker.h"
 #include "xfer/msg/tx.h"
 
@@ -366,6 +367,7 @@ static void disconnect(struct peer *peer)
 	/* The requests end below, and the application may then reuse their memory. */
 	if (peer->real)
 		peer->real->rdma->abort(peer->real);
+	joint_abandon(peer);
 	if (came && t->reap)
 		peer->conn.unread = t->reap(worker->via[kind].state, pool_id(peer));
 	if (peer->conn.unread) {

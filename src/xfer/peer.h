@@ -87,19 +87,23 @@ struct peer_conn {
 	struct auth *auth;    /* proof under way in an attempt of ours, with a key; or NULL */
 };
 
+/* What speculative fragments were worth. Owned by rndv/proto.c. */
+struct spec_record {
+	unsigned int misses; /* doubles with each useless attempt; 0 after a useful one */
+	unsigned int skip;   /* number of RTS to send without fragments */
+	uint64_t joint_cost; /* ps per byte of the last message read by a joint copy; 0: none was */
+	unsigned int since;  /* messages sent since then */
+};
+
 /* Output to the peer. Owned by msg/tx*.c. */
 struct peer_tx {
-	struct list in_busy;  /* worker->busy, while output is queued */
-	struct list controls; /* struct control */
-	size_t reply_bytes;   /* bytes of `controls` and of requests in TXREQ_REPLY */
-	size_t backlog_count; /* requests in TXREQ_BACKLOG */
-	bool xoff_received;   /* the peer asked us to send no more messages */
-	bool reply_known;     /* reply_bytes are of a peer in the address vector: answers.h */
-	/* Record of speculative fragments; [1]: of messages longer than WIRE_SPEC_MAX. */
-	struct {
-		unsigned int misses; /* doubles with each useless attempt; 0 after a useful one */
-		unsigned int skip;   /* number of RTS to send without fragments */
-	} spec[2];
+	struct list in_busy;        /* worker->busy, while output is queued */
+	struct list controls;       /* struct control */
+	size_t reply_bytes;         /* bytes of `controls` and of requests in TXREQ_REPLY */
+	size_t backlog_count;       /* requests in TXREQ_BACKLOG */
+	bool xoff_received;         /* the peer asked us to send no more messages */
+	bool reply_known;           /* reply_bytes are of a peer in the address vector: answers.h */
+	struct spec_record spec[2]; /* [1]: of messages longer than WIRE_SPEC_MAX */
 };
 
 /* Messages from the peer. Owned by msg/rx*.c, `fragment_us` by rndv/spec.c. */

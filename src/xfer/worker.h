@@ -54,12 +54,17 @@ struct worker {
 	struct list busy;    /* peers with queued output: struct peer.tx.in_busy */
 	/* Peers with unanswered one-sided operations: struct peer.rma.in_awaiting. */
 	struct list awaiting;
-	/* Requests that speculative fragments may complete: struct rxreq.in_spec. */
+	/* Requests that speculative fragments, or a joint copy, may complete: struct rxreq.in_spec. */
 	struct list spec;
 	struct list spec_only; /* likewise, of messages that CMA cannot read */
 	/* Peers that a DONE must be sent to: struct peer.target.in_acks_pending. */
 	struct list acks_pending;
 	/* us: when the first request came into `spec`, then the end of the last progress call. */
+	/* The joint copy that a peer still works on; NULL: there is none. See joint.h. */
+	struct {
+		struct peer *peer;
+		uint64_t id;
+	} joint;
 	uint64_t spec_us;
 	unsigned int waits;  /* progress calls made while `awaiting` was not empty */
 	unsigned int unread; /* disconnected peers with undelivered messages: peer_conn.unread */

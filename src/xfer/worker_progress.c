@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "xfer/conn/conn.h"
 #include "xfer/group.h"
+#include "xfer/joint.h"
 #include "xfer/msg/tx.h"
 #include "xfer/rma/rma.h"
 #include "xfer/rndv/rxreq.h"
@@ -58,9 +59,9 @@ static inline unsigned int poll_calls(const struct worker *worker)
 /* Has the next progress call nothing to do but to poll the sockets, if that is due? */
 static bool is_idle(const struct worker *worker)
 {
-	if (worker->armed || worker->sleepers || worker->coll || !list_empty(&worker->busy) ||
-	    !list_empty(&worker->awaiting) || !list_empty(&worker->spec) ||
-	    !list_empty(&worker->acks_pending))
+	if (worker->armed || worker->sleepers || worker->coll || worker->joint.peer ||
+	    !list_empty(&worker->busy) || !list_empty(&worker->awaiting) ||
+	    !list_empty(&worker->spec) || !list_empty(&worker->acks_pending))
 		return false;
 	for (unsigned int i = 0; i < worker->open_count; i++)
 		if (!worker->open[i].idle || !worker->open[i].idle(worker->open[i].state))
@@ -92,6 +93,8 @@ bool worker_progress(struct worker *worker)
 		progressed |= worker->open[i].progress(worker->open[i].state);
 	if (__builtin_expect(!list_empty(&worker->spec), 0))
 		progressed |= spec_progress(worker, rare);
+	if (__builtin_expect(worker->joint.peer != NULL, 0))
+		joint_progress(worker);
 	if (__builtin_expect(!list_empty(&worker->acks_pending), 0))
 		rma_acknowledge(worker);
 	if (__builtin_expect(!list_empty(&worker->busy), 0))

@@ -63,6 +63,6 @@ bool worker_arm(struct worker *worker)
 
 bool worker_waits_for_room(const struct worker *worker)
 {
-	return !list_empty(&worker->busy) || !list_empty(&worker->awaiting) ||
+	return !list_empty(&worker->busy) || !list_empty(&worker->awaiting) || worker->joint.peer ||
 	       (worker->coll && coll_waits(worker->coll));
 }

@@ -12,7 +12,7 @@
 
 #define DATA           0x02 /* a packet's flag: 8 bytes of data come before the payload */
 #define RING_SLOT      64u
-#define RING_GUARDS    56u
+#define RING_GUARDS    55u
 #define RING_MOST      257u /* slots that one packet takes at most */
 #define RING_CLAIM_MS  5    /* how long a raw client waits for free slots */
 #define CLAIM_SLEEP    (UINT64_C(1) << 32)
@@ -28,6 +28,7 @@ struct raw_ring_page {
 	struct {
 		uint64_t word __attribute__((aligned(64)));
 	} guards[RING_GUARDS];
+	uint64_t joint[8] __attribute__((aligned(64)));
 	uint32_t uses[64];
 };
 

@@ -20,6 +20,7 @@ PASS = "passes the pointer on"
 OUT = "the payload of a packet to send, or one in private memory"
 PAYLOAD = {
     "src/xfer/msg/rx_deliver.c": {"read_rts": JUDGE, "deliver_rts": JUDGE, "deliver_matched": JUDGE, "place": COPY},
+    "src/xfer/joint.c": {"joint_help": JUDGE},
     "src/xfer/msg/rx.c": {"accept_rts": OUT, "rx_accept": COPY},
     "src/xfer/msg/rx_match.c": {"rx_message": PASS, "accept_unexpected": OUT},
     "src/xfer/msg/rx_unexpected.c": {"copy_of": COPY},

@@ -7,6 +7,7 @@
 #include "link/idle.h"
 #include "link/link.h"
 #include "hw/shm/shm_copy.h"
+#include "hw/shm/shm_joint.h"
 #include "hw/shm/shm_pipe.h"
 #include "hw/shm/shm_ring.h"
 #include "link/wire.h"
@@ -28,6 +29,7 @@ struct shm {
 	int fd;                    /* memfd of the ring; hellos carry it */
 	struct shm_bounce *bounce; /* NULL until the first message of PROTO_BOUNCE */
 	struct shm_pipes pipes;
+	struct shm_joint joint;
 	bool populated;              /* shm_ring_populate was called */
 	uint32_t looks;              /* of shm_blocked at an idle ring */
 	uint64_t noted[RING_GUARDS]; /* guard words that shm_quiesced waits for */
@@ -54,7 +56,10 @@ struct shm_link {
 	uint64_t looked;    /* when the peer was last known to be alive (clock_coarse_ms) */
 	struct shm_pipe_user pipe;
 	struct mr_view regions;
-	void *recalled; /* payload of a cancelled packet: SHM_PACKET_MAX bytes, or NULL */
+	unsigned int
+		joint_misses;    /* doubles with each joint copy that the peer left to us; else 0 */
+	unsigned int joint_skip; /* number of copies not to offer it */
+	void *recalled;          /* payload of a cancelled packet: SHM_PACKET_MAX bytes, or NULL */
 };
 
 /* Goes on reading at `pos`. */

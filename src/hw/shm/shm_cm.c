@@ -142,6 +142,10 @@ static const struct link_local_ops shm_local_ops = {
 	.cancel_posted = shm_cancel_posted,
 	.release = shm_release,
 	.recall_posted = shm_recall_posted,
+	.joint = shm_joint_begin,
+	.joint_ended = shm_joint_ended,
+	.joint_abandon = shm_joint_abandon,
+	.help = shm_joint_help,
 };
 
 /* Tries CMA on a word whose value the hello told. Fails for a pid that is not the peer's. */
@@ -213,6 +217,7 @@ static int shm_connect(void *state, const struct link_peer *peer, struct link **
 	s->link.fetches = s->pid != 0;
 	s->link.bounce_max = up_to(env_get()->bounce_max, SHM_BOUNCE_MAX);
 	s->link.pipe_min = s->pid ? env_get()->pipe_min : SIZE_MAX;
+	s->link.joint_min = s->pid ? env_get()->joint_min : SIZE_MAX;
 	s->link.silent = true;
 	s->link.spec_max = up_to(env_get()->spec_max, WIRE_SPEC_MAX);
 	s->link.eager_max = s->pid ? eager_limit() : SHM_PACKET_MAX;

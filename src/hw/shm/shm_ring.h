@@ -32,14 +32,20 @@
 #define RING_UNITS  64u        /* units of the bounce buffer: see shm_bounce.h */
 #define RING_MAGIC  0x676e6972u
 
-#define RING_GUARDS 56u
+#define RING_GUARDS 55u
 
 /* Access guards: see shm_guard.h. */
 struct ring_guard {
 	uint64_t word __attribute__((aligned(64)));
 };
 
-/* First page of the segment. The owner writes; senders read `head` and write `hint` and guards. */
+/* Of a copy that the owner and a peer make together: see shm_joint.h. */
+struct ring_joint {
+	uint64_t left __attribute__((aligned(64))); /* the chunks that nobody has taken */
+	uint64_t helped;                            /* the peer writes what it has done */
+};
+
+/* First page of the segment. The owner writes; senders read `head` and write `hint`, guards and `joint`. */
 struct ring_page {
 	uint32_t magic;
 	uint32_t slots; /* power of two */
@@ -48,6 +54,7 @@ struct ring_page {
 	uint64_t hint __attribute__((aligned(64)));   /* start of a claim near the frontier */
 	uint32_t closed __attribute__((aligned(64))); /* not 0: no peer can take a guard */
 	struct ring_guard guards[RING_GUARDS];
+	struct ring_joint joint;
 	uint32_t uses[RING_UNITS]; /* number of the current use of each unit of the bounce buffer */
 };
 

@@ -91,6 +91,9 @@ void rx_complete_error(struct rx *rx, const struct cq_slot *slot, const struct m
 void rx_finish(struct rx *rx, struct recv *r, const struct message *m, size_t capacity, void *base,
 	       int err)
 {
+	if (m->peer && __builtin_expect(m->peer->worker->joint.peer == m->peer, 0) &&
+	    rxreq_hold(rx, r, m, capacity, base, err))
+		return;
 	r->arriving--;
 	complete(rx, r, m, capacity, base, err);
 	if (!r->arriving && (r->exhausted || !(r->flags & FI_MULTI_RECV)))
@@ -201,6 +204,16 @@ static void accept_rts(struct rx *rx, struct recv *r, struct message *m)
 	want = m->len < capacity ? m->len : capacity;
 	if (wire_flags(m->head) & WIRE_SPEC && spec_begin(rx, r, m, &rts, capacity, base))
 		return;
+	if (m->peer->real && want >= m->peer->real->joint_min) {
+		struct rxreq *a = rxreq_begin(rx, r, m, capacity, base);
+
+		if (a) {
+			a->ack_pending = true;
+			if (!rxreq_read(a, &rts))
+				rxreq_ask(a);
+			return;
+		}
+	}
 	if (rxreq_fetch(m->peer, &rts, 0, iov, count, want)) {
 		pull(rx, r, m, &rts, iov, capacity);
 		return;

@@ -13,6 +13,7 @@
 #include "xfer/rndv/rxreq.h"
 #include "xfer/conn/conn.h"
 #include "xfer/group.h"
+#include "xfer/joint.h"
 #include "xfer/rma/rma.h"
 #include "xfer/worker.h"
 #include "xfer/msg/tx.h"
@@ -166,6 +167,9 @@ static void deliver_control(struct worker *worker, struct peer *peer, const stru
 	case WIRE_AMO:
 	case WIRE_NOTIFY:
 		deliver_request(worker, peer, p);
+		break;
+	case WIRE_JOINT:
+		joint_help(peer, p);
 		break;
 	case WIRE_DONE:
 	case WIRE_RESULT:

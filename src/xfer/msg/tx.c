@@ -13,8 +13,6 @@
 #include "xfer/rndv/proto.h"
 #include "xfer/worker.h"
 
-#define SPEC_SKIP_MAX 63u /* RTS in a row without speculative fragments */
-
 static uint64_t ack_flags(uint64_t flags)
 {
 	if (flags & FI_DELIVERY_COMPLETE)
@@ -82,21 +80,16 @@ static void end_sent(struct txreq *req)
 		tx_req_end(req, 0);
 }
 
-/*
- * Sends an RTS. One without fragments because of earlier misses counts down `skip`, so that
- * fragments are tried again.
- */
 static int send_rndv(struct txreq *req)
 {
 	struct peer *peer = req->peer;
-	unsigned int *skip = &peer->tx.spec[proto_spec_class(req->len)].skip;
-	enum proto proto = prepare_rndv(peer, req);
 	int err;
 
-	req->limit = proto_spec_bytes(peer, req, proto);
+	proto_compare(req);
+	req->limit = proto_spec_bytes(peer, req, prepare_rndv(peer, req));
 	err = send_rts(peer->real, req);
-	if (!err && *skip && !req->rndv && !(batch_of(req) && peer->real->fetches))
-		--*skip;
+	if (!err)
+		proto_sent(req);
 	return err;
 }
 
@@ -379,18 +372,6 @@ void tx_control(struct peer *peer, uint64_t head, uint64_t tag)
 	tx_control_data(peer, &(struct packet){.head = head, .tag = tag});
 }
 
-/* Adapts `skip`: after useless fragments the next RTS have none, about twice as many each time. */
-static void judge_spec(const struct txreq *req, bool useful)
-{
-	unsigned int class = proto_spec_class(req->len);
-	unsigned int *misses = &req->peer->tx.spec[class].misses;
-
-	*misses = useful ? 0 : *misses * 2 + 1;
-	if (*misses > SPEC_SKIP_MAX)
-		*misses = SPEC_SKIP_MAX;
-	req->peer->tx.spec[class].skip = *misses;
-}
-
 void tx_ats(struct worker *worker, struct peer *peer, const struct packet *p)
 {
 	uint32_t id = wire_id(p->head);
@@ -401,8 +382,8 @@ void tx_ats(struct worker *worker, struct peer *peer, const struct packet *p)
 		LOG_INFO(LOG_EP_DATA, "answer for request %#x, which is not under way", id);
 		return;
 	}
-	if (req->limit)
-		judge_spec(req, wire_flags(p->head) & WIRE_SPEC);
+	if (!err && (req->limit || p->tag >> 16))
+		proto_judge(req, wire_flags(p->head) & WIRE_SPEC, p->tag >> 16);
 	if (wire_flags(req->head) & WIRE_MATCH)
 		peer->rma.matching -= req->len;
 	if (!err && !(req->flags & FI_SEND))

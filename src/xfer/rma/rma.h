@@ -88,6 +88,14 @@ int rma_rdma(struct txreq *req);
 void rma_rdma_failed(struct peer *peer);
 
 /*
+ * Performs an access together with the peer: link_local_ops.joint, whose results it returns. After
+ * -FI_EINPROGRESS the request is in TXREQ_RDMA.
+ */
+int rma_joint(struct txreq *req);
+/* Ends the request `id`: the result of the joint copy is `ret`. */
+void rma_joint_ended(struct worker *worker, uint32_t id, int ret);
+
+/*
  * Notifies the peer (WIRE_NOTIFY) after a direct access if the operation carries CQ data, or if
  * `counts`: the peer counts accesses.
  */

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * One-sided operations that devices perform. While one is under way for a peer, only further ones
- * of this kind are begun, so that no later operation overtakes it. Operations that the device
+ * One-sided operations that devices perform, or the peer in part. While one is under way for a peer,
+ * only further ones of this kind are begun, so that no later operation overtakes it. Operations that the device
  * refuses are sent in packets, whose answers give the reason.
  */
 #include <rdma/fi_errno.h>
 
 #include "core/mr_table.h"
 #include "link/upcall.h"
+#include "xfer/joint.h"
 #include "xfer/rndv/rdma.h"
 #include "xfer/rma/rma.h"
 #include "xfer/rndv/proto.h"
@@ -51,6 +52,14 @@ bool rma_rdma_waits(const struct peer *peer, const struct txreq *req)
 	return !list_empty(&peer->txreqs[TXREQ_RMA]) && suits(peer, req);
 }
 
+/* Others do the work of a request, at the device or in the peer's process. */
+static void enter(struct txreq *req)
+{
+	tx_req_move(req, TXREQ_RDMA);
+	req->peer->rma.rdma_posted_count++;
+	peer_refresh(req->peer);
+}
+
 /* Posts the operation to the device. 0: the request is in TXREQ_RDMA; or a negative error. */
 static int begin(struct txreq *req)
 {
@@ -73,9 +82,7 @@ static int begin(struct txreq *req)
 		req->packets = true;
 		return err;
 	}
-	tx_req_move(req, TXREQ_RDMA);
-	peer->rma.rdma_posted_count++;
-	peer_refresh(peer);
+	enter(req);
 	return 0;
 }
 
@@ -88,17 +95,61 @@ int rma_rdma(struct txreq *req)
 	return peer->rma.rdma_posted_count ? -FI_EAGAIN : 1;
 }
 
+static void leave(struct peer *peer)
+{
+	if (--peer->rma.rdma_posted_count)
+		return;
+	peer_refresh(peer);
+	if (!list_empty(&peer->txreqs[TXREQ_BACKLOG]))
+		peer_busy(peer);
+}
+
 static void done(struct txreq *req)
 {
 	struct peer *peer = req->peer;
 
 	rma_notify(req, peer->real->counted);
 	tx_req_end(req, 0);
-	if (--peer->rma.rdma_posted_count)
+	leave(peer);
+}
+
+int rma_joint(struct txreq *req)
+{
+	bool write = wire_op(req->head) == WIRE_PUT;
+	const struct iovec *local = write ? req->iov : req->result;
+	int ret;
+
+	if (req->len < req->peer->real->joint_min || req->remote_count != 1 ||
+	    (write ? req->count : req->result_count) != 1)
+		return -FI_ENOSYS;
+	ret = joint_begin(req->peer,
+			  &(struct link_joint){.local = local->iov_base,
+					       .remote = req->remote[0].addr,
+					       .key = req->remote[0].key,
+					       .len = req->len,
+					       .write = write,
+					       .region = true},
+			  JOINT_OF_TXREQ | pool_id(req));
+	if (ret == -FI_EINPROGRESS)
+		enter(req);
+	return ret;
+}
+
+void rma_joint_ended(struct worker *worker, uint32_t id, int ret)
+{
+	struct txreq *req = pool_find(&worker->tx_pool, id);
+	struct peer *peer;
+
+	if (!req || req->state != TXREQ_RDMA)
 		return;
-	peer_refresh(peer);
-	if (!list_empty(&peer->txreqs[TXREQ_BACKLOG]))
-		peer_busy(peer);
+	peer = req->peer;
+	if (ret >= 0)
+		rma_notify(req, ret > 0);
+	if (ret < 0 && ret != -FI_EFAULT)
+		tx_req_requeue(req);
+	else
+		tx_req_end(req, ret < 0 ? FI_EFAULT : 0);
+	leave(peer);
 }
 
 void rx_rdma_done(struct worker *worker, uint64_t id)

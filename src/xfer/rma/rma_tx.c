@@ -229,17 +229,25 @@ void rma_notify(const struct txreq *req, bool counts)
 				 .len = req->remote_count * sizeof(req->remote[0])});
 }
 
-/* Performs a direct access. 0: done, the request has ended; else it must be sent in packets. */
+static int access_alone(struct link *link, const struct txreq *req)
+{
+	if (wire_op(req->head) == WIRE_GET)
+		return link->local->get(link, req->result, req->result_count, req->remote,
+					req->remote_count);
+	return link->local->put(link, req->iov, req->count, req->remote, req->remote_count);
+}
+
+/* Performs a direct access. 0: done, the request has ended or will; else it must be sent in packets. */
 static int go_direct(struct txreq *req)
 {
 	struct link *link = req->peer->real;
 	int ret;
 
-	if (wire_op(req->head) == WIRE_GET)
-		ret = link->local->get(link, req->result, req->result_count, req->remote,
-				       req->remote_count);
-	else
-		ret = link->local->put(link, req->iov, req->count, req->remote, req->remote_count);
+	ret = rma_joint(req);
+	if (ret == -FI_EINPROGRESS)
+		return 0;
+	if (ret < 0 && ret != -FI_EFAULT)
+		ret = access_alone(link, req);
 	if (ret < 0 && ret != -FI_EFAULT)
 		return ret;
 	if (req->peer->rma.direct_spell)
@@ -254,6 +262,8 @@ bool rma_waits(const struct peer *peer, const struct txreq *req)
 {
 	if (__builtin_expect(peer->real->rdma_usable, 0))
 		return rma_rdma_waits(peer, req);
+	if (peer->rma.rdma_posted_count)
+		return true; /* a joint copy */
 	if (list_empty(&peer->txreqs[TXREQ_RMA]) || req->sent)
 		return false;
 	return wants_direct(peer, req) &&

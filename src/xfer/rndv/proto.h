@@ -29,17 +29,21 @@ static inline bool proto_copies(const struct link *link, size_t len)
 	return !proto_is_long(link, len) && proto_of_packet(link, len) == PROTO_COPY;
 }
 
-/* Returns the index into peer_tx.spec for messages of that length. */
-static inline unsigned int proto_spec_class(size_t len)
-{
-	return len > WIRE_SPEC_MAX;
-}
-
 /*
  * Returns the best protocol for a long message after `failed` (PROTO_COPY: none has failed); the
  * last resort is PROTO_FETCH.
  */
 enum proto proto_select(const struct peer *peer, const struct txreq *req, enum proto failed);
+/* Before an RTS: is it time to try, for comparison, what a joint copy costs? */
+void proto_compare(const struct txreq *req);
+/* An RTS was sent: one without fragments because of earlier misses counts down. */
+void proto_sent(const struct txreq *req);
+/*
+ * The peer has received a message, in `ns` nanoseconds from its match; 0: not known. `useful`: all its
+ * speculative fragments were. Useless, or slower than a joint copy: the next RTS have none, about twice
+ * as many each time.
+ */
+void proto_judge(const struct txreq *req, bool useful, uint64_t ns);
 /* Returns the bytes of a message to send as speculative fragments after its RTS. */
 size_t proto_spec_bytes(const struct peer *peer, const struct txreq *req, enum proto proto);
 

@@ -9,10 +9,12 @@
 #include <rdma/fi_errno.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/copy.h"
 #include "base/iov.h"
 #include "base/log.h"
 #include "link/wire.h"
+#include "xfer/joint.h"
 #include "xfer/rndv/rdma.h"
 #include "xfer/worker.h"
 #include "xfer/msg/tx.h"
@@ -35,9 +37,19 @@ struct rxreq *rxreq_begin(struct rx *rx, struct recv *r, const struct message *m
 	a->len = m->len;
 	a->capacity = capacity;
 	a->base = base;
+	if (m->peer->real && a->len >= m->peer->real->joint_min)
+		a->begun = clock_ns();
 	list_init(&a->in_spec);
 	list_push(&m->peer->rx.rxreqs, &a->link);
 	return a;
+}
+
+/* Returns what ATS tells the sender: the error, and how long the message took. */
+static uint64_t answer(const struct rxreq *a, int err)
+{
+	uint64_t ns = a->begun && !err ? clock_ns() - a->begun : 0;
+
+	return (uint64_t)err | (ns < UINT32_MAX ? ns : UINT32_MAX) << 16;
 }
 
 void rxreq_end(struct rxreq *a, int err)
@@ -54,7 +66,8 @@ void rxreq_end(struct rxreq *a, int err)
 	list_remove(&a->link);
 	list_remove(&a->in_spec);
 	if (a->ack_pending) /* no effect if the peer is disconnected */
-		tx_control(a->peer, WIRE_HEAD(WIRE_ATS, flags, 0, wire_id(a->head)), (uint64_t)err);
+		tx_control(a->peer, WIRE_HEAD(WIRE_ATS, flags, 0, wire_id(a->head)),
+			   answer(a, err));
 	if (worker->closing)
 		rx_abandon(a->rx, a->recv);
 	else
@@ -89,6 +102,83 @@ int rxreq_fetch(const struct peer *peer, const struct wire_rts *rts, size_t offs
 	got = link->local->fetch(link, iov, count, remote, segments,
 				 offset ? 0 : rts->segment[0].key);
 	return got < 0 || (size_t)got != want ? -FI_EIO : 0;
+}
+
+/* Reads together with the sender; as link_local_ops.joint. */
+static int read_jointly(struct rxreq *a, const struct wire_rts *rts, const struct iovec *iov,
+			size_t count, size_t want)
+{
+	if (!a->peer->real || want < a->peer->real->joint_min || count != 1 || rts->count != 1 ||
+	    rts->segment[0].key)
+		return -FI_ENOSYS;
+	return joint_begin(a->peer,
+			   &(struct link_joint){.local = iov->iov_base,
+						.remote = rts->segment[0].addr + a->received,
+						.len = want},
+			   pool_id(a));
+}
+
+bool rxreq_read(struct rxreq *a, const struct wire_rts *rts)
+{
+	size_t want = a->len < a->capacity ? a->len : a->capacity;
+	struct iovec whole = {a->base, want}, iov[RX_IOV_MAX];
+	size_t count;
+	int ret;
+
+	want = want > a->received ? want - a->received : 0;
+	count = a->base ? iov_slice(iov, &whole, 1, a->received, &want)
+			: iov_slice(iov, a->recv->iov, a->recv->iov_count, a->received, &want);
+	ret = read_jointly(a, rts, iov, count, want);
+	if (ret == -FI_EINPROGRESS) {
+		a->rdma_posted = true;
+		list_push(&a->peer->worker->spec, &a->in_spec);
+		return true;
+	}
+	if (ret < 0)
+		ret = rxreq_fetch(a->peer, rts, a->received, iov, count, want);
+	if (ret < 0)
+		return false;
+	rxreq_end(a, 0);
+	return true;
+}
+
+void rxreq_joint_ended(struct worker *worker, uint32_t id, int ret)
+{
+	struct rxreq *a = pool_find(&worker->rxreq_pool, id);
+	struct peer *peer;
+
+	if (!a || !a->rdma_posted)
+		return;
+	a->rdma_posted = false;
+	list_remove(&a->in_spec);
+	peer = a->peer;
+	if (ret < 0)
+		rxreq_ask(a);
+	else
+		rxreq_end(a, 0);
+	rxreq_release(peer);
+}
+
+bool rxreq_hold(struct rx *rx, struct recv *r, const struct message *m, size_t capacity, void *base,
+		int err)
+{
+	struct rxreq *a = joint_receives(m->peer) ? rxreq_begin(rx, r, m, capacity, base) : NULL;
+
+	if (!a)
+		return false;
+	a->rdma_posted = a->held = true;
+	a->err = err;
+	return true;
+}
+
+void rxreq_release(struct peer *peer)
+{
+	LIST_EACH_SAFE (node, &peer->rx.rxreqs) {
+		struct rxreq *a = LIST_ENTRY(node, struct rxreq, link);
+
+		if (a->held)
+			rxreq_end(a, a->err);
+	}
 }
 
 void rxreq_send_cts(struct rx *rx, struct recv *r, const struct message *m, size_t capacity,

@@ -17,13 +17,17 @@ struct rxreq {
 	size_t capacity;          /* bytes of the message that fit the receive */
 	size_t received;          /* bytes received, including those that do not fit */
 	size_t placing;           /* payload bytes of the packet under direct placement */
+	uint64_t begun;           /* clock_ns; 0: how long it takes is not measured */
 	size_t placed;            /* of these, when the link asked for their place last */
 	bool ack_pending;         /* the sender awaits ATS */
 	bool spec;                /* the RTS announced speculative fragments */
 	bool asked;               /* CTS was sent */
-	bool rdma_posted;         /* a device reads the message; fragments are dropped */
+	/* A device or a joint copy reads the message, or it is `held`; fragments are dropped. */
+	bool rdma_posted;
+	bool held; /* complete, or failed with `err`: see rxreq_hold */
+	int err;
 	unsigned char *base; /* multi-receive: start of this message in the buffer; else NULL */
-	/* Only of requests in worker->spec or worker->spec_only. */
+	/* Of requests in worker->spec or worker->spec_only. */
 	struct list in_spec;
 	struct wire_rts rts;
 };
@@ -42,6 +46,21 @@ void rxreq_end(struct rxreq *a, int err);
  */
 int rxreq_fetch(const struct peer *peer, const struct wire_rts *rts, size_t offset,
 		const struct iovec *iov, size_t count, size_t want);
+/*
+ * Reads the bytes that no fragment has delivered out of the sender's memory. True: the request has ended,
+ * or joint_progress ends it. False: not possible.
+ */
+bool rxreq_read(struct rxreq *a, const struct wire_rts *rts);
+/* Ends the request `id`: the result of the joint copy is `ret`. */
+void rxreq_joint_ended(struct worker *worker, uint32_t id, int ret);
+/*
+ * Keeps the end of a message, with `err`, until a joint copy has ended that reads an earlier one of the
+ * same peer: messages end in order. False: there is none, or no memory.
+ */
+bool rxreq_hold(struct rx *rx, struct recv *r, const struct message *m, size_t capacity, void *base,
+		int err);
+/* Ends what was kept. */
+void rxreq_release(struct peer *peer);
 /* Sends CTS: the sender is to stream the missing bytes. */
 void rxreq_ask(struct rxreq *a);
 

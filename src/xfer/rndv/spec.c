@@ -2,7 +2,6 @@
 #include "xfer/rndv/spec.h"
 
 #include "base/clock.h"
-#include "base/iov.h"
 #include "xfer/worker.h"
 
 /*
@@ -72,27 +71,24 @@ void spec_advance(struct rxreq *a)
  */
 static void finish(struct rxreq *a)
 {
-	size_t want = a->len < a->capacity ? a->len : a->capacity;
-	struct iovec whole = {a->base, want}, iov[RX_IOV_MAX];
-	size_t count;
-
-	want = want > a->received ? want - a->received : 0;
-	count = a->base ? iov_slice(iov, &whole, 1, a->received, &want)
-			: iov_slice(iov, a->recv->iov, a->recv->iov_count, a->received, &want);
-	if (!rxreq_fetch(a->peer, &a->rts, a->received, iov, count, want)) {
-		rxreq_end(a, 0);
-		return;
-	}
 	list_remove(&a->in_spec);
+	if (rxreq_read(a, &a->rts))
+		return;
 	list_push(&a->peer->worker->spec_only, &a->in_spec);
 	if (!a->asked)
 		rxreq_ask(a);
 }
 
+/* The oldest message that is not read by a joint copy, or NULL. */
 static struct rxreq *oldest(const struct worker *worker)
 {
-	return list_empty(&worker->spec) ? NULL
-					 : LIST_ENTRY(worker->spec.next, struct rxreq, in_spec);
+	LIST_EACH (node, &worker->spec) {
+		struct rxreq *a = LIST_ENTRY(node, struct rxreq, in_spec);
+
+		if (!a->rdma_posted)
+			return a;
+	}
+	return NULL;
 }
 
 /* The oldest message whose sender has been quiet for QUIET_US, or NULL. */
@@ -104,6 +100,8 @@ static struct rxreq *overdue(const struct worker *worker)
 		struct rxreq *a = LIST_ENTRY(node, struct rxreq, in_spec);
 		struct peer *peer = a->peer;
 
+		if (a->rdma_posted)
+			continue;
 		if (!peer->rx.fragment_us)
 			peer->rx.fragment_us = worker->spec_us;
 		if (worker->spec_us - peer->rx.fragment_us > QUIET_US)
@@ -158,7 +156,7 @@ static struct rxreq *earlier(const struct peer *peer, const struct rxreq *than)
 
 		if (a == than)
 			return NULL;
-		if (a->peer == peer)
+		if (a->peer == peer && !a->rdma_posted)
 			return a;
 	}
 	return NULL;

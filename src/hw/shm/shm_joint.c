@@ -1,0 +1,303 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "hw/shm/shm_joint.h"
+
+#include <rdma/fi_errno.h>
+#include <rdma/fi_rma.h>
+#include <string.h>
+
+#include "base/lock.h"
+#include "hw/shm/shm.h"
+#include "hw/shm/shm_bounce.h"
+#include "link/wire.h"
+
+/* A chunk is an eighth of the copy, within these bounds (bytes): a system call costs as much as some 4 KiB. */
+#define CHUNK_MIN 65536u
+#define CHUNK_MAX 262144u
+#define PAGE      4096u
+/* Looks at the peer's word before its last chunk is waited for by progress calls: some 50 us. */
+#define SPINS 2000
+/* Copies in a row that are not offered, at most, to a peer that does not come. */
+#define MISSES_MAX 63u
+
+/* The word of the chunks that nobody has taken: number of the copy, first chunk, and the one behind the last. */
+static inline uint64_t left_word(uint32_t seq, uint32_t first, uint32_t end)
+{
+	return (uint64_t)seq << 32 | first << 16 | end;
+}
+
+static inline uint32_t left_first(uint64_t word)
+{
+	return word >> 16 & 0xffff;
+}
+
+static inline uint32_t left_end(uint64_t word)
+{
+	return word & 0xffff;
+}
+
+/* The peer's word: number of the copy, has a chunk failed, chunks done from the last one down. */
+#define HELP_FAILED 0x80000000u
+
+static inline uint64_t help_word(uint32_t seq, uint32_t done)
+{
+	return (uint64_t)seq << 32 | done;
+}
+
+static struct ring_joint *page_of(const struct ring *r)
+{
+	return &r->page->joint;
+}
+
+/* Copies chunks, as either side sees them. 0 or a negative error. */
+static int copy_chunks(struct shm_link *s, const struct link_joint *c, uint64_t chunk,
+		       uint64_t first, uint64_t count)
+{
+	uint64_t at = first * chunk, len = count * chunk;
+	struct iovec local, remote;
+	struct shm_cma cma = {.local = &local,
+			      .remote = &remote,
+			      .local_count = 1,
+			      .remote_count = 1,
+			      .write = c->write};
+
+	if (len > c->len - at)
+		len = c->len - at;
+	local = (struct iovec){(char *)c->local + at, len};
+	remote = (struct iovec){(void *)(uintptr_t)(c->remote + at), len};
+	return shm_cma_copy(s, &cma);
+}
+
+/* ---- Owner ----------------------------------------------------------------------------------- */
+
+/*
+ * Takes a chunk, of which the first `first` are ours already. Returns the end of what is left: `first`
+ * if nothing is. A word that neither side writes leaves all to us.
+ */
+static uint32_t take(const struct shm_joint *j, uint64_t *left, uint32_t first)
+{
+	uint64_t word = __atomic_load_n(left, __ATOMIC_RELAXED);
+	uint32_t end;
+
+	do {
+		end = left_end(word);
+		if (word >> 32 != j->seq || left_first(word) != first || end < first ||
+		    end > j->chunks)
+			return j->chunks;
+		/* No order is needed: the other word tells what the peer has done. */
+	} while (end > first &&
+		 !__atomic_compare_exchange_n(left, &word, left_word(j->seq, first + 1, end), false,
+					      __ATOMIC_RELAXED, __ATOMIC_RELAXED));
+	return end;
+}
+
+/* Copies from the front until nothing is left. Then the chunks from j->end on are the peer's. */
+static int copy_front(struct shm_joint *j)
+{
+	struct ring_joint *page = page_of(&j->link->own->ring);
+	int err = 0;
+
+	j->end = j->chunks;
+	for (uint32_t first = 0; !err && first < j->end; first++) {
+		j->end = take(j, &page->left, first);
+		if (first < j->end)
+			err = copy_chunks(j->link, &j->copy, j->chunk, first, 1);
+	}
+	if (err) /* the peer takes no more */
+		j->end = left_end(__atomic_exchange_n(&page->left, 0, __ATOMIC_RELAXED));
+	if (j->end > j->chunks)
+		j->end = j->chunks;
+	return err;
+}
+
+/* Has the peer ended? Copies what it could not. 0, -FI_EINPROGRESS, or another negative error. */
+static int look(struct shm_joint *j)
+{
+	/* Pairs with the release of help_done. */
+	uint64_t word = __atomic_load_n(&page_of(&j->link->own->ring)->helped, __ATOMIC_ACQUIRE);
+	uint32_t done = (uint32_t)word & ~HELP_FAILED, theirs = j->chunks - j->end;
+	bool failed = word & HELP_FAILED || word >> 32 != j->seq;
+
+	if (word >> 32 == j->seq && done >= theirs)
+		return 0;
+	if (!failed)
+		return -FI_EINPROGRESS;
+	if (word >> 32 != j->seq)
+		done = 0;
+	return copy_chunks(j->link, &j->copy, j->chunk, j->end, theirs - done);
+}
+
+static int finish(struct shm_joint *j, int err)
+{
+	const struct shm_link *s = j->link;
+
+	if (j->copy.region)
+		shm_guard_leave(&j->guard);
+	else if (!err && shm_guard_closed(&s->ring))
+		err = -FI_ECONNRESET; /* the peer may have reused the memory before we read it */
+	j->link = NULL;
+	return err ? err : j->counted;
+}
+
+/* Begins with an access to a region of the peer: finds its memory. 0 or a negative error. */
+static int enter(struct shm_link *s, struct shm_joint *j)
+{
+	const struct fi_rma_iov range = {j->copy.remote, j->copy.len, j->copy.key};
+	struct mr_place place;
+	int err;
+
+	if (!s->regions.page)
+		return -FI_ENOSYS;
+	if (!shm_guard_enter(&s->ring, s->src, &j->guard))
+		return -FI_EAGAIN;
+	err = mr_view_find(&s->regions, &range, j->copy.write ? FI_REMOTE_WRITE : FI_REMOTE_READ,
+			   &place);
+	if (err) {
+		shm_guard_leave(&j->guard);
+		return err;
+	}
+	j->copy.remote = place.at;
+	j->counted = place.counted;
+	return 0;
+}
+
+/* Has the peer left the last offers alone? */
+static bool is_vain(struct shm_link *s)
+{
+	if (!s->joint_skip)
+		return false;
+	s->joint_skip--;
+	return true;
+}
+
+static int propose(struct shm_link *s, struct shm_joint *j, const struct link_joint *copy)
+{
+	struct ring_joint *page = page_of(&s->own->ring);
+	struct wire_joint w = {
+		.at = (uintptr_t)copy->local, .len = copy->len, .seq = ++j->seq, .chunk = j->chunk};
+	uint64_t flags =
+		WIRE_DATA | (copy->region ? WIRE_REGION : 0) | (copy->write ? 0 : WIRE_READ);
+
+	page->helped = help_word(j->seq, 0);
+	s->calls_seen = s->own->progress_calls - 1; /* XOFF does not stop offers: see claim_slow */
+	/* The packet's release makes both words visible. */
+	page->left = left_word(j->seq, 0, j->chunks);
+	return shm_send(&s->link, &w, sizeof(w), copy->key, WIRE_HEAD(WIRE_JOINT, flags, 0, 0),
+			copy->remote);
+}
+
+static void measure(struct shm_joint *j, size_t len)
+{
+	size_t chunk = (len / 8 + PAGE - 1) & ~(size_t)(PAGE - 1);
+
+	chunk = chunk < CHUNK_MIN ? CHUNK_MIN : chunk > CHUNK_MAX ? CHUNK_MAX : chunk;
+	j->chunk = (uint32_t)chunk;
+	j->chunks = (uint32_t)((len + chunk - 1) / chunk);
+}
+
+int shm_joint_begin(struct link *link, const struct link_joint *copy)
+{
+	struct shm_link *s = (struct shm_link *)link;
+	struct shm_joint *j = &s->own->joint;
+	int err = 0;
+
+	if (!s->pid || j->link || copy->len > SHM_JOINT_MAX ||
+	    (!copy->region && copy->remote >= SHM_BOUNCE_BASE) || is_vain(s))
+		return -FI_EAGAIN;
+	j->copy = *copy;
+	j->counted = false;
+	measure(j, copy->len);
+	if (copy->region)
+		err = enter(s, j);
+	if (err)
+		return err;
+	j->link = s;
+	err = propose(s, j, copy);
+	if (err)
+		return finish(j, err);
+	err = copy_front(j);
+	s->joint_misses = j->end < j->chunks ? 0 : s->joint_misses * 2 + 1;
+	if (s->joint_misses > MISSES_MAX)
+		s->joint_misses = MISSES_MAX;
+	s->joint_skip = s->joint_misses;
+	j->err = err;
+	for (int i = 0; (err = look(j)) == -FI_EINPROGRESS && i < SPINS; i++)
+		cpu_relax();
+	return err == -FI_EINPROGRESS ? err : finish(j, j->err ? j->err : err);
+}
+
+int shm_joint_ended(struct link *link)
+{
+	struct shm_joint *j = &((struct shm_link *)link)->own->joint;
+	int err = look(j);
+
+	return err == -FI_EINPROGRESS ? err : finish(j, j->err ? j->err : err);
+}
+
+void shm_joint_abandon(struct link *link)
+{
+	struct shm_joint *j = &((struct shm_link *)link)->own->joint;
+
+	if (j->link == (struct shm_link *)link)
+		finish(j, -FI_ECANCELED);
+}
+
+/* ---- The peer -------------------------------------------------------------------------------- */
+
+/* Takes the last chunk that is left. Returns its number, or UINT32_MAX: none is. */
+static uint32_t take_last(struct ring_joint *page, uint32_t seq, uint32_t chunks)
+{
+	uint64_t word = __atomic_load_n(&page->left, __ATOMIC_RELAXED);
+	uint32_t first, end;
+
+	do {
+		first = left_first(word);
+		end = left_end(word);
+		if (word >> 32 != seq || first >= end || end > chunks)
+			return UINT32_MAX;
+		/* The acquire keeps the copy behind it. */
+	} while (!__atomic_compare_exchange_n(&page->left, &word, left_word(seq, first, end - 1),
+					      false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED));
+	return end - 1;
+}
+
+/* Copies a chunk. Into the owner's memory only under a guard, so that the owner can wait for its end. */
+static int help_copy(struct shm_link *s, const struct link_help *h, uint32_t at)
+{
+	struct shm_guard guard;
+	int err;
+
+	if (h->copy.write && !shm_guard_enter(&s->ring, s->src, &guard))
+		return -FI_EAGAIN;
+	err = copy_chunks(s, &h->copy, h->chunk, at, 1);
+	if (h->copy.write)
+		shm_guard_leave(&guard);
+	return err;
+}
+
+/* The release makes the copied bytes visible: pairs with `look`. False: the owner waits no longer. */
+static bool help_done(struct ring_joint *page, uint32_t seq, uint32_t done, int err)
+{
+	uint64_t word = help_word(seq, done);
+
+	return __atomic_compare_exchange_n(&page->helped, &word,
+					   err ? word | HELP_FAILED : word + 1, false,
+					   __ATOMIC_RELEASE, __ATOMIC_RELAXED) &&
+	       !err;
+}
+
+void shm_joint_help(struct link *link, const struct link_help *help)
+{
+	struct shm_link *s = (struct shm_link *)link;
+	struct ring_joint *page = page_of(&s->ring);
+	uint64_t chunks = help->chunk < PAGE ? 0 : (help->copy.len + help->chunk - 1) / help->chunk;
+	uint32_t at;
+
+	if (chunks > UINT16_MAX)
+		return;
+	/* The bound is for an owner that writes the word again and again. */
+	for (uint32_t done = 0; done < chunks; done++) {
+		at = take_last(page, help->seq, (uint32_t)chunks);
+		if (at == UINT32_MAX || !help_done(page, help->seq, done, help_copy(s, help, at)))
+			return;
+	}
+}
