@@ -64,7 +64,8 @@ def recalled_or_taken(o):
 
 
 def released_after_a_write(o):
-    """What a sender wrote in the peer's place is there when the peer goes on: shm_release, ring_state."""
+    """What a sender wrote in the peer's place is there when the peer goes on: shm_release, ring_state. A part of a
+    joint copy ends so, too: help_done, look."""
     return {"memory": 0, "token": 0}, [
         [store("memory", 1), store("token", CANCELLED, o["release"])],
         [load("t", "token", o["state"]), load("seen", "memory", when=lambda t: t == CANCELLED)],
