@@ -3,13 +3,14 @@
 
 BUILD = build
 VER   = 1.30.0
+CONFIG = config.mk
 HW   ?= shm tcp weft
 export BUILD HW CC
 
 # These goals work where nothing is installed or configured yet.
-BARE = help check check-verbs check-packages check-clients bench-verbs lab-shell demo bench deb html clean distclean
+BARE = help check check-verbs check-aarch64 check-packages check-clients bench-verbs lab-shell demo bench deb html clean distclean
 ifneq ($(filter-out $(BARE),$(or $(MAKECMDGOALS),all)),)
-include config.mk
+include $(CONFIG)
 endif
 
 SRC  := $(filter-out $(SKIP),$(sort $(wildcard src/*/*.c src/*/*/*.c src/*/*/*/*.c)))
@@ -26,7 +27,7 @@ FAST := $(filter-out $(patsubst src/hw/verbs/%,hw_verbs_%,$(SKIP)),$(call tests,
 PROG := $(FAST) $(call tests,tests/fault/*.c)
 # These build the library several times, or install a system: check-packages runs them.
 PACK := $(addprefix package_,reproducible bare deb deb_install rpm)
-TEST := $(PROG) $(filter-out bench_% lab_% $(PACK),$(call tests,tests/*/*.sh tests/*/*.py))
+TEST := $(PROG) $(filter-out bench_% lab_% aarch64_% $(PACK),$(call tests,tests/*/*.sh tests/*/*.py))
 LAB  := $(call tests,tests/lab/*.c tests/api/*.c) fault_accepted fault_eavesdrop
 
 INC   = -Isrc -Iinclude -I.
@@ -53,8 +54,8 @@ $(LIB): $(OBJ:%/compat.o=%/compat.static.o)
 	$(call say,AR)rm -f $@ && $(AR) rcs $@ $^
 
 $(BUILD)/%.static.o: CPPFLAGS += -DWEFT_STATIC
-$(BUILD)/%.static.o: %.c config.mk; $(cc)
-$(BUILD)/%.o:        %.c config.mk; $(cc)
+$(BUILD)/%.static.o: %.c $(CONFIG); $(cc)
+$(BUILD)/%.o:        %.c $(CONFIG); $(cc)
 
 # Unit tests see every hidden symbol; all other programs only what an application sees.
 $(BUILD)/tests/unit/%.o: CPPFLAGS += $(CHECK_CFLAGS)
@@ -85,6 +86,10 @@ check-verbs:	## the same for the tests that need RDMA, in a guest that has some:
 # Where the library had to do without RDMA so have they: what the script says then is why nothing runs.
 verbs: all $(if $(filter src/hw/verbs/%,$(SKIP)),,$(LAB:%=$(BUILD)/t/%))
 	@tests/lab/vm/check.sh
+
+check-aarch64:	## build for 64-bit Arm, run a part of the tests under qemu: SHORT=1
+	@tests/setup.sh build test aarch64
+	@tests/aarch64/check.sh
 
 check-packages:	## build all packages and install them into a fresh system: ten minutes
 	@tests/setup.sh build test package
@@ -216,7 +221,7 @@ distclean: clean	## remove what was built and configured
 help:		## this list
 	@sed -n 's/^\([a-z][^:]*\):.*## /make \1\t/p' Makefile | expand -t 20
 
-.PHONY: all demo check test check-verbs check-packages packages check-clients bench-verbs verbs lab-shell fast asan tsan valgrind coverage
+.PHONY: all demo check test check-verbs check-aarch64 check-packages packages check-clients bench-verbs verbs lab-shell fast asan tsan valgrind coverage
 .PHONY: bench lint format html install uninstall dist deb rpm clean distclean help
 .SECONDARY:
 .DELETE_ON_ERROR:

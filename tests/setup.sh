@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# Installs the missing packages of the groups named: tests/setup.sh build [test] [package] [lab] [clients] [lint] [doc] [bench].
+# Installs the missing packages of the groups named: tests/setup.sh build [test] [package] [lab] [aarch64] [clients] [lint] [doc] [bench].
 # It says what it will install before it does; where it may not, it prints the command to run.
 # The apt-get column is the tested one; the others name the same things for their systems.
 set -eu
@@ -50,6 +50,9 @@ packages() {
 	lab      ibverbs-utils         libibverbs-utils     libibverbs-utils
 	lab      rdmacm-utils          librdmacm-utils      librdmacm-utils
 	lab      perftest              perftest             perftest
+	aarch64  gcc-aarch64-linux-gnu -                    -
+	aarch64  libc6-dev-arm64-cross -                    -
+	aarch64  qemu-user-static      -                    -
 	clients  python3-mpi4py        python3-mpi4py-openmpi python3-mpi4py
 	clients  python3-numpy         python3-numpy        python3-numpy
 	clients  hpcc                  -                    -

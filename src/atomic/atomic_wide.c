@@ -7,11 +7,11 @@
 
 #define WIDE 16 /* bytes */
 
+typedef unsigned __int128 wide __attribute__((may_alias));
+
 #if defined(__x86_64__)
 
 #include <cpuid.h>
-
-typedef unsigned __int128 wide __attribute__((may_alias));
 
 /*
  * Needs cmpxchg16b, and AVX: processor makers guarantee that movdqa loads atomically on processors
@@ -54,6 +54,76 @@ static inline bool exchange(wide *p, wide *old, wide new)
 	*old = (wide)high << 64 | low;
 	return done;
 }
+
+#elif defined(__aarch64__)
+
+#include <sys/auxv.h>
+
+static bool processor_can(void)
+{
+	return true;
+}
+
+/*
+ * If *p == *old, sets *p = new, else *old = *p. Acquire and release. A pair is loaded as a whole only if
+ * the store that belongs to the load succeeds, so it is stored in either case.
+ */
+static inline bool exchange(wide *p, wide *old, wide new)
+{
+	uint64_t low, high, to_low, to_high;
+	uint32_t failed;
+	wide found;
+
+	__asm__ volatile("1:	ldaxp	%[low], %[high], %[p]\n"
+			 "	cmp	%[low], %[old_low]\n"
+			 "	ccmp	%[high], %[old_high], #0, eq\n"
+			 "	csel	%[to_low], %[new_low], %[low], eq\n"
+			 "	csel	%[to_high], %[new_high], %[high], eq\n"
+			 "	stlxp	%w[failed], %[to_low], %[to_high], %[p]\n"
+			 "	cbnz	%w[failed], 1b"
+			 : [low] "=&r"(low), [high] "=&r"(high), [to_low] "=&r"(to_low),
+			   [to_high] "=&r"(to_high), [failed] "=&r"(failed), [p] "+Q"(*p)
+			 : [old_low] "r"((uint64_t)*old), [old_high] "r"((uint64_t)(*old >> 64)),
+			   [new_low] "r"((uint64_t) new), [new_high] "r"((uint64_t)(new >> 64))
+			 : "cc", "memory");
+	found = (wide)high << 64 | low;
+	if (found == *old)
+		return true;
+	*old = found;
+	return false;
+}
+
+/* Acquire. */
+static inline wide load_pair(const wide *p)
+{
+	uint64_t low, high;
+
+	__asm__ volatile("ldp	%0, %1, %2\n"
+			 "	dmb	ishld"
+			 : "=r"(low), "=r"(high)
+			 : "Q"(*p)
+			 : "memory");
+	return (wide)high << 64 | low;
+}
+
+/*
+ * Processors with LSE2 load an aligned pair at once. On others a value that is found twice was there
+ * between the two loads, unless three changes came meanwhile and brought both halves back; the exchange
+ * notices even that. (An exchange could load, too, but not from read-only memory.)
+ */
+static inline wide load(const wide *p)
+{
+	bool whole = getauxval(AT_HWCAP) & HWCAP_USCAT;
+	wide value = load_pair(p), again = value;
+
+	while (!whole && value != (again = load_pair(p)))
+		value = again;
+	return value;
+}
+
+#endif
+
+#if defined(__x86_64__) || defined(__aarch64__)
 
 void atomic_each_u128(const struct atomic_args *args, atomic_step *step)
 {

@@ -6,8 +6,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Bytes that no two objects of different threads may share: two lines, which processors fetch together. */
+/*
+ * Bytes that no two objects of different threads may share. On x86-64 two lines, which processors
+ * fetch together; elsewhere the longest line there is, that of the A64FX.
+ */
+#if defined(__x86_64__)
 #define APART 128
+#else
+#define APART 256
+#endif
 
 /* Returns `size` zeroed bytes or a few more, which free() frees; NULL: no memory. */
 static inline void *apart_alloc(size_t size)

@@ -41,6 +41,7 @@ void copy_around(void *to, const void *from, size_t len)
 }
 #endif
 
+#if defined(__x86_64__)
 static void copy_by_parts(unsigned char *to, const unsigned char *from, size_t len)
 {
 	size_t part = COPY_SHORT;
@@ -72,3 +73,9 @@ void copy_long(void *to, const void *from, size_t len)
 	else
 		memcpy(to, from, len);
 }
+#else
+void copy_long(void *to, const void *from, size_t len)
+{
+	memcpy(to, from, len);
+}
+#endif

@@ -57,7 +57,7 @@ void shard_leave(struct sharded *x)
 static void move(struct domain *dom, struct sharded *x, struct shard *to)
 {
 	list_remove(&x->in_shard);
-	__atomic_store_n(&x->shard, to, __ATOMIC_RELAXED);
+	__atomic_store_n(&x->shard, to, __ATOMIC_RELEASE); /* pairs with shard_take */
 	if (to != dom->main_shard)
 		list_push(&to->members, &x->in_shard);
 }

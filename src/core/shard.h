@@ -39,15 +39,19 @@ struct sharded {
 	struct list in_shard; /* shard->members, except in the main shard */
 };
 
-/* Takes the lock of the object's shard. The object may change its shard while we wait. */
+/*
+ * Takes the lock of the object's shard. The object may change its shard while we wait; the new one
+ * may be as new as the change, so it is acquired: its lock is not touched before it is initialised.
+ * Pairs with the release in shard.c move. The second look needs no order: the lock brings it.
+ */
 static inline void shard_take(const struct sharded *x)
 {
-	struct shard *shard = __atomic_load_n(&x->shard, __ATOMIC_RELAXED);
+	struct shard *shard = __atomic_load_n(&x->shard, __ATOMIC_ACQUIRE);
 
 	lock_take(&shard->lock);
 	while (__builtin_expect(__atomic_load_n(&x->shard, __ATOMIC_RELAXED) != shard, 0)) {
 		lock_give(&shard->lock);
-		shard = __atomic_load_n(&x->shard, __ATOMIC_RELAXED);
+		shard = __atomic_load_n(&x->shard, __ATOMIC_ACQUIRE);
 		lock_take(&shard->lock);
 	}
 }

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
 # Compares the public headers with the tables of the API: sizes, offsets, types, values, prototypes,
-# with gcc and clang. What API 2.7 adds is in tables of its own, whose rows replace those of 2.6.
+# with gcc and clang, or the COMPILERS named. What API 2.7 adds is in tables of its own, whose rows replace those of 2.6.
 set -u
 cd "$(dirname "$0")/../.." || exit
 tables=tests/abi/tables
@@ -22,7 +22,7 @@ present structs 2 >"$work/structs"
 present constants 1 >"$work/constants"
 python3 $tables/gen_check.py "$work/structs" "$work/constants" --calls $tables/calls.tsv --release 2.6 >"$check" || exit 1
 tried=0
-for cc in gcc clang; do
+for cc in ${COMPILERS:-gcc clang}; do
 	command -v $cc >/dev/null || continue
 	tried=1
 	if ! $cc -std=gnu11 -w -Iinclude -fsyntax-only "$check" 2>"$check.log"; then
@@ -31,4 +31,4 @@ for cc in gcc clang; do
 		exit 1
 	fi
 done
-[ $tried -eq 1 ] || { echo "asserts: neither gcc nor clang here"; exit 77; }
+[ $tried -eq 1 ] || { echo "asserts: none of ${COMPILERS:-gcc, clang} here"; exit 77; }

@@ -16,8 +16,12 @@ struct page {
 
 #define RING_MAGIC 0x676e6972u
 #define RING_SLOTS 1024u
-#define RING_LEN   (4096 + RING_SLOTS * (8 + 64) + (1 << 19)) /* with its bounce buffer */
-#define SEALS      (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
+#define RING_PAGE  ((size_t)sysconf(_SC_PAGESIZE))
+/* With claim words, which begin at a page as the slots do, and the bounce buffer. */
+#define RING_LEN                                                                                   \
+	(RING_PAGE + (RING_SLOTS * 8 + RING_PAGE - 1) / RING_PAGE * RING_PAGE + RING_SLOTS * 64 +  \
+	 (1 << 19))
+#define SEALS (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
 
 /* Connects to the Unix socket of the endpoint `name`. */
 static inline int raw_connect(const struct name *name)
@@ -134,10 +138,10 @@ static inline void flawed_file(int sock, unsigned int flaw, unsigned int n)
 		fd = ring_file(RING_LEN, F_SEAL_SHRINK | F_SEAL_SEAL, page);
 		break;
 	case 2:
-		fd = ring_file(RING_LEN - 4096, SEALS, page);
+		fd = ring_file(RING_LEN - RING_PAGE, SEALS, page);
 		break;
 	case 3:
-		fd = ring_file(RING_LEN + 4096, SEALS, page);
+		fd = ring_file(RING_LEN + RING_PAGE, SEALS, page);
 		break;
 	case 4:
 		fd = ring_file(RING_LEN, SEALS | F_SEAL_WRITE, page);

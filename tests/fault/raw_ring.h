@@ -11,7 +11,6 @@
 #include "raw_client.h"
 
 #define DATA           0x02 /* a packet's flag: 8 bytes of data come before the payload */
-#define RING_PAGE      4096u
 #define RING_SLOT      64u
 #define RING_GUARDS    55u
 #define RING_MOST      257u /* slots that one packet takes at most */

@@ -35,7 +35,7 @@ RUN_BY = {
     r"MPICH=build make t/client_mpich$": "tests/client/mpich.sh",
 }
 # Goals that take too long here, or need what a host may lack: only checked to exist.
-GOALS = ("demo", "check", "check-verbs", "check-packages", "check-clients", "bench-verbs", "lab-shell", "bench", "asan", "tsan", "valgrind",
+GOALS = ("demo", "check", "check-verbs", "check-aarch64", "check-packages", "check-clients", "bench-verbs", "lab-shell", "bench", "asan", "tsan", "valgrind",
          "coverage", "format", "lint", "html", "install", "help", "fast", "deb", "rpm")
 
 

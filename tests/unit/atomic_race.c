@@ -42,7 +42,7 @@ static bool set_up(int i, unsigned char *where)
 {
 	t = &types[i / SHIFTS];
 	array = where + shifts[i % SHIFTS];
-	if (shifts[i % SHIFTS] == 8 && t->size <= 8)
+	if ((shifts[i % SHIFTS] == 8 && t->size <= 8) || !model_holds(t))
 		return false;
 	for (int k = 0; k < CYCLE; k++)
 		for (size_t e = 0; e < ELEMENTS; e++)

@@ -101,8 +101,9 @@ START_TEST(copies_all)
 		ck_assert_int_eq(memcmp(to + at, from + src, len), 0);
 		ck_assert_uint_eq(to[at + len], 0);
 	}
-	ck_assert_uint_ne(copier.cost[0], 0);
-	ck_assert_uint_ne(copier.cost[1], 0);
+	/* Where there is one way only, nothing is measured. */
+	ck_assert_int_eq(copier.cost[0] != 0, COPY_AROUND);
+	ck_assert_int_eq(copier.cost[1] != 0, COPY_AROUND);
 	free(from);
 	free(to);
 }

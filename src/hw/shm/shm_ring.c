@@ -11,9 +11,8 @@
 #include "base/file.h"
 #include "hw/shm/shm_ring.h"
 
-#define PAGE          4096u
 #define CLAIM_TRIES   1000
-#define SLOTS_MIN     1024u
+#define SLOTS_MIN     1024u /* of 64 bytes: 64 KiB, whole pages of any size */
 #define SLOTS_MAX     (1u << 20)
 #define RING_SEALS    (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
 #define POPULATED_MAX ((size_t)1 << 20) /* bytes of slots */
@@ -22,14 +21,20 @@
 #define MADV_POPULATE_WRITE 23 /* Linux 5.14; refused before */
 #endif
 
-static size_t claims_len(uint32_t slots)
+/* All parts of the file begin at a page of this machine: 4, 16 or 64 KiB. */
+static size_t page_len(void)
 {
-	return (slots * sizeof(uint64_t) + PAGE - 1) & ~(size_t)(PAGE - 1);
+	return (size_t)sysconf(_SC_PAGESIZE);
+}
+
+static size_t whole_pages(size_t len)
+{
+	return (len + page_len() - 1) & -page_len();
 }
 
 static size_t ring_len(uint32_t slots)
 {
-	return PAGE + claims_len(slots) + (size_t)slots * RING_SLOT;
+	return page_len() + whole_pages(slots * sizeof(uint64_t)) + (size_t)slots * RING_SLOT;
 }
 
 static size_t file_len(uint32_t slots)
@@ -59,7 +64,7 @@ static int ring_map(struct ring *r, int fd, uint32_t slots)
 	/* A forked child does not use the ring, and its mapping would keep the memory alive. */
 	madvise(base, map_len, MADV_DONTFORK);
 	r->page = (struct ring_page *)base;
-	r->claims = (uint64_t *)(base + PAGE);
+	r->claims = (uint64_t *)(base + page_len());
 	r->slots = base + slots_off;
 	r->mask = slots - 1;
 	r->shift = (uint32_t)__builtin_ctz(slots);
@@ -127,7 +132,7 @@ int shm_ring_attach(struct ring *r, int fd)
 
 static void populate(void *at, size_t len)
 {
-	madvise(at, (len + PAGE - 1) & ~(size_t)(PAGE - 1), MADV_POPULATE_WRITE);
+	madvise(at, whole_pages(len), MADV_POPULATE_WRITE);
 }
 
 void shm_ring_populate(const struct ring *r)
@@ -136,7 +141,7 @@ void shm_ring_populate(const struct ring *r)
 
 	if (slots > POPULATED_MAX / RING_SLOT)
 		slots = POPULATED_MAX / RING_SLOT;
-	populate(r->page, PAGE + slots * sizeof(uint64_t));
+	populate(r->page, page_len() + slots * sizeof(uint64_t));
 	populate(r->slots, slots * RING_SLOT);
 }
 

@@ -124,14 +124,17 @@ const void *shm_cancel_posted(struct link *link, uint64_t place, size_t *len)
 	return s->recalled;
 }
 
-/* A full barrier: all earlier reads are done before the recall. Partner: shm_rx.c take. */
+/*
+ * The release keeps earlier reads of the peer's memory before the recall, and so before all that the
+ * peer does once it sees that. Partners: shm_rx.c take, and the acquire in ring_state.
+ */
 bool shm_recall_posted(struct link *link, uint64_t place)
 {
 	struct shm_link *s = (struct shm_link *)link;
 	uint64_t token = s->ring.secret + place;
 
 	return __atomic_compare_exchange_n(&ring_slot_at(&s->ring, place)->token, &token,
-					   token + RING_CANCELLED, false, __ATOMIC_SEQ_CST,
+					   token + RING_CANCELLED, false, __ATOMIC_ACQ_REL,
 					   __ATOMIC_RELAXED);
 }
 

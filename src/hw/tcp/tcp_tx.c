@@ -144,7 +144,7 @@ static COLD bool ask_space(struct tcp_link *l, size_t cost)
 	uint32_t queued, most;
 
 	l->room = 0;
-	if (getsockopt(l->sock, SOL_SOCKET, SO_MEMINFO, info, &len))
+	if (getsockopt(l->sock, SOL_SOCKET, SO_MEMINFO, info, &len) || len < sizeof(info))
 		return true;
 	queued = info[SK_MEMINFO_WMEM_QUEUED];
 	most = info[SK_MEMINFO_SNDBUF];

@@ -16,8 +16,6 @@
 #include "link/link.h"
 #include "hw/verbs/ud/ud.h"
 
-#define PAGE 4096
-
 static int no_join(struct dgram *d, struct dgram_group *g)
 {
 	(void)d, (void)g;
@@ -47,7 +45,7 @@ static int make_slots(const struct ud *u, struct ud_slots *s, size_t size, size_
 	void *mem;
 
 	s->size = size;
-	s->len = (size * count + PAGE - 1) / PAGE * PAGE;
+	s->len = size * count;
 	mem = mmap(NULL, s->len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (mem == MAP_FAILED)
 		return -errno;
