@@ -50,7 +50,8 @@ struct shm_link {
 	uint32_t slow;       /* counts claims on the slow path */
 	int sock;            /* bootstrap socket, the engine's: one byte wakes the peer */
 	pid_t pid;           /* the peer's process, for CMA; 0: CMA is not possible */
-	struct shm_copier copier;        /* for copies into the peer's ring */
+	/* For copies into the peer's ring; [1]: of more than SHM_COPY_SINGLE bytes. */
+	struct shm_copier copier[2];
 	struct shm_copier bounce_copier; /* for copies into our bounce buffer */
 	uint32_t bounce_at; /* first unit of the last message to the peer in our bounce buffer */
 	uint64_t looked;    /* when the peer was last known to be alive (clock_coarse_ms) */

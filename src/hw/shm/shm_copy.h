@@ -15,6 +15,8 @@
 #include "base/copy.h"
 
 #define SHM_COPY_LONG 4096u /* bytes; shorter copies always use cached stores */
+/* Bytes; a longer copy is one of several, whose cost differs from that of a single one. */
+#define SHM_COPY_SINGLE 6144u
 
 struct shm_copier {
 	/*

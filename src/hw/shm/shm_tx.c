@@ -141,7 +141,8 @@ INLINE int send_fragments(struct link *link, const struct packet *p, const struc
 	to = (unsigned char *)c.slot + hdr;
 	for (size_t i = 0; i < count; i++) {
 		if (iov[i].iov_len)
-			shm_copy(&s->copier, to, iov[i].iov_base, iov[i].iov_len);
+			shm_copy(&s->copier[iov[i].iov_len > SHM_COPY_SINGLE], to, iov[i].iov_base,
+				 iov[i].iov_len);
 		to += iov[i].iov_len;
 	}
 	s->link.last = c.pos;
