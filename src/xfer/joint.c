@@ -23,6 +23,9 @@ int joint_begin(struct peer *peer, const struct link_joint *copy, uint64_t id)
 		worker->joint.peer = peer;
 		worker->joint.id = id;
 		idle_end(&worker->idle);
+		/* The peer's last chunk sends no packet: a sleeper has to look. */
+		if (worker->sleepers)
+			worker_wake(worker);
 	}
 	return ret;
 }

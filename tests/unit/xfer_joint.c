@@ -185,6 +185,21 @@ START_TEST(a_message_ends_with_it)
 }
 END_TEST
 
+START_TEST(a_sleeper_looks_for_its_end)
+{
+	begins = -FI_EINPROGRESS;
+	says_rts();
+	worker_arm(fake.worker);
+	ck_assert(fake.worker->sleepers);
+	post(2 * LONG);
+	ck_assert(!fake.worker->sleepers);
+	ck_assert(worker_waits_for_room(fake.worker)); /* it naps instead of sleeping */
+	ends = 0;
+	fake_expect(&buf[1], FI_TAGGED | FI_RECV);
+	ck_assert(!worker_waits_for_room(fake.worker));
+}
+END_TEST
+
 START_TEST(a_failed_one_is_asked_for)
 {
 	begins = ends = -FI_EINPROGRESS;
@@ -290,6 +305,7 @@ int main(void)
 	tcase_add_test(tcase, later_ones_wait_for_its_end);
 	tcase_add_test(tcase, a_long_message_begins_one);
 	tcase_add_test(tcase, a_message_ends_with_it);
+	tcase_add_test(tcase, a_sleeper_looks_for_its_end);
 	tcase_add_test(tcase, a_failed_one_is_asked_for);
 	tcase_add_test(tcase, what_is_behind_it_outlives_the_peer);
 	tcase_add_test(tcase, forgotten_with_its_peer);
