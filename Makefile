@@ -30,7 +30,8 @@ PACK := $(addprefix package_,reproducible bare deb deb_install rpm)
 TEST := $(PROG) $(filter-out bench_% lab_% aarch64_% $(PACK),$(call tests,tests/*/*.sh tests/*/*.py))
 LAB  := $(call tests,tests/lab/*.c tests/api/*.c) fault_accepted fault_eavesdrop
 
-INC   = -Isrc -Iinclude -I.
+# The library has the structures of the development line; a program that uses its headers has those of 2.6.
+INC   = -Isrc -Iinclude -I. -DWEFT_API_2_7
 FLAGS = -std=gnu11 -D_GNU_SOURCE -DWEFT_NO_DEPRECATED -fPIC -fvisibility=hidden -Wall -Wextra -Werror -pthread $(CFLAGS) $(HERE)
 # Debugging information that does not name the folder: the bytes are the same wherever they are built.
 HERE  = -fdebug-prefix-map=$(CURDIR)=.

@@ -54,8 +54,13 @@ enum { weft_old_name __attribute__((deprecated("a name of API 1.x"))) = 0 };
 /* ---- Version --------------------------------------------------------------------------------- */
 
 #define FI_MAJOR_VERSION    2
-#define FI_MINOR_VERSION    7
+#define FI_MINOR_VERSION    6
 #define FI_REVISION_VERSION 0
+
+/*
+ * WEFT_API_2_7 adds what the development line after 2.6 has, and may still change: the library is
+ * compiled with it. A program that defines it is still linked to fi_getinfo of 2.6, which ignores it.
+ */
 
 /*
  * Makes a version number. Pass the version that the program was written for, FI_VERSION(2, 6), not
@@ -135,7 +140,9 @@ enum {
 	FI_CLASS_PEER_AV_SET,
 	FI_CLASS_PEER_CNTR,
 	FI_CLASS_PROFILE,
+#ifdef WEFT_API_2_7
 	FI_CLASS_XPU_CTX
+#endif
 };
 
 /* ---- Capabilities and flags of operations, one space of 64 bits ------------------------------ */
@@ -187,7 +194,9 @@ enum {
 #define FI_AV_USER_ID           (1ULL << 41) /* completions report an id of the application */
 #define FI_FIREWALL_ADDR        (1ULL << 42) /* the address cannot be connected to from outside */
 #define FI_PEER                 (1ULL << 43) /* fi_getinfo(3) */
-#define FI_XPU                  (1ULL << 44) /* an accelerator posts operations by itself */
+#ifdef WEFT_API_2_7
+#define FI_XPU (1ULL << 44) /* an accelerator posts operations by itself */
+#endif
 #define FI_TAGGED_DIRECTED_RECV (1ULL << 45) /* FI_DIRECTED_RECV, tagged messages only */
 #define FI_TAGGED_MULTI_RECV    (1ULL << 46) /* FI_MULTI_RECV, tagged messages too */
 #define FI_HMEM                 (1ULL << 47) /* buffers in device memory */
@@ -241,7 +250,9 @@ enum {
 #define FI_MR_ENDPOINT   (1 << 9)         /* regions are bound to an endpoint */
 #define FI_MR_HMEM       (1 << 10)        /* FI_MR_LOCAL for device memory */
 #define FI_MR_COLLECTIVE (1 << 11)        /* FI_MR_LOCAL for collectives */
-#define FI_MR_XPU_DESC   (1 << 12)        /* accelerators use a struct fi_mr_xpu_desc */
+#ifdef WEFT_API_2_7
+#define FI_MR_XPU_DESC (1 << 12) /* accelerators use a struct fi_mr_xpu_desc */
+#endif
 
 /* ---- Order: XAY means X posted after Y to one peer is handled after it.  fi_endpoint(3) ------ */
 
@@ -474,7 +485,9 @@ struct fi_ep_attr {
 	size_t rx_ctx_cnt;
 	size_t auth_key_size; /* bytes */
 	uint8_t *auth_key;
-	void *xpu_ctx; /* from API 2.7: accelerator that posts by itself; NULL here */
+#ifdef WEFT_API_2_7
+	void *xpu_ctx; /* accelerator that posts by itself; NULL here */
+#endif
 };
 
 struct fi_domain_attr {
@@ -512,7 +525,9 @@ struct fi_domain_attr {
 	uint32_t max_group_id;  /* see fi_group_addr */
 	uint64_t max_cntr_value;
 	uint64_t max_err_cntr_value;
-	size_t max_xpu_ctx_cnt; /* from API 2.7; 0 here */
+#ifdef WEFT_API_2_7
+	size_t max_xpu_ctx_cnt; /* 0 here */
+#endif
 };
 
 struct fi_fabric_attr {
@@ -662,8 +677,9 @@ enum {
 	FI_SET_VAL,     /* struct fi_fid_var */
 	FI_EXPORT_FID,  /* struct fi_fid_export */
 	FI_GET_FD,      /* int */
-
+#ifdef WEFT_API_2_7
 	FI_GET_MR_XPU_DESC /* struct fi_mr_xpu_desc; -FI_ENOSYS */
+#endif
 };
 
 struct fi_alias {

@@ -74,7 +74,9 @@ struct fi_ops_av {
 	int (*lookup_auth_key)(struct fid_av *av, fi_addr_t addr, void *auth_key,
 			       size_t *auth_key_size);
 	int (*set_user_id)(struct fid_av *av, fi_addr_t fi_addr, fi_addr_t user_id, uint64_t flags);
-	int (*lookup2)(void); /* of API 2.7, parameters not settled; -FI_ENOSYS */
+#ifdef WEFT_API_2_7
+	int (*lookup2)(void); /* parameters not settled; -FI_ENOSYS */
+#endif
 };
 
 struct fid_av {
@@ -87,13 +89,15 @@ struct fid_av {
 /* fi_domain_bind: register asynchronously, FI_MR_COMPLETE arrives at the queue bound.  API 1.x. */
 #define FI_REG_MR WEFT_OLD_NAME(1ULL << 59)
 
-/* fi_control with FI_GET_MR_XPU_DESC, from API 2.7: what an accelerator names a region by. */
+#ifdef WEFT_API_2_7
+/* fi_control with FI_GET_MR_XPU_DESC: what an accelerator names a region by. */
 struct fi_mr_xpu_desc {
 	void *buf;
 	size_t len; /* bytes */
 	uint64_t flags;
 	void *ctx;
 };
+#endif
 
 /* Flags of the register calls. */
 #define FI_MR_DMABUF (1ULL << 40)        /* attr->dmabuf names the memory, not mr_iov */
@@ -291,7 +295,9 @@ struct fi_ops_domain {
 				struct fi_collective_attr *attr, uint64_t flags);
 	int (*endpoint2)(struct fid_domain *domain, struct fi_info *info, struct fid_ep **ep,
 			 uint64_t flags, void *context);
-	int (*xpu_ctx)(void); /* of API 2.7, parameters not settled; -FI_ENOSYS */
+#ifdef WEFT_API_2_7
+	int (*xpu_ctx)(void); /* parameters not settled; -FI_ENOSYS */
+#endif
 };
 
 struct fid_domain {

@@ -73,7 +73,9 @@ struct fi_ops_ep {
 		      void *context);
 	ssize_t (*rx_size_left)(struct fid_ep *ep);
 	ssize_t (*tx_size_left)(struct fid_ep *ep);
-	int (*export_xpu)(void); /* of API 2.7, parameters not settled; -FI_ENOSYS */
+#ifdef WEFT_API_2_7
+	int (*export_xpu)(void); /* parameters not settled; -FI_ENOSYS */
+#endif
 };
 
 /* Message of fi_sendmsg and fi_recvmsg. */

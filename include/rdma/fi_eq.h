@@ -218,7 +218,9 @@ struct fi_cq_attr {
 	int signaling_vector;      /* CPU for interrupts, with FI_AFFINITY; a hint */
 	enum fi_cq_wait_cond wait_cond;
 	struct fid_wait *wait_set; /* with FI_WAIT_SET */
-	void *xpu_ctx;             /* from API 2.7: NULL here */
+#ifdef WEFT_API_2_7
+	void *xpu_ctx; /* NULL here */
+#endif
 };
 
 struct fi_ops_cq {
@@ -232,7 +234,9 @@ struct fi_ops_cq {
 	int (*signal)(struct fid_cq *cq);
 	const char *(*strerror)(struct fid_cq *cq, int prov_errno, const void *err_data, char *buf,
 				size_t len);
-	int (*export_xpu)(void); /* of API 2.7, parameters not settled; -FI_ENOSYS */
+#ifdef WEFT_API_2_7
+	int (*export_xpu)(void); /* parameters not settled; -FI_ENOSYS */
+#endif
 };
 
 struct fid_cq {
@@ -252,7 +256,9 @@ struct fi_cntr_attr {
 	enum fi_wait_obj wait_obj; /* not POLLFD */
 	struct fid_wait *wait_set; /* with FI_WAIT_SET */
 	uint64_t flags;            /* 0 */
-	void *xpu_ctx;             /* from API 2.7: NULL here */
+#ifdef WEFT_API_2_7
+	void *xpu_ctx; /* NULL here */
+#endif
 };
 
 struct fi_ops_cntr {
@@ -264,7 +270,9 @@ struct fi_ops_cntr {
 	int (*wait)(struct fid_cntr *cntr, uint64_t threshold, int timeout);
 	int (*adderr)(struct fid_cntr *cntr, uint64_t value);
 	int (*seterr)(struct fid_cntr *cntr, uint64_t value);
-	int (*export_xpu)(void); /* of API 2.7, parameters not settled; -FI_ENOSYS */
+#ifdef WEFT_API_2_7
+	int (*export_xpu)(void); /* parameters not settled; -FI_ENOSYS */
+#endif
 };
 
 struct fid_cntr {

@@ -25,7 +25,7 @@ class Weft(AutotoolsPackage):
     conflicts("platform=windows")
 
     # Programs built with Spack's libfabric run on this library: the concretizer may put it in that one's place.
-    can_splice("libfabric@1:2.7", when="@main")
+    can_splice("libfabric@1:2.6", when="@main")
 
     def autoreconf(self, spec, prefix):
         for program in ("autoheader", "autoconf"):

@@ -78,14 +78,14 @@ int ep_own_info(struct ep *ep, const struct fi_info *info)
 {
 	int err;
 
+	if (!info->tx_attr || !info->rx_attr || !info->ep_attr)
+		return -FI_EINVAL;
+	err = xpu_refuse(domain_api(ep->dom), &info->ep_attr->xpu_ctx, "fi_endpoint");
+	if (err)
+		return err;
 	ep->info = fi_dupinfo(info);
 	if (!ep->info)
 		return -FI_ENOMEM;
-	if (!ep->info->tx_attr || !ep->info->rx_attr || !ep->info->ep_attr)
-		return -FI_EINVAL;
-	err = xpu_refuse(domain_api(ep->dom), &ep->info->ep_attr->xpu_ctx, "fi_endpoint");
-	if (err)
-		return err;
 	ep->tx_size = ep->info->tx_attr->size ? ep->info->tx_attr->size : 1024;
 	if (ep->info->tx_attr->inject_size)
 		ep_limit_inject(ep, ep->info->tx_attr->inject_size);

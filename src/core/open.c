@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "base/fid.h"
 #include "core/open_cache.h"
+#include "info/info.h"
 
 /* ---- "logging": messages go to callbacks of the application ---- */
 
@@ -186,9 +187,9 @@ EXTERNALLY_VISIBLE int fi_open(uint32_t version, const char *name, void *attr, s
 	(void)attr;
 	if (!name || !fid)
 		return -FI_EINVAL;
-	if (FI_VERSION_GE(fi_version(), version) && strcasecmp(name, "logging") == 0)
+	if (FI_VERSION_GE(INFO_NEWEST_API, version) && strcasecmp(name, "logging") == 0)
 		return open_logging(attr_len, flags, fid, context);
-	if (FI_VERSION_GE(fi_version(), version) && strcasecmp(name, "mr_cache") == 0)
+	if (FI_VERSION_GE(INFO_NEWEST_API, version) && strcasecmp(name, "mr_cache") == 0)
 		return open_cache(attr_len, flags, fid);
 	LOG_INFO(LOG_CORE, "fi_open: no object \"%.60s\" for version %u.%u", name,
 		 FI_MAJOR(version), FI_MINOR(version));

@@ -8,6 +8,7 @@
 #include "info/external.h"
 #include "info/external_elf.h"
 #include "info/external_files.h"
+#include "info/info.h"
 
 #define OLDEST_API FI_VERSION(1, 3) /* structures of older providers are not served */
 
@@ -44,12 +45,12 @@ static bool is_complete(const char *path, const struct fi_provider *prov)
 static bool is_usable(const char *path, const struct fi_provider *prov)
 {
 	if (FI_VERSION_LT(prov->fi_version, OLDEST_API) ||
-	    FI_VERSION_LT(fi_version(), prov->fi_version)) {
+	    FI_VERSION_LT(INFO_NEWEST_API, prov->fi_version)) {
 		LOG_WARN(LOG_CORE,
 			 "%s: provider %.60s is for interface %u.%u, supported are %u.%u to %u.%u",
 			 path, prov->name, FI_MAJOR(prov->fi_version), FI_MINOR(prov->fi_version),
-			 FI_MAJOR(OLDEST_API), FI_MINOR(OLDEST_API), FI_MAJOR(fi_version()),
-			 FI_MINOR(fi_version()));
+			 FI_MAJOR(OLDEST_API), FI_MINOR(OLDEST_API), FI_MAJOR(INFO_NEWEST_API),
+			 FI_MINOR(INFO_NEWEST_API));
 		return false;
 	}
 	if (strpbrk(prov->name, ";,^") || provider_is_layer(prov->name)) {

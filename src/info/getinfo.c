@@ -6,6 +6,7 @@
 #include "base/env.h"
 #include "base/log.h"
 #include "info/external.h"
+#include "info/getinfo.h"
 #include "info/hints.h"
 #include "info/job_key.h"
 #include "info/opened.h"
@@ -272,22 +273,13 @@ static int names(uint32_t api, struct fi_info **list)
 
 #define GETINFO_FLAGS (FI_NUMERICHOST | FI_SOURCE | FI_PROV_ATTR_ONLY | FI_RESCAN)
 
-EXTERNALLY_VISIBLE int fi_getinfo(uint32_t version, const char *node, const char *service,
-				  uint64_t flags, const struct fi_info *hints,
-				  struct fi_info **info)
+int getinfo_query(uint32_t version, const char *node, const char *service, uint64_t flags,
+		  const struct fi_info *hints, struct fi_info **info)
 {
 	struct ip_ends ends = {.known = false};
 	struct query q = {version, node, service, flags, hints, &ends};
 	int ret;
 
-	if (!info)
-		return -FI_EINVAL;
-	if (FI_VERSION_LT(fi_version(), version)) {
-		LOG_WARN(LOG_CORE, "interface version %u.%u requested, this library has %u.%u",
-			 FI_MAJOR(version), FI_MINOR(version), FI_MAJOR(fi_version()),
-			 FI_MINOR(fi_version()));
-		return -FI_ENOSYS;
-	}
 	if (flags & ~GETINFO_FLAGS)
 		LOG_INFO(LOG_CORE, "fi_getinfo: flags %#llx are unknown and have no effect",
 			 (unsigned long long)(flags & ~GETINFO_FLAGS));

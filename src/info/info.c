@@ -135,8 +135,7 @@ struct fi_info *info_copy(const struct fi_info *from, const struct info_sizes *s
 	return to;
 }
 
-/* All attributes present and zero. */
-static struct fi_info *blank(void)
+struct fi_info *info_blank(void)
 {
 	struct fi_tx_attr tx = {0};
 	struct fi_rx_attr rx = {0};
@@ -150,11 +149,6 @@ static struct fi_info *blank(void)
 			       .fabric_attr = &fabric};
 
 	return info_copy(&info, &present);
-}
-
-struct fi_info *fi_dupinfo(const struct fi_info *info)
-{
-	return info ? info_copy(info, &present) : blank();
 }
 
 static void free_attrs(struct fi_info *info)

@@ -6,6 +6,12 @@
 #include <rdma/fabric.h>
 
 /*
+ * The newest interface served: that of the development line, whose programs bind to FABRIC_1.10.
+ * fi_version is that of the latest release.
+ */
+#define INFO_NEWEST_API FI_VERSION(2, 7)
+
+/*
  * Sizes (bytes) of the caller's structs. Releases only append members, so an old struct is the
  * beginning of ours. fi_rx_attr and fi_fabric_attr have one size in all releases.
  */
@@ -20,5 +26,8 @@ struct info_sizes {
  * Free with fi_freeinfo.
  */
 struct fi_info *info_copy(const struct fi_info *from, const struct info_sizes *sizes);
+
+/* Returns an entry whose attributes are all there and zero; NULL: no memory. Free with fi_freeinfo. */
+struct fi_info *info_blank(void);
 
 #endif

@@ -306,10 +306,28 @@ static void check_fabric(void *lib, const struct fi_info *info)
 	CHECK(fi_close(&opened->fid) == 0);
 }
 
+/* What the library calls its version; programs of every release may ask for that. */
+static uint32_t version_of(void *lib)
+{
+	uint32_t (*version)(void) = (uint32_t(*)(void))dlsym(lib, "fi_version");
+
+	CHECK(version);
+	return version ? version() : 0;
+}
+
 static void check_getinfo(void *lib)
 {
+	uint32_t newest = strcmp(now->name, "FABRIC_1.10") ? FI_VERSION(2, 6) : FI_VERSION(2, 7);
 	struct fi_info *info = NULL;
 
+	CHECK(getinfo(newest + 1, NULL, NULL, 0, NULL, &info) == -FI_ENOSYS && !info);
+	CHECK(getinfo(newest, NULL, NULL, 0, NULL, NULL) == -FI_EINVAL);
+	CHECK(getinfo(version_of(lib), NULL, NULL, 0, NULL, &info) == 0 && info);
+	freeinfo(info);
+	info = NULL;
+	CHECK(getinfo(newest, NULL, NULL, 0, NULL, &info) == 0 && info);
+	freeinfo(info);
+	info = NULL;
 	CHECK(getinfo(now->api, NULL, NULL, 0, NULL, &info) == 0 && info);
 	freeinfo(info);
 	info = NULL;

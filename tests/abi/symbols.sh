@@ -21,10 +21,12 @@ differ() {
 readelf --dyn-syms -W "$lib" >"$dir/readelf" || { echo "symbols: cannot read $lib"; exit 1; }
 awk '$7 != "UND" && $8 ~ /@/ { print $8 } $7 == "ABS" && $8 !~ /@/ { print $8 "@node" }' "$dir/readelf" |
 	sed 's/^\([A-Z]*_[0-9.]*\)@.*/\1@node/' | sort -u >"$dir/have"
-# A row of 2.7 replaces that of the same symbol and version.
+# Programs are linked to what the release has; what 2.7 adds is there for those that ask for it.
 awk -F'\t' '
-	FNR > 1 && $6 == "yes" { name[$1 FS $2] = $5 ~ /node/ ? $1 "@node" : $1 ($3 == "yes" ? "@@" : "@") $2 }
-	END { for (key in name) print name[key] }
+	FNR > 1 && $6 == "yes" && !(($1, $2) in seen) {
+		seen[$1, $2]
+		print $5 ~ /node/ ? $1 "@node" : $1 (NR == FNR && $3 == "yes" ? "@@" : "@") $2
+	}
 ' $tables/symbols.tsv $tables/symbols-2.7.tsv | sort >"$dir/want"
 grep -v WEFT_ "$dir/have" >"$dir/fabric"
 differ "$dir/want" "$dir/fabric" "missing"
@@ -45,4 +47,12 @@ readelf -V -W "$lib" | awk '
 	on && /Parent 1:/ && name ~ /^FABRIC_/ { print name, $NF }' | sort -V >"$dir/parents"
 for n in 1 2 3 4 5 6 7 8 9 10; do echo "FABRIC_1.$n FABRIC_1.$((n - 1))"; done | sort -V >"$dir/chain"
 cmp -s "$dir/parents" "$dir/chain" || { echo "symbols: the nodes and their parents are:"; cat "$dir/parents"; status=1; }
+
+# Programs built with our headers start on a library of the release: they need no younger node, and none of ours.
+for program in "$(dirname "$lib")"/bin/*; do
+	readelf -V -W "$program" | awk '/File: libfabric/ { on = 1; next } / File: / { on = 0 } on && / Name: / { print $3 }' |
+		sort -u >"$dir/needs"
+	[ -s "$dir/needs" ] || { echo "symbols: $program needs no version of the library"; status=1; }
+	needs=$(grep -vx 'FABRIC_1\.[0-9]' "$dir/needs") && echo "symbols: $program needs ${needs//$'\n'/, }" && status=1
+done
 exit $status

@@ -28,17 +28,17 @@ C
 
 "${make[@]}" install
 export PKG_CONFIG_PATH=$root/opt/weft/lib64/pkgconfig PKG_CONFIG_SYSROOT_DIR=$root
-[ "$(pkg-config --modversion libfabric)" = 2.7.0 ]
+[ "$(pkg-config --modversion libfabric)" = 2.6.0 ]
 
 # shellcheck disable=SC2046 # words are wanted
 "${CC:-cc}" "$root/program.c" -o "$root/shared" $(pkg-config --cflags --libs libfabric)
-[ "$(LD_LIBRARY_PATH=$root/opt/weft/lib64 "$root/shared")" = "weft 2.7" ]
+[ "$(LD_LIBRARY_PATH=$root/opt/weft/lib64 "$root/shared")" = "weft 2.6" ]
 readelf -d "$root/shared" | grep -q 'NEEDED.*libfabric.so.1'
 
 # shellcheck disable=SC2046
 "${CC:-cc}" -static "$root/program.c" -o "$root/static" $(pkg-config --static --cflags --libs libfabric) 2>"$root/log" ||
 	{ cat "$root/log"; exit 1; }
-[ "$("$root/static")" = "weft 2.7" ]
+[ "$("$root/static")" = "weft 2.6" ]
 
 man=$root/opt/weft/share/man
 for page in man/*.[1-9]; do cmp "$page" "$man/man${page##*.}/${page#man/}"; done

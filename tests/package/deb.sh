@@ -37,7 +37,7 @@ done
 
 # A symbol of the library is a line in the list that packages built with it find.
 dpkg-deb -I $deb/libweft1_*.deb symbols >"$deb/symbols"
-for symbol in 'fi_getinfo@FABRIC_1.10 2.7.0' 'fi_getinfo@FABRIC_1.9 2.6.0' 'fi_getinfo@FABRIC_1.0 2.6.0' 'fi_send@WEFT_1.0 2.6.0'; do
+for symbol in 'fi_getinfo@FABRIC_1.10 2.6.0' 'fi_getinfo@FABRIC_1.9 2.6.0' 'fi_getinfo@FABRIC_1.0 2.6.0' 'fi_send@WEFT_1.0 2.6.0'; do
 	grep -qxF " $symbol" "$deb/symbols" || fail "no symbol $symbol"
 done
 ! grep -v '^ [A-Za-z_0-9.]*@\(FABRIC\|WEFT\)_1\.[0-9]* [0-9.]*$\|^libfabric.so.1 \|^\*' "$deb/symbols" ||

@@ -12,7 +12,7 @@
 
 #include "suite.h"
 
-#define NOW          FI_VERSION(2, 7)
+#define NOW          FI_VERSION(2, 6)
 #define BASIC        (FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY)
 #define COUNT(array) ((int)(sizeof(array) / sizeof((array)[0])))
 
