@@ -50,8 +50,9 @@ $(SO).$(VER): $(OBJ) libfabric.map
 $(SO) $(SO).1: $(SO).$(VER)
 	@ln -sf $(<F) $@
 
-# An archive has no symbol versions: WEFT_STATIC leaves them out of the entry points of old releases.
-$(LIB): $(OBJ:%/compat.o=%/compat.static.o)
+# The archive has no symbol versions, and is in no folder of its own: WEFT_STATIC leaves out what needs them.
+APART := $(filter %/compat.o %/external_folder.o,$(OBJ))
+$(LIB): $(filter-out $(APART),$(OBJ)) $(APART:.o=.static.o)
 	$(call say,AR)rm -f $@ && $(AR) rcs $@ $^
 
 $(BUILD)/%.static.o: CPPFLAGS += -DWEFT_STATIC

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <dirent.h>
-#include <dlfcn.h>
 #include <errno.h>
 #include <rdma/providers/fi_prov.h>
 #include <stdio.h>
@@ -11,20 +10,9 @@
 #include "base/env.h"
 #include "base/log.h"
 #include "info/external_files.h"
+#include "info/external_folder.h"
 
 #define SUFFIX "-" FI_LIB_SUFFIX
-
-/* FI_PROVIDER_PATH; NULL: unset, or the process has rights that its user may not give to code. */
-static const char *user_path(void)
-{
-	const char *path = env_get()->provider_path;
-
-	if (!path || !getauxval(AT_SECURE))
-		return path;
-	LOG_WARN(LOG_CORE, "FI_PROVIDER_PATH=%s is ignored: the program runs with raised rights",
-		 path);
-	return NULL;
-}
 
 static int is_library(const struct dirent *entry)
 {
@@ -89,32 +77,29 @@ static void each_of_path(const char *path, void (*take)(const char *path, bool p
 	}
 }
 
-/* The folder libfabric beside this library: LIBDIR/libfabric of the installation. */
-static void each_beside(void (*take)(const char *path, bool preferred))
+static void each_of_default(void (*take)(const char *path, bool preferred))
 {
-	static const char within;
-	const char *slash;
-	char *folder;
-	Dl_info self;
+	char *folder = external_folder();
 
-	if (!dladdr(&within, &self))
-		return;
-	slash = strrchr(self.dli_fname, '/');
-	if (!slash ||
-	    asprintf(&folder, "%.*s/libfabric", (int)(slash - self.dli_fname), self.dli_fname) < 0)
-		return;
-	each_in_folder(folder, take);
+	if (folder)
+		each_in_folder(folder, take);
 	free(folder);
 }
 
 void external_files_each(void (*take)(const char *path, bool preferred))
 {
-	const char *path = user_path();
+	const char *path = env_get()->provider_path;
 
+	/* The process has rights that its user may not give to code. */
+	if (getauxval(AT_SECURE)) {
+		LOG_WARN(LOG_CORE, "no external providers%s%s: the program runs with raised rights",
+			 path ? ", FI_PROVIDER_PATH=" : "", path ? path : "");
+		return;
+	}
 	if (path)
 		each_of_path(path, take);
 	else
-		each_beside(take);
+		each_of_default(take);
 }
 
 bool external_files_first_stays(void)

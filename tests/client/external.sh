@@ -109,11 +109,21 @@ mkdir -p "$work/lib/libfabric"
 cp "$lib" "$work/lib" && cp "$work/loop/libloop-fi.so" "$work/lib/libfabric"
 is "beside the library" "$(unset FI_PROVIDER_PATH &&
 	LD_PRELOAD=$work/lib/libfabric.so.1 timeout 20 "$BUILD/bin/fi_info" --api=1.17 -p loop | head -n 1)" "provider: loop"
+is "beside the library by a relative path" "$(unset FI_PROVIDER_PATH && cd "$work" &&
+	LD_PRELOAD=lib/libfabric.so.1 timeout 20 "$BUILD/bin/fi_info" --api=1.17 -p loop 2>&1)" "fi_info: No data available (-61)"
 is "a file" "$(offers "$work/loop/libloop-fi.so" -p loop)" "loop"
 is "twice the same" "$(info "$work/loop:$work/loop" | grep -c 'loop starts')" 1
 is "no folder" "$(info "$work/none" | grep -c "FI_PROVIDER_PATH: $work/none: No such file or directory")" 1
 
-# A program with raised rights ignores the user's path; the library is found by the program's own.
+# A program that the archive is part of has no folder, whatever lies beside it.
+$cc -std=gnu11 -w -Iinclude -pthread -o "$work/lib/archive" $source/client.c "$BUILD/libfabric.a" \
+	$(sed -n 's/^LIBS = //p' config.mk) || fail "client.c does not link with the archive"
+is "beside a program" "$(unset FI_PROVIDER_PATH && cd "$work/lib" && LD_LIBRARY_PATH=$BUILD timeout 20 ./archive 1.17 loop 2>&1 | tail -n 1)" \
+	"fi_getinfo: No data available"
+(cd "$work/lib" && FI_PROVIDER_PATH=libfabric LD_LIBRARY_PATH=$BUILD timeout 50 ./archive 1.17 loop) | grep -q 'api 1.17$' ||
+	fail "the archive does not load what the user names"
+
+# A program with raised rights loads none; the library is found by the program's own path.
 chmod 711 "$work"
 if [ "$(id -u)" = 0 ] && setpriv --reuid=nobody --clear-groups test -r "$lib" -a -x "$work" &&
 	! findmnt -n -T "$work" -o OPTIONS | grep -q nosuid; then
@@ -121,6 +131,12 @@ if [ "$(id -u)" = 0 ] && setpriv --reuid=nobody --clear-groups test -r "$lib" -a
 	FI_LOG_LEVEL=warn FI_PROVIDER_PATH=$work/new timeout 20 "$work/raised" 2.6 loop >"$work/raised.out" 2>&1 &&
 		fail "a program with raised rights loads what its user says"
 	grep -q 'raised rights' "$work/raised.out" || fail "raised rights: $(cat "$work/raised.out")"
+	$cc -std=gnu11 -w -Iinclude -o "$work/beside" $source/client.c "$work/lib/libfabric.so.1" -Wl,-rpath,"$work/lib"
+	(unset FI_PROVIDER_PATH && timeout 50 "$work/beside" 1.17 loop >"$work/beside.out") || fail "beside the library: $(cat "$work/beside.out")"
+	chown nobody "$work/beside" && chmod u+s "$work/beside"
+	(unset FI_PROVIDER_PATH && FI_LOG_LEVEL=warn timeout 20 "$work/beside" 1.17 loop >"$work/raised.out" 2>&1) &&
+		fail "a program with raised rights loads what lies beside the library"
+	grep -q 'raised rights' "$work/raised.out" || fail "raised rights, beside: $(cat "$work/raised.out")"
 fi
 
 # Two of one name: the highest version, the first, the preferred one.
