@@ -196,12 +196,32 @@ static void explain(const struct refusal *why)
 	}
 }
 
+/* Do the hints name a fabric or a domain that is, or was, open? */
+static bool names_object(const struct query *q)
+{
+	const struct fi_domain_attr *dom = q->hints ? q->hints->domain_attr : NULL;
+
+	return (fabric_hints(q) && fabric_hints(q)->fabric) || (dom && dom->domain);
+}
+
+/*
+ * Entries of the rows, then of external providers. With an object of ours in the hints the external ones
+ * are not asked. One that is not is theirs, or one of ours that was closed: then they are asked first,
+ * and the rows if none of them answers.
+ */
 static int entries(const struct query *q, struct fi_info **list)
 {
+	bool named = names_object(q), ours = fabric_asked(q) || domain_asked(q);
 	struct refusal why[PROVIDER_MAX];
 	struct fi_info *first = NULL, **next = &first;
 	int ret;
 
+	if (named && !ours)
+		external_entries(q, &first);
+	if (first) {
+		*list = first;
+		return 0;
+	}
 	for (size_t i = 0; i < provider_count; i++) {
 		ret = new_entry(&providers[i], q, next, &why[i]);
 		if (ret == -FI_ENODATA)
@@ -213,7 +233,8 @@ static int entries(const struct query *q, struct fi_info **list)
 		while (*next)
 			next = &(*next)->next;
 	}
-	external_entries(q, next);
+	if (!named)
+		external_entries(q, next);
 	if (!first)
 		explain(why);
 	*list = first;

@@ -104,6 +104,15 @@ is "calls of its cleanup" "$(info "$work/loop" | grep -c 'loop ends$')" 1
 is "a younger interface" "$(FI_PROVIDER_PATH=$work/loop "$BUILD/bin/fi_info" --api=2.0 -p loop 2>&1)" \
 	"fi_info: No data available (-61)"
 
+# With an open object in the hints, entries are those of its provider.
+$cc -std=gnu11 -Wall -Wextra -Werror -Iinclude -o "$work/hints" $source/hints.c "$lib" -Wl,-rpath,"$BUILD" ||
+	fail "hints.c does not compile"
+is "objects in the hints" "$(FI_PROVIDER_PATH=$work/loop timeout 50 "$work/hints" 1.17)" "nothing: both
+fabric of loop: loop
+domain of loop: loop
+fabric of tcp: others
+domain of tcp: others"
+
 # Where it is looked for.
 mkdir -p "$work/lib/libfabric"
 cp "$lib" "$work/lib" && cp "$work/loop/libloop-fi.so" "$work/lib/libfabric"
