@@ -24,12 +24,15 @@ static void forget_parent(void)
 	listener = NULL;
 }
 
+/* A length may reach beyond the last address: SIZE_MAX means all memory. */
 static void notify(struct fid_mem_monitor *monitor, const void *addr, size_t len)
 {
+	uintptr_t from = (uintptr_t)addr, to = len < UINTPTR_MAX - from ? from + len : UINTPTR_MAX;
+
 	pthread_mutex_lock(&lock);
 	forget_parent();
 	if (monitor == imported && listener)
-		watch_report(listener, (uintptr_t)addr, (uintptr_t)addr + len);
+		watch_report(listener, from, to);
 	pthread_mutex_unlock(&lock);
 }
 

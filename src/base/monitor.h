@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * A memory monitor that the application has imported into "mr_cache": it, not the kernel, tells
- * which memory is unmapped. One at a time, for one watch. Its functions are called without locks,
- * as it may call `notify` from any of its own. fi_mr(3)
+ * which memory is unmapped. One at a time, for one watch. Its functions may call `notify`, and no
+ * other call of the library: they are called without monitor.c's lock and the watch's, but a domain
+ * may be locked, and `opening` of verbs_cache.c is at start and stop. fi_mr(3)
  */
 #ifndef WEFT_BASE_MONITOR_H
 #define WEFT_BASE_MONITOR_H

@@ -43,7 +43,9 @@ uintptr_t watch_floor(uintptr_t at)
 
 uintptr_t watch_ceil(uintptr_t at)
 {
-	return watch_floor(at + (uintptr_t)sysconf(_SC_PAGESIZE) - 1);
+	uintptr_t rest = (uintptr_t)sysconf(_SC_PAGESIZE) - 1;
+
+	return watch_floor(at <= UINTPTR_MAX - rest ? at + rest : UINTPTR_MAX);
 }
 
 static struct uffdio_range pages(uintptr_t from, uintptr_t to)

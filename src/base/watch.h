@@ -49,7 +49,7 @@ bool watch_valid(const struct watch *w, uintptr_t from, uintptr_t to);
 /* A monitor tells of a change: calls `changed` for the pages of these bytes. Not locked. */
 void watch_report(struct watch *w, uintptr_t from, uintptr_t to);
 
-/* Round an address down and up to a page boundary. */
+/* Round an address down and up to a page boundary; in the last page, up is its beginning. */
 uintptr_t watch_floor(uintptr_t at);
 uintptr_t watch_ceil(uintptr_t at);
 

@@ -120,7 +120,8 @@ START_TEST(the_object)
 
 	ck_assert_int_eq(fi_open(NOW, "mr_cache", NULL, 1, 0, &cache, NULL), -FI_EINVAL);
 	ck_assert_int_eq(fi_open(NOW, "mr_cache", NULL, 0, 1, &cache, NULL), -FI_EBADFLAGS);
-	ck_assert_int_eq(fi_open(INFO_NEWEST_API + 1, "mr_cache", NULL, 0, 0, &cache, NULL), -FI_ENOSYS);
+	ck_assert_int_eq(fi_open(INFO_NEWEST_API + 1, "mr_cache", NULL, 0, 0, &cache, NULL),
+			 -FI_ENOSYS);
 	ck_assert_int_eq(fi_open(NOW, "MR_Cache", NULL, 0, 0, &cache, NULL), 0);
 	ck_assert_uint_eq(cache->fclass, FI_CLASS_MR_CACHE);
 	ck_assert_int_eq(fi_import_fid(cache, &mine.fid.fid, 1), -FI_EINVAL);
@@ -214,6 +215,26 @@ START_TEST(arguments)
 }
 END_TEST
 
+/* Lengths beyond the last address mean: up to that. */
+START_TEST(all_memory)
+{
+	ck_assert_int_eq(import(&mine), 0);
+	ck_assert_int_eq(watch_open(&w), 0);
+	mine.fid.import_ops->notify(&mine.fid, NULL, SIZE_MAX);
+	ck_assert_uint_eq(from, 0);
+	ck_assert_uint_eq(to, -PAGE);
+	mine.fid.import_ops->notify(&mine.fid, (void *)(5 * PAGE + 1), SIZE_MAX - PAGE);
+	ck_assert_uint_eq(from, 5 * PAGE);
+	ck_assert_uint_eq(to, -PAGE);
+	mine.fid.import_ops->notify(&mine.fid, (void *)-PAGE, PAGE);
+	ck_assert_uint_eq(to, -PAGE);
+	mine.fid.import_ops->notify(&mine.fid, (void *)PAGE, (size_t)(-3 * PAGE + 1));
+	ck_assert_uint_eq(to, -PAGE);
+	watch_close(&w);
+	ck_assert_int_eq(fi_close(&mine.fid.fid), 0);
+}
+END_TEST
+
 /* It refuses memory, or to start; then nothing is watched, and it may leave. */
 START_TEST(it_refuses)
 {
@@ -229,7 +250,7 @@ START_TEST(it_refuses)
 }
 END_TEST
 
-/* No lock of ours is held in its functions: it may tell of changes from inside them. */
+/* No lock that notify takes is held in its functions: it may tell of changes from inside them. */
 START_TEST(it_tells_from_inside)
 {
 	mine.tells = true;
@@ -283,6 +304,7 @@ int main(void)
 	tcase_add_test(tcase, one_at_a_time);
 	tcase_add_test(tcase, too_late);
 	tcase_add_test(tcase, arguments);
+	tcase_add_test(tcase, all_memory);
 	tcase_add_test(tcase, it_refuses);
 	tcase_add_test(tcase, it_tells_from_inside);
 	tcase_add_test(tcase, a_child);
