@@ -105,13 +105,13 @@ static bool keep(struct external *next, const char *path)
 	return false;
 }
 
-static bool is_loaded(const void *handle)
+static struct external *find_loaded(const void *handle)
 {
 	for (size_t i = 0; i < known_count; i++) {
 		if (known[i].handle == handle)
-			return true;
+			return &known[i];
 	}
-	return false;
+	return NULL;
 }
 
 /* Asks a loaded library for its provider. */
@@ -145,10 +145,13 @@ static void *open_library(const char *path)
 static void load_file(const char *path, bool preferred)
 {
 	struct external next = {.handle = open_library(path), .preferred = preferred};
+	struct external *same = next.handle ? find_loaded(next.handle) : NULL;
 
 	if (!next.handle)
 		return;
-	if (!is_loaded(next.handle) && init_provider(&next, path)) {
+	if (same) {
+		same->preferred |= preferred;
+	} else if (init_provider(&next, path)) {
 		LOG_INFO(LOG_CORE, "%s: provider %.60s, version %u.%u", path, next.prov->name,
 			 FI_MAJOR(next.prov->version), FI_MINOR(next.prov->version));
 		if (is_usable(path, next.prov) && keep(&next, path))

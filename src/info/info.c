@@ -178,7 +178,7 @@ void fi_freeinfo(struct fi_info *info)
 		free(info->src_addr);
 		free(info->dest_addr);
 		free_attrs(info);
-		if (info->nic)
+		if (info->nic && info->nic->fid.ops)
 			info->nic->fid.ops->close(&info->nic->fid);
 		free(info);
 		info = next;

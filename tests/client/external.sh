@@ -158,6 +158,8 @@ is "low:high" "$(version "$work/low:$work/high")" 9.0
 is "high:low" "$(version "$work/high:$work/low")" 9.0
 is "@low:high" "$(version "@$work/low:$work/high")" 1.0
 is "high:+low" "$(version "$work/high:+$work/low/liblow-fi.so")" 1.0
+is "low:+low:high" "$(version "$work/low:+$work/low/liblow-fi.so:$work/high")" 1.0
+is "+low:low:high" "$(version "+$work/low/liblow-fi.so:$work/low:$work/high")" 1.0
 is "+low:high" "$(version "+$work/low/liblow-fi.so:$work/high")" 1.0
 
 # One that asks fi_getinfo, also while it is loaded, for what it layers over.
