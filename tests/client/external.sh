@@ -168,6 +168,10 @@ is "a layer over tcp" "$(offers "$work/layered" -p loop)" "tcp;loop"
 FI_PROVIDER_PATH=$work/layered LD_LIBRARY_PATH=$BUILD timeout 50 "$work/client" 1.17 'tcp;loop' >"$work/ours" ||
 	fail "the application over tcp;loop"
 
+# One of the development line.
+provider next '-DFI_API=FI_VERSION(2,7)'
+is "a provider of 2.7" "$(offers "$work/next" -p loop)" "loop"
+
 # What cannot be used.
 provider young '-DFI_API=FI_VERSION(99,0)'
 passed_by "$work/young" 'provider loop is for interface 99.0, supported are'
