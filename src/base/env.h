@@ -73,7 +73,7 @@
 	    "speculative fragments; 0: none")                                                      \
 	ROW(size_t, joint_min, "FI_WEFT_JOINT_MIN", "131072",                                       \
 	    "Bytes of a message or a one-sided operation in shared memory from which on both "     \
-	    "processes copy, a part each, if both make progress; -1: never")                       \
+	    "processes copy, a part each, if both make progress, at least 65536; -1: never")                       \
 	ROW(size_t, bounce_max, "FI_WEFT_BOUNCE_MAX", "262144",                                    \
 	    "Bytes of a collective's message up to which its receivers copy it out of the "        \
 	    "sender's bounce buffer, 262144 at most; 0: never")                                  \

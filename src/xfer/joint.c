@@ -17,7 +17,9 @@
 int joint_begin(struct peer *peer, const struct link_joint *copy, uint64_t id)
 {
 	struct worker *worker = peer->worker;
-	int ret = worker->joint.peer ? -FI_EAGAIN : peer->real->local->joint(peer->real, copy);
+	int ret = worker->joint.peer || peer->conn.losing
+			  ? -FI_EAGAIN
+			  : peer->real->local->joint(peer->real, copy);
 
 	if (ret == -FI_EINPROGRESS) {
 		worker->joint.peer = peer;
@@ -32,7 +34,8 @@ int joint_begin(struct peer *peer, const struct link_joint *copy, uint64_t id)
 
 void joint_progress(struct worker *worker)
 {
-	struct link *link = worker->joint.peer->real;
+	struct peer *peer = worker->joint.peer;
+	struct link *link = peer->real;
 	uint64_t id = worker->joint.id;
 	int ret = link->local->joint_ended(link);
 
@@ -43,6 +46,7 @@ void joint_progress(struct worker *worker)
 		rma_joint_ended(worker, (uint32_t)id, ret);
 	else
 		rxreq_joint_ended(worker, (uint32_t)id, ret);
+	rxreq_release(peer);
 }
 
 bool joint_receives(const struct peer *peer)
@@ -60,7 +64,6 @@ void joint_abandon(struct peer *peer)
 		return;
 	peer->real->local->joint_abandon(peer->real);
 	worker->joint.peer = NULL;
-	rxreq_release(peer);
 }
 
 /* ---- The peer's copies ----------------------------------------------------------------------- */

@@ -51,6 +51,7 @@ struct frame {
 #define WIRE_FRAG       5u
 #define WIRE_DISCONNECT 15u
 #define WIRE_GROUP      16u
+#define WIRE_JOINT      17u
 #define PACKET_MAX      ((1u << 20) + 4096) /* bytes of a payload */
 
 static inline struct hello good_hello(unsigned int n)

@@ -27,7 +27,7 @@ static inline void act_of(struct run *r, struct raw_link *l, const unsigned char
 static void any_packet(struct run *r, struct raw_link *l)
 {
 	unsigned int op =
-		rng_one_in(&r->rng, 50) ? rng_below(&r->rng, 256) : 1 + rng_below(&r->rng, 15);
+		rng_one_in(&r->rng, 50) ? rng_below(&r->rng, 256) : 1 + rng_below(&r->rng, 17);
 
 	ACT_OF(r, l, (unsigned char)op);
 }
@@ -99,6 +99,12 @@ static void notifications(struct run *r, struct raw_link *l)
 {
 	RUN_OFTEN (r, 8)
 		ACT_OF(r, l, WIRE_NOTIFY);
+}
+
+static void joint_copies(struct run *r, struct raw_link *l)
+{
+	RUN_OFTEN (r, 8)
+		ACT_OF(r, l, WIRE_JOINT);
 }
 
 static void group_control(struct run *r, struct raw_link *l)

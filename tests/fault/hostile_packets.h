@@ -174,6 +174,16 @@ static inline size_t payload_request(struct rng *r, unsigned int op, unsigned in
 	return at + bytes;
 }
 
+/* A joint copy: our memory, its length, its number and the length of a part. */
+static inline size_t payload_joint(struct rng *r)
+{
+	size_t at = put_word(0, rng_one_in(r, 2) ? (uintptr_t)&hostile : rng_bits(r, 48));
+
+	at = put_word(at, rng_one_in(r, 4) ? hostile_number(r) : rng_below(r, 2 * FOE_LEN));
+	return put_word(at, rng_below(r, 3) | (uint64_t)(rng_one_in(r, 2) ? 65536 : rng_bits(r, 32))
+						      << 32);
+}
+
 static inline size_t payload_any(struct rng *r)
 {
 	uint64_t len = rng_one_in(r, 4) ? hostile_number(r) : rng_bits(r, 14);
@@ -190,6 +200,8 @@ static inline size_t hostile_payload(struct rng *r, unsigned int op, unsigned in
 		return payload_rts(r);
 	case WIRE_GROUP:
 		return payload_group(r);
+	case WIRE_JOINT:
+		return payload_joint(r);
 	case WIRE_PUT:
 	case WIRE_GET:
 	case WIRE_AMO:

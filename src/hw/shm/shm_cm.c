@@ -39,6 +39,11 @@ static size_t up_to(size_t want, size_t most)
 	return want < most ? want : most;
 }
 
+static size_t at_least(size_t want, size_t least)
+{
+	return want < least ? least : want;
+}
+
 /* Returns the longest eager message. An injected message is always one packet. */
 static size_t eager_limit(void)
 {
@@ -224,7 +229,7 @@ static int shm_connect(void *state, const struct link_peer *peer, struct link **
 	s->link.fetches = s->pid != 0;
 	s->link.bounce_max = up_to(env_get()->bounce_max, SHM_BOUNCE_MAX);
 	s->link.pipe_min = s->pid ? env_get()->pipe_min : SIZE_MAX;
-	s->link.joint_min = s->pid ? env_get()->joint_min : SIZE_MAX;
+	s->link.joint_min = s->pid ? at_least(env_get()->joint_min, SHM_JOINT_MIN) : SIZE_MAX;
 	s->link.silent = true;
 	s->link.spec_max = up_to(env_get()->spec_max, WIRE_SPEC_MAX);
 	s->link.eager_max = s->pid ? eager_limit() : SHM_PACKET_MAX;

@@ -3,19 +3,23 @@
 
 #include <rdma/fi_errno.h>
 #include <rdma/fi_rma.h>
+#include <sched.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/lock.h"
 #include "hw/shm/shm.h"
 #include "hw/shm/shm_bounce.h"
 #include "link/wire.h"
 
 /* A chunk is an eighth of the copy, within these bounds (bytes): a system call costs as much as some 4 KiB. */
-#define CHUNK_MIN 65536u
+#define CHUNK_MIN SHM_JOINT_MIN
 #define CHUNK_MAX 262144u
 #define PAGE      4096u
 /* Looks at the peer's word before its last chunk is waited for by progress calls: some 50 us. */
 #define SPINS 2000
+/* An abandoned copy waits at most so long (ms) for a peer that writes to our memory. */
+#define ABANDON_MS 1000
 /* Copies in a row that are not offered, at most, to a peer that does not come. */
 #define MISSES_MAX 63u
 
@@ -109,50 +113,33 @@ static int copy_front(struct shm_joint *j)
 	return err;
 }
 
-/* Has the peer ended? Copies what it could not. 0, -FI_EINPROGRESS, or another negative error. */
-static int look(struct shm_joint *j)
+/* Has the peer done its chunks? If it could not, *left is the number of those it left. */
+static bool has_ended(const struct shm_joint *j, uint32_t *left)
 {
 	/* Pairs with the release of help_done. */
 	uint64_t word = __atomic_load_n(&page_of(&j->link->own->ring)->helped, __ATOMIC_ACQUIRE);
 	uint32_t done = (uint32_t)word & ~HELP_FAILED, theirs = j->chunks - j->end;
-	bool failed = word & HELP_FAILED || word >> 32 != j->seq;
+	bool ours = word >> 32 == j->seq;
 
-	if (word >> 32 == j->seq && done >= theirs)
-		return 0;
-	if (!failed)
-		return -FI_EINPROGRESS;
-	if (word >> 32 != j->seq)
-		done = 0;
-	return copy_chunks(j->link, &j->copy, j->chunk, j->end, theirs - done);
+	*left = !ours ? theirs : done < theirs ? theirs - done : 0;
+	return !*left || !ours || word & HELP_FAILED;
 }
 
-static int finish(struct shm_joint *j, int err)
+/* Begins an access to a region of the peer: finds its memory. 0 or a negative error. */
+static int enter(struct shm_link *s, struct shm_joint *j, struct shm_guard *guard)
 {
-	const struct shm_link *s = j->link;
-
-	if (j->copy.region)
-		shm_guard_leave(&j->guard);
-	else if (!err && shm_guard_closed(&s->ring))
-		err = -FI_ECONNRESET; /* the peer may have reused the memory before we read it */
-	j->link = NULL;
-	return err ? err : j->counted;
-}
-
-/* Begins with an access to a region of the peer: finds its memory. 0 or a negative error. */
-static int enter(struct shm_link *s, struct shm_joint *j)
-{
-	const struct fi_rma_iov range = {j->copy.remote, j->copy.len, j->copy.key};
+	const struct fi_rma_iov range = {j->address, j->copy.len, j->copy.key};
 	struct mr_place place;
 	int err;
 
 	if (!s->regions.page)
 		return -FI_ENOSYS;
-	if (!shm_guard_enter(&s->ring, s->src, &j->guard))
+	if (!shm_guard_enter(&s->ring, s->src, guard))
 		return -FI_EAGAIN;
 	err = mr_view_find(&s->regions, &range, j->copy.write ? FI_REMOTE_WRITE : FI_REMOTE_READ,
 			   &place);
 	if (err) {
-		shm_guard_leave(&j->guard);
+		shm_guard_leave(guard);
 		return err;
 	}
 	j->copy.remote = place.at;
@@ -160,7 +147,24 @@ static int enter(struct shm_link *s, struct shm_joint *j)
 	return 0;
 }
 
-/* Has the peer left the last offers alone? */
+static int finish(struct shm_joint *j, int err)
+{
+	const struct shm_link *s = j->link;
+
+	if (!err && !j->copy.region && shm_guard_closed(&s->ring))
+		err = -FI_ECONNRESET; /* the peer may have reused the memory before we read it */
+	j->link = NULL;
+	return err ? err : j->counted;
+}
+
+/* Copies what the peer has left, and ends. */
+static int finish_rest(struct shm_joint *j, uint32_t left)
+{
+	return finish(j, j->err || !left ? j->err
+					 : copy_chunks(j->link, &j->copy, j->chunk, j->end, left));
+}
+
+/* Has the peer left the last ones alone? */
 static bool is_vain(struct shm_link *s)
 {
 	if (!s->joint_skip)
@@ -169,8 +173,9 @@ static bool is_vain(struct shm_link *s)
 	return true;
 }
 
-static int propose(struct shm_link *s, struct shm_joint *j, const struct link_joint *copy)
+static int propose(struct shm_link *s, struct shm_joint *j)
 {
+	const struct link_joint *copy = &j->copy;
 	struct ring_joint *page = page_of(&s->own->ring);
 	struct wire_joint w = {
 		.at = (uintptr_t)copy->local, .len = copy->len, .seq = ++j->seq, .chunk = j->chunk};
@@ -182,7 +187,7 @@ static int propose(struct shm_link *s, struct shm_joint *j, const struct link_jo
 	/* The packet's release makes both words visible. */
 	page->left = left_word(j->seq, 0, j->chunks);
 	return shm_send(&s->link, &w, sizeof(w), copy->key, WIRE_HEAD(WIRE_JOINT, flags, 0, 0),
-			copy->remote);
+			j->address);
 }
 
 static void measure(struct shm_joint *j, size_t len)
@@ -194,51 +199,102 @@ static void measure(struct shm_joint *j, size_t len)
 	j->chunks = (uint32_t)((len + chunk - 1) / chunk);
 }
 
+/* More copies in a row are not proposed to a peer that has left one alone. */
+static void count_misses(struct shm_link *s, bool missed)
+{
+	s->joint_misses = missed ? s->joint_misses * 2 + 1 : 0;
+	if (s->joint_misses > MISSES_MAX)
+		s->joint_misses = MISSES_MAX;
+	s->joint_skip = s->joint_misses;
+}
+
+/* Our part. 0, 1 or an error as link_local_ops.joint. */
+static int begin(struct shm_link *s, struct shm_joint *j)
+{
+	int err = propose(s, j);
+	uint32_t left;
+
+	j->link = s;
+	if (err)
+		return finish(j, err);
+	j->err = copy_front(j);
+	count_misses(s, j->end == j->chunks);
+	for (int i = 0; !has_ended(j, &left); i++) {
+		if (i == SPINS)
+			return -FI_EINPROGRESS;
+		cpu_relax();
+	}
+	return finish_rest(j, left);
+}
+
 int shm_joint_begin(struct link *link, const struct link_joint *copy)
 {
 	struct shm_link *s = (struct shm_link *)link;
 	struct shm_joint *j = &s->own->joint;
-	int err = 0;
+	struct shm_guard guard;
+	int ret;
 
 	if (!s->pid || j->link || copy->len > SHM_JOINT_MAX ||
 	    (!copy->region && copy->remote >= SHM_BOUNCE_BASE) || is_vain(s))
 		return -FI_EAGAIN;
 	j->copy = *copy;
+	j->address = copy->remote;
 	j->counted = false;
 	measure(j, copy->len);
-	if (copy->region)
-		err = enter(s, j);
-	if (err)
-		return err;
-	j->link = s;
-	err = propose(s, j, copy);
-	if (err)
-		return finish(j, err);
-	err = copy_front(j);
-	s->joint_misses = j->end < j->chunks ? 0 : s->joint_misses * 2 + 1;
-	if (s->joint_misses > MISSES_MAX)
-		s->joint_misses = MISSES_MAX;
-	s->joint_skip = s->joint_misses;
-	j->err = err;
-	for (int i = 0; (err = look(j)) == -FI_EINPROGRESS && i < SPINS; i++)
-		cpu_relax();
-	return err == -FI_EINPROGRESS ? err : finish(j, j->err ? j->err : err);
+	if (!copy->region)
+		return begin(s, j);
+	ret = enter(s, j, &guard);
+	if (ret)
+		return ret;
+	/* While only the peer copies, no guard is held: it accesses its own region. */
+	ret = begin(s, j);
+	shm_guard_leave(&guard);
+	return ret;
 }
 
 int shm_joint_ended(struct link *link)
 {
-	struct shm_joint *j = &((struct shm_link *)link)->own->joint;
-	int err = look(j);
+	struct shm_link *s = (struct shm_link *)link;
+	struct shm_joint *j = &s->own->joint;
+	struct shm_guard guard;
+	uint32_t left;
+	int ret;
 
-	return err == -FI_EINPROGRESS ? err : finish(j, j->err ? j->err : err);
+	if (!has_ended(j, &left))
+		return -FI_EINPROGRESS;
+	if (!left || !j->copy.region)
+		return finish_rest(j, left);
+	ret = enter(s, j, &guard);
+	if (ret)
+		return finish(j, ret);
+	ret = finish_rest(j, left);
+	shm_guard_leave(&guard);
+	return ret;
+}
+
+/* Waits, a bounded time, until nobody writes to our memory who began before. */
+static void wait_for_guards(const struct ring *r)
+{
+	uint64_t noted[RING_GUARDS], end = clock_coarse_ms() + ABANDON_MS;
+	uint32_t id;
+
+	shm_guard_note(r, noted);
+	while (!shm_guard_ended(r, noted, &id) && clock_coarse_ms() < end)
+		sched_yield();
 }
 
 void shm_joint_abandon(struct link *link)
 {
 	struct shm_joint *j = &((struct shm_link *)link)->own->joint;
+	const struct ring *ring = &((struct shm_link *)link)->own->ring;
 
-	if (j->link == (struct shm_link *)link)
-		finish(j, -FI_ECANCELED);
+	if (j->link != (struct shm_link *)link)
+		return;
+	__atomic_store_n(&page_of(ring)->left, 0, __ATOMIC_RELAXED);
+	__atomic_thread_fence(__ATOMIC_SEQ_CST); /* pairs with shm_guard_enter, before is_wanted */
+	if (!j->copy.write)
+		wait_for_guards(ring);
+	j->link = NULL;
 }
 
 /* ---- The peer -------------------------------------------------------------------------------- */
@@ -260,21 +316,30 @@ static uint32_t take_last(struct ring_joint *page, uint32_t seq, uint32_t chunks
 	return end - 1;
 }
 
+/* Has the owner not abandoned the copy? */
+static bool is_wanted(const struct ring *r, uint32_t seq)
+{
+	return __atomic_load_n(&page_of(r)->left, __ATOMIC_RELAXED) >> 32 == seq;
+}
+
 /* Copies a chunk. Into the owner's memory only under a guard, so that the owner can wait for its end. */
 static int help_copy(struct shm_link *s, const struct link_help *h, uint32_t at)
 {
 	struct shm_guard guard;
 	int err;
 
-	if (h->copy.write && !shm_guard_enter(&s->ring, s->src, &guard))
+	if (!h->copy.write)
+		return copy_chunks(s, &h->copy, h->chunk, at, 1);
+	if (!shm_guard_enter(&s->ring, s->src, &guard))
 		return -FI_EAGAIN;
-	err = copy_chunks(s, &h->copy, h->chunk, at, 1);
-	if (h->copy.write)
-		shm_guard_leave(&guard);
+	/* Pairs with the fence of shm_joint_abandon: the owner waits for the guard, or we see its store. */
+	err = is_wanted(&s->ring, h->seq) ? copy_chunks(s, &h->copy, h->chunk, at, 1)
+					  : -FI_ECANCELED;
+	shm_guard_leave(&guard);
 	return err;
 }
 
-/* The release makes the copied bytes visible: pairs with `look`. False: the owner waits no longer. */
+/* The release makes the copied bytes visible: pairs with has_ended. False: the owner waits no longer. */
 static bool help_done(struct ring_joint *page, uint32_t seq, uint32_t done, int err)
 {
 	uint64_t word = help_word(seq, done);

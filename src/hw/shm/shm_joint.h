@@ -11,6 +11,7 @@
 #include "hw/shm/shm_guard.h"
 #include "link/link.h"
 
+#define SHM_JOINT_MIN 65536u              /* bytes: one chunk */
 #define SHM_JOINT_MAX (UINT64_C(1) << 33) /* bytes: the words count chunks in 16 bits */
 
 struct shm_link;
@@ -19,14 +20,14 @@ struct shm_link;
 struct shm_joint {
 	struct shm_link
 		*link; /* to the peer that still copies a part; NULL: no copy is under way */
-	struct shm_guard guard; /* held for a copy with a region of the peer */
 	struct link_joint copy;
-	uint32_t seq;    /* number of the copy */
-	uint32_t chunk;  /* bytes, but for the last one */
-	uint32_t chunks; /* their number */
-	uint32_t end;    /* chunks from here on are the peer's */
-	int err;         /* of our part */
-	bool counted;    /* the peer counts such accesses */
+	uint64_t address; /* of the peer's memory, as in fi_rma_iov */
+	uint32_t seq;     /* number of the copy */
+	uint32_t chunk;   /* bytes, but for the last one */
+	uint32_t chunks;  /* their number */
+	uint32_t end;     /* chunks from here on are the peer's */
+	int err;          /* of our part */
+	bool counted;     /* the peer counts such accesses */
 };
 
 int shm_joint_begin(struct link *link, const struct link_joint *copy);

@@ -120,7 +120,8 @@ int rma_joint(struct txreq *req)
 	int ret;
 
 	if (req->len < req->peer->real->joint_min || req->remote_count != 1 ||
-	    (write ? req->count : req->result_count) != 1)
+	    (write ? req->count : req->result_count) != 1 ||
+	    (req->flags & FI_INJECT && !req->bounce))
 		return -FI_ENOSYS;
 	ret = joint_begin(req->peer,
 			  &(struct link_joint){.local = local->iov_base,

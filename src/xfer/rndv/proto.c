@@ -73,7 +73,7 @@ static void judge_spec(struct spec_record *r, bool useful)
 void proto_judge(const struct txreq *req, bool useful, uint64_t ns)
 {
 	struct spec_record *r = record_of(req);
-	bool measured = ns && req->len >= req->peer->real->joint_min;
+	bool measured = ns && req->len && req->len >= req->peer->real->joint_min;
 	uint64_t cost = measured ? ns * 1000 / req->len + 1 : 0;
 
 	if (req->limit) {

@@ -108,8 +108,8 @@ int rxreq_fetch(const struct peer *peer, const struct wire_rts *rts, size_t offs
 static int read_jointly(struct rxreq *a, const struct wire_rts *rts, const struct iovec *iov,
 			size_t count, size_t want)
 {
-	if (!a->peer->real || want < a->peer->real->joint_min || count != 1 || rts->count != 1 ||
-	    rts->segment[0].key)
+	if (!a->peer->real || a->asked || want < a->peer->real->joint_min || count != 1 ||
+	    rts->count != 1 || rts->segment[0].key)
 		return -FI_ENOSYS;
 	return joint_begin(a->peer,
 			   &(struct link_joint){.local = iov->iov_base,
@@ -145,29 +145,27 @@ bool rxreq_read(struct rxreq *a, const struct wire_rts *rts)
 void rxreq_joint_ended(struct worker *worker, uint32_t id, int ret)
 {
 	struct rxreq *a = pool_find(&worker->rxreq_pool, id);
-	struct peer *peer;
 
 	if (!a || !a->rdma_posted)
 		return;
-	a->rdma_posted = false;
-	list_remove(&a->in_spec);
-	peer = a->peer;
-	if (ret < 0)
-		rxreq_ask(a);
-	else
+	if (ret >= 0) {
 		rxreq_end(a, 0);
-	rxreq_release(peer);
+		return;
+	}
+	/* Fragments that came meanwhile were dropped: all is sent again. */
+	list_remove(&a->in_spec);
+	a->rdma_posted = a->spec = false;
+	a->received = 0;
+	rxreq_ask(a);
 }
 
-bool rxreq_hold(struct rx *rx, struct recv *r, const struct message *m, size_t capacity, void *base,
-		int err)
+bool rxreq_hold(struct rx *rx, struct recv *r, const struct message *m, size_t capacity, void *base)
 {
 	struct rxreq *a = joint_receives(m->peer) ? rxreq_begin(rx, r, m, capacity, base) : NULL;
 
 	if (!a)
 		return false;
 	a->rdma_posted = a->held = true;
-	a->err = err;
 	return true;
 }
 
@@ -177,7 +175,7 @@ void rxreq_release(struct peer *peer)
 		struct rxreq *a = LIST_ENTRY(node, struct rxreq, link);
 
 		if (a->held)
-			rxreq_end(a, a->err);
+			rxreq_end(a, 0);
 	}
 }
 
@@ -357,8 +355,11 @@ void rx_placement_end(struct worker *worker, uint32_t id)
 
 void rxreq_fail_peer(struct peer *peer, int err)
 {
-	while (!list_empty(&peer->rx.rxreqs))
-		rxreq_end(LIST_ENTRY(peer->rx.rxreqs.next, struct rxreq, link), err);
+	while (!list_empty(&peer->rx.rxreqs)) {
+		struct rxreq *a = LIST_ENTRY(peer->rx.rxreqs.next, struct rxreq, link);
+
+		rxreq_end(a, a->held ? 0 : err);
+	}
 }
 
 void rxreq_fail_context(struct worker *worker, struct rx *rx, int err)

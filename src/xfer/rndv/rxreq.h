@@ -24,8 +24,7 @@ struct rxreq {
 	bool asked;               /* CTS was sent */
 	/* A device or a joint copy reads the message, or it is `held`; fragments are dropped. */
 	bool rdma_posted;
-	bool held; /* complete, or failed with `err`: see rxreq_hold */
-	int err;
+	bool held;           /* complete: see rxreq_hold */
 	unsigned char *base; /* multi-receive: start of this message in the buffer; else NULL */
 	/* Of requests in worker->spec or worker->spec_only. */
 	struct list in_spec;
@@ -54,11 +53,11 @@ bool rxreq_read(struct rxreq *a, const struct wire_rts *rts);
 /* Ends the request `id`: the result of the joint copy is `ret`. */
 void rxreq_joint_ended(struct worker *worker, uint32_t id, int ret);
 /*
- * Keeps the end of a message, with `err`, until a joint copy has ended that reads an earlier one of the
+ * Keeps the end of a complete message until a joint copy has ended that reads an earlier one of the
  * same peer: messages end in order. False: there is none, or no memory.
  */
-bool rxreq_hold(struct rx *rx, struct recv *r, const struct message *m, size_t capacity, void *base,
-		int err);
+bool rxreq_hold(struct rx *rx, struct recv *r, const struct message *m, size_t capacity,
+		void *base);
 /* Ends what was kept. */
 void rxreq_release(struct peer *peer);
 /* Sends CTS: the sender is to stream the missing bytes. */
