@@ -182,10 +182,10 @@ static int propose(struct shm_link *s, struct shm_joint *j)
 	uint64_t flags =
 		WIRE_DATA | (copy->region ? WIRE_REGION : 0) | (copy->write ? 0 : WIRE_READ);
 
-	page->helped = help_word(j->seq, 0);
-	s->calls_seen = s->own->progress_calls - 1; /* XOFF does not stop offers: see claim_slow */
-	/* The packet's release makes both words visible. */
-	page->left = left_word(j->seq, 0, j->chunks);
+	s->calls_seen = s->own->progress_calls - 1; /* XOFF does not stop these: see claim_slow */
+	__atomic_store_n(&page->helped, help_word(j->seq, 0), __ATOMIC_RELAXED);
+	/* Pairs with the acquire in take_last: the peer sees the other word, and the bytes. */
+	__atomic_store_n(&page->left, left_word(j->seq, 0, j->chunks), __ATOMIC_RELEASE);
 	return shm_send(&s->link, &w, sizeof(w), copy->key, WIRE_HEAD(WIRE_JOINT, flags, 0, 0),
 			j->address);
 }
