@@ -35,10 +35,12 @@ static bool own_bytes(void **p, size_t len)
 	return *p;
 }
 
+/* The size FI_AV_AUTH_KEY means: no key. For one that is there all the same an empty byte stands, as it is refused. */
 static bool own_key(uint8_t **p, size_t len)
 {
-	void *key = len == FI_AV_AUTH_KEY ? NULL : *p; /* this size means: no key */
-	bool good = own_bytes(&key, len);
+	static uint8_t none;
+	void *key = *p && len == FI_AV_AUTH_KEY ? &none : *p;
+	bool good = own_bytes(&key, key == &none ? sizeof(none) : len);
 
 	*p = key;
 	return good;
