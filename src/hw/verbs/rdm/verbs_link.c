@@ -35,7 +35,8 @@ static struct verbs_link *link_new(struct verbs *v)
 					  .eager_max = VERBS_PACKET_MAX,
 					  .packet_max = VERBS_PACKET_MAX,
 					  .zcopy_min = SIZE_MAX,
-					  .pipe_min = SIZE_MAX},
+					  .pipe_min = SIZE_MAX,
+					  .joint_min = SIZE_MAX},
 				 .own = v,
 				 .unsignaled = v->path.dev->software ? 0 : VERBS_SIGNAL - 1,
 				 .software = v->path.dev->software};
