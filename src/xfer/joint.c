@@ -7,7 +7,6 @@
 #include "base/log.h"
 #include "base/once.h"
 #include "core/mr.h"
-#include "core/mr_table.h"
 #include "link/wire.h"
 #include "xfer/msg/tx.h"
 #include "xfer/rma/rma.h"

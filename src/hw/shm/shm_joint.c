@@ -4,7 +4,6 @@
 #include <rdma/fi_errno.h>
 #include <rdma/fi_rma.h>
 #include <sched.h>
-#include <string.h>
 
 #include "base/clock.h"
 #include "base/lock.h"

@@ -18,8 +18,7 @@ struct shm_link;
 
 /* Of a worker: the copy that it owns, one at a time. */
 struct shm_joint {
-	struct shm_link
-		*link; /* to the peer that still copies a part; NULL: no copy is under way */
+	struct shm_link *link; /* to the peer; NULL: no copy is under way */
 	struct link_joint copy;
 	uint64_t address; /* of the peer's memory, as in fi_rma_iov */
 	uint32_t seq;     /* number of the copy */

@@ -27,19 +27,14 @@ static struct verbs_link *link_new(struct verbs *v)
 
 	if (!l)
 		return NULL;
-	*l = (struct verbs_link){.link = {.ops = &verbs_link_ops,
-					  .zcopy = &link_no_zcopy,
-					  .rndv = &verbs_rndv_ops,
-					  .rdma = &verbs_rdma_ops,
-					  .local = &link_no_local,
+	*l = (struct verbs_link){.link = {LINK_BARE, .ops = &verbs_link_ops,
 					  .eager_max = VERBS_PACKET_MAX,
-					  .packet_max = VERBS_PACKET_MAX,
-					  .zcopy_min = SIZE_MAX,
-					  .pipe_min = SIZE_MAX,
-					  .joint_min = SIZE_MAX},
+					  .packet_max = VERBS_PACKET_MAX},
 				 .own = v,
 				 .unsignaled = v->path.dev->software ? 0 : VERBS_SIGNAL - 1,
 				 .software = v->path.dev->software};
+	l->link.rndv = &verbs_rndv_ops;
+	l->link.rdma = &verbs_rdma_ops;
 	memset(l->slots, 0xff, sizeof(l->slots));
 	list_init(&l->in_attend);
 	list_init(&l->in_all);
