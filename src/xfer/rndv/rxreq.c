@@ -52,6 +52,12 @@ static uint64_t answer(const struct rxreq *a, int err)
 	return (uint64_t)err | (ns < UINT32_MAX ? ns : UINT32_MAX) << 16;
 }
 
+/* Does a joint copy read an earlier message of the same peer? */
+static bool has_earlier(struct rxreq *a)
+{
+	return joint_receives(a->peer) && a->peer->worker->joint.id != pool_id(a);
+}
+
 void rxreq_end(struct rxreq *a, int err)
 {
 	struct worker *worker = a->peer->worker;
@@ -63,8 +69,12 @@ void rxreq_end(struct rxreq *a, int err)
 			    .len = a->len};
 	unsigned int flags = a->spec && a->received == a->len ? WIRE_SPEC : 0;
 
-	list_remove(&a->link);
 	list_remove(&a->in_spec);
+	if (!err && has_earlier(a)) {
+		a->rdma_posted = a->held = true;
+		return;
+	}
+	list_remove(&a->link);
 	if (a->ack_pending) /* no effect if the peer is disconnected */
 		tx_control(a->peer, WIRE_HEAD(WIRE_ATS, flags, 0, wire_id(a->head)),
 			   answer(a, err));
@@ -358,7 +368,8 @@ void rxreq_fail_peer(struct peer *peer, int err)
 	while (!list_empty(&peer->rx.rxreqs)) {
 		struct rxreq *a = LIST_ENTRY(peer->rx.rxreqs.next, struct rxreq, link);
 
-		rxreq_end(a, a->held ? 0 : err);
+		/* A sender that still awaits its ATS is told of no message that others were lost before. */
+		rxreq_end(a, a->held && !a->ack_pending ? 0 : err);
 	}
 }
 
