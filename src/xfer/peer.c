@@ -250,6 +250,7 @@ void peer_connected(struct peer *peer)
 	peer->state = peer->real->securing ? PEER_SECURING : PEER_CONNECTED;
 	if (peer->state == PEER_SECURING)
 		return;
+	peer->counts.connections++;
 	peer->tx.xoff_received = peer->conn.disconnect_received = false;
 	peer_refresh(peer);
 	tx_flush(peer);
@@ -406,6 +407,7 @@ void peer_failed(struct peer *peer, int err)
 		      !list_empty(&peer->txreqs[TXREQ_AHEAD]);
 
 	peer->conn.refused = peer_attempts(peer) && !queued ? err : 0;
+	peer->conn.last_error = err;
 	disconnect(peer);
 	tx_end_zcopy(peer);
 	tx_fail_all(peer, err, reason_of(peer, err));

@@ -144,7 +144,8 @@ static int prepare(struct worker *worker, const struct fi_info *info, unsigned i
 	worker->acceptor.auth = &worker->auth;
 	if (worker->auth.encrypts)
 		barred |= PROVIDER_VERBS; /* devices do not encrypt */
-	err = open_hw(worker, worker_wanted(info) & ~barred);
+	worker->wanted = worker_wanted(info) & ~barred;
+	err = open_hw(worker, worker->wanted);
 	if (err)
 		close(worker->epfd);
 	return err;

@@ -54,6 +54,25 @@ refuses 'is no capability' "$bin/fi_info" -c FI_NOTHING
 refuses 'no version' "$bin/fi_info" --api=1.x
 refuses 'Usage' "$bin/fi_info" --nothing
 
+says '^::1: ' "$bin/fi_info" --why ::1
+says '^127.0.0.1: tcp would be tried first' "$bin/fi_info" --why 127.0.0.1 -p tcp
+says '^    shm: the address is none of this host' "$bin/fi_info" --why 192.0.2.1
+refuses 'not connected: Connection refused' "$bin/fi_info" --why 127.0.0.1:9
+refuses 'no process of this network namespace' "$bin/fi_info" --why fi_shm://none-of-these
+# A server that gets no message of those who ask.
+next_port
+start timeout 60 "$bin/rdm_pingpong" -P $port 127.0.0.1 >"$work/server" 2>&1
+within 10 "$bin/fi_info" --why 127.0.0.1:$port >/dev/null 2>&1 || fail "--why reaches no server"
+says '^fi_sockaddr_in://127.0.0.1:[0-9]*: connected by shm$' "$bin/fi_info" --why 127.0.0.1:$port
+says '^    tcp: a better one is used$' "$bin/fi_info" --why fi_sockaddr_in://127.0.0.1:$port
+says '^    direct reads of its memory: FI_SHM_DISABLE_CMA is set$' \
+	env FI_SHM_DISABLE_CMA=1 "$bin/fi_info" --why 127.0.0.1:$port
+if [ "$(id -u)" -eq 0 ] && command -v setpriv >/dev/null &&
+	setpriv --reuid 65534 "$bin/fi_info" --version >/dev/null 2>&1; then
+	says "^    shm: the process is another user's$" \
+		setpriv --reuid 65534 "$bin/fi_info" --why 127.0.0.1:$port
+fi
+
 for provider in weft shm; do
 	for mode in msg tagged; do
 		play "$bin/fi_pingpong" -p $provider -e rdm -m $mode -c -I 100

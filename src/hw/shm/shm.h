@@ -61,6 +61,7 @@ struct shm_link {
 		joint_misses;    /* doubles with each joint copy that the peer left to us; else 0 */
 	unsigned int joint_skip; /* number of copies not to offer it */
 	void *recalled;          /* payload of a cancelled packet: SHM_PACKET_MAX bytes, or NULL */
+	int cma_error;           /* positive: why `pid` is 0; 0: no process is known */
 };
 
 /* Goes on reading at `pos`. */

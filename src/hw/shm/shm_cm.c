@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Opens a worker's ring; connects to a peer's ring. */
 #include <rdma/fi_errno.h>
+#include <rdma/fi_ext_weft.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -13,6 +14,7 @@
 #include "hw/shm/shm_bounce.h"
 #include "hw/shm/shm_guard.h"
 #include "link/engine.h"
+#include "link/link_state.h"
 #include "link/wire.h"
 #include "link/upcall.h"
 
@@ -176,6 +178,23 @@ static void probe_fetch(struct shm_link *s, const struct link_peer *peer)
 		s->pid = 0;
 }
 
+static uint32_t why_no_cma(const struct shm_link *s)
+{
+	if (s->pid)
+		return FI_WEFT_USED;
+	if (env_get()->shm_disable_cma)
+		return FI_WEFT_DISABLED;
+	return s->cma_error ? FI_WEFT_NO_PTRACE : FI_WEFT_NO_PROCESS;
+}
+
+static void shm_describe(const struct link *link, struct link_state *state)
+{
+	const struct shm_link *s = (const struct shm_link *)link;
+
+	state->credits = s->limit > s->next ? s->limit - s->next : 0;
+	state->direct_read = why_no_cma(s);
+}
+
 /* Without the peer's table of regions, one-sided operations go by packets. */
 static void attach_regions(struct shm_link *s, const struct link_peer *peer)
 {
@@ -247,6 +266,7 @@ const struct transport shm_transport = {
 	.idle = shm_idle,
 	.cursor = shm_cursor,
 	.arm = shm_arm,
+	.describe = shm_describe,
 	.hello_fds = shm_hello_fds,
 	.connect = shm_connect,
 	.reap = shm_reap,

@@ -143,6 +143,7 @@ int conn_attempt(struct peer *peer)
 	peer->conn.deadline = conn_deadline();
 	if (worker->via[LINK_HOST].state && addr_is_local(&peer->name))
 		err = attempt(peer, connect_inside(&peer->key), true);
+	peer->conn.host_error = -err;
 	if (err == -FI_ECONNREFUSED && worker->cm)
 		err = attempt(peer, conn_single_inside(peer), true);
 	if (worker_on_network(worker) && peer->name.kind != ADDR_STR &&
@@ -214,6 +215,7 @@ int conn_start(struct peer *peer)
 	peer->conn.retries = 0;
 	err = lacks_key(peer) ? -FI_EACCES : conn_attempt(peer);
 	if (err && err != -FI_EAGAIN) {
+		peer->conn.last_error = -err;
 		addr_print(&peer->name, text, sizeof(text));
 		LOG_WARN(LOG_EP_CTRL, "cannot connect to %s: %s", text, fi_strerror(-err));
 	}

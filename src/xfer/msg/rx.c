@@ -218,6 +218,7 @@ static void accept_rts(struct rx *rx, struct recv *r, struct message *m)
 		pull(rx, r, m, &rts, iov, capacity);
 		return;
 	}
+	m->peer->counts.read++;
 	rx_send_ats(m, 0);
 	rx_finish(rx, r, m, capacity, base, 0);
 }

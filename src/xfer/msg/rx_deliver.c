@@ -157,10 +157,7 @@ static void deliver_control(struct worker *worker, struct peer *peer, const stru
 		break;
 	case WIRE_XOFF:
 	case WIRE_XON:
-		peer->tx.xoff_received = wire_op(p->head) == WIRE_XOFF;
-		peer_refresh(peer);
-		if (!peer->tx.xoff_received)
-			peer_busy(peer);
+		peer_pause(peer, wire_op(p->head) == WIRE_XOFF);
 		break;
 	case WIRE_PUT:
 	case WIRE_GET:

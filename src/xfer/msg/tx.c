@@ -83,14 +83,18 @@ static void end_sent(struct txreq *req)
 static int send_rndv(struct txreq *req)
 {
 	struct peer *peer = req->peer;
+	enum proto proto;
 	int err;
 
 	proto_compare(req);
-	req->limit = proto_spec_bytes(peer, req, prepare_rndv(peer, req));
+	proto = prepare_rndv(peer, req);
+	req->limit = proto_spec_bytes(peer, req, proto);
 	err = send_rts(peer->real, req);
-	if (!err)
-		proto_sent(req);
-	return err;
+	if (err)
+		return err;
+	peer->counts.sent[proto]++;
+	proto_sent(req);
+	return 0;
 }
 
 /* Sends speculative fragments, behind those of other messages. */
@@ -126,6 +130,8 @@ int tx_send(struct txreq *req)
 
 	if (err)
 		return err;
+	if (whole && proto_of_packet(req->peer->real, req->len) == PROTO_ZCOPY)
+		req->peer->counts.sent[PROTO_ZCOPY]++;
 	if (whole && !ack)
 		end_sent(req);
 	else
@@ -402,6 +408,7 @@ void tx_cts(struct worker *worker, struct peer *peer, const struct packet *p)
 
 	if (!req || req->peer != peer || (req->state != TXREQ_RTS && req->state != TXREQ_SPEC))
 		return;
+	peer->counts.streamed++;
 	tx_req_deregister(req);
 	req->remote_id = (uint32_t)p->tag;
 	req->limit = req->len;
