@@ -122,6 +122,8 @@ struct worker {
 	struct list peers_list;
 	struct list in_domain;
 	struct list in_av;
+	struct list in_stats;    /* open workers that are to be reported: stats.c */
+	unsigned int stats_seen; /* signals that the worker has answered */
 };
 
 _Static_assert(
