@@ -8,6 +8,7 @@
 #include "base/env.h"
 #include "base/forked.h"
 #include "base/log.h"
+#include "base/probe.h"
 #include "core/av_keys.h"
 #include "xfer/rndv/rxreq.h"
 #include "xfer/conn/conn.h"
@@ -251,6 +252,7 @@ void peer_connected(struct peer *peer)
 	if (peer->state == PEER_SECURING)
 		return;
 	peer->counts.connections++;
+	PROBE2(connect, peer, peer->conn.kind);
 	peer->tx.xoff_received = peer->conn.disconnect_received = false;
 	peer_refresh(peer);
 	tx_flush(peer);
@@ -408,6 +410,7 @@ void peer_failed(struct peer *peer, int err)
 
 	peer->conn.refused = peer_attempts(peer) && !queued ? err : 0;
 	peer->conn.last_error = err;
+	PROBE3(lost, peer, err, peer->state);
 	disconnect(peer);
 	tx_end_zcopy(peer);
 	tx_fail_all(peer, err, reason_of(peer, err));

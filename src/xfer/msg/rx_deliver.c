@@ -6,6 +6,7 @@
 #include "base/copy.h"
 #include "base/log.h"
 #include "base/once.h"
+#include "base/probe.h"
 #include "cntr/cntr.h"
 #include "core/cq.h"
 #include "link/wire.h"
@@ -230,6 +231,7 @@ static __attribute__((always_inline)) inline void place(struct rx *rx, struct pe
 		rx_message(rx, peer, p);
 		return;
 	}
+	PROBE4(deliver, r, peer, p->tag, p->len);
 	if (shortest)
 		memcpy(r->iov[0].iov_base, p->payload, 8);
 	else if (p->len)

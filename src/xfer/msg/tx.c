@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "base/probe.h"
 #include "xfer/conn/conn.h"
 #include "xfer/defer/defer.h"
 #include "xfer/rma/rma.h"
@@ -125,13 +126,15 @@ static void await(struct txreq *req, bool whole)
 int tx_send(struct txreq *req)
 {
 	uint64_t ack = ack_flags(req->flags);
-	bool whole = !proto_is_long(req->peer->real, req->len);
+	struct peer *peer = req->peer;
+	bool whole = !proto_is_long(peer->real, req->len);
 	int err = whole ? send_whole(req, ack) : send_rndv(req);
 
 	if (err)
 		return err;
-	if (whole && proto_of_packet(req->peer->real, req->len) == PROTO_ZCOPY)
-		req->peer->counts.sent[PROTO_ZCOPY]++;
+	PROBE4(send, req, peer, req->tag, req->len);
+	if (whole && proto_of_packet(peer->real, req->len) == PROTO_ZCOPY)
+		peer->counts.sent[PROTO_ZCOPY]++;
 	if (whole && !ack)
 		end_sent(req);
 	else
