@@ -342,14 +342,6 @@ static void close_link(struct peer *peer, int err)
 	peer->real = NULL;
 }
 
-/* Returns the prov_errno: the device's reason if the device ended the link, else `err`. */
-static int reason_of(const struct peer *peer, int err)
-{
-	return peer->real && peer->real->reason && !peer->conn.disconnect_received
-		       ? peer->real->reason
-		       : err;
-}
-
 /*
  * Ends the use of the link: aborts RDMA, begins to deliver what has arrived (reap), closes the
  * sockets.
@@ -413,7 +405,7 @@ void peer_failed(struct peer *peer, int err)
 	PROBE3(lost, peer, err, peer->state);
 	disconnect(peer);
 	tx_end_zcopy(peer);
-	tx_fail_all(peer, err, reason_of(peer, err));
+	tx_fail_all(peer, err, peer_reason(peer, err));
 	rxreq_fail_peer(peer, err);
 	list_remove(&peer->rx.in_xoff);
 	peer->rx.xoff_sent = false;

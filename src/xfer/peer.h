@@ -220,6 +220,10 @@ fi_addr_t peer_reported_key(const struct peer *peer);
 /* Fills in all members but `size`, which are 0 before. peer_state.c */
 void peer_describe(const struct peer *peer, struct fi_weft_peer *state);
 
+/* Returns the prov_errno of operations that end with the connection, by `err` (positive). */
+int peer_reason(const struct peer *peer, int err);
+/* Returns the peer's address as text, for the log; valid until this thread's next call. */
+const char *peer_text(const struct peer *peer);
 /* Queues the peer for output by the next progress calls, and wakes sleeping waiters to make one. */
 void peer_busy(struct peer *peer);
 

@@ -146,6 +146,33 @@ static void refused(struct api *a)
 	side_close_alone(&s);
 }
 
+/* The reason of a failed send has a text of the library's own. */
+static void reasons(struct api *a)
+{
+	char text[128], cut[8];
+	struct fi_cq_err_entry e;
+	struct side s;
+
+	side_open(&s, a, &(struct side_opts){0});
+	if (!a->rank) {
+		side_close_alone(&s);
+		api_meet(a);
+		return;
+	}
+	if (api_other())
+		api_skip("texts of another library");
+	api_meet(a);
+	if (fi_send(s.ep, bytes, 8, NULL, s.addr[0], bytes) == 0) {
+		e = TAKE_ERR(&s, s.tx, FI_ECONNREFUSED);
+		CHECK(strstr(fi_cq_strerror(s.tx, e.prov_errno, NULL, NULL, 0), "no endpoint is"));
+		CHECK(fi_cq_strerror(s.tx, e.prov_errno, NULL, text, sizeof(text)) == text);
+		CHECK(strstr(text, "no endpoint is at the address"));
+		fi_cq_strerror(s.tx, e.prov_errno, NULL, cut, sizeof(cut));
+		CHECK(!strncmp(cut, text, sizeof(cut) - 1) && !cut[sizeof(cut) - 1]);
+	}
+	side_close_alone(&s);
+}
+
 /* ---- With messages --------------------------------------------------------------------------- */
 
 static void send_long(struct side *s)
@@ -268,6 +295,7 @@ static const struct api_case cases[] = {
 	{"part", part, 1, {NULL}},
 	{"connecting", connecting, 2, {NULL}},
 	{"refused", refused, 2, {NULL}},
+	{"reasons", reasons, 2, {NULL}},
 	{"long_messages", long_messages, 2, {NULL}},
 	{"no_cma", no_cma, 2, {"FI_SHM_DISABLE_CMA=1"}},
 	{"pauses", pauses, 2, {"FI_WEFT_UNEXPECTED_MAX=65536"}},

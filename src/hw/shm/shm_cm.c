@@ -63,8 +63,10 @@ static int shm_open_worker(struct worker *worker, void **state)
 		return -FI_ENOMEM;
 	err = shm_ring_create(&shm->ring, env_get()->ring_size, &shm->fd);
 	if (err) {
-		LOG_WARN(LOG_EP_CTRL, "shm: cannot make a receive ring of %zu bytes: %s",
-			 env_get()->ring_size, fi_strerror(-err));
+		LOG_WARN(
+			LOG_EP_CTRL,
+			"shm: cannot make a receive ring of %zu bytes: %s (FI_WEFT_RING_SIZE and ulimit -f set its limits)",
+			env_get()->ring_size, fi_strerror(-err));
 		free(shm);
 		return err;
 	}
@@ -201,8 +203,10 @@ static void attach_regions(struct shm_link *s, const struct link_peer *peer)
 	int err = peer->fds[1] < 0 ? 0 : mr_view_attach(&s->regions, peer->fds[1]);
 
 	if (err)
-		LOG_WARN(LOG_EP_CTRL, "shm: process %d sent no usable table of regions: %s",
-			 (int)peer->pid, fi_strerror(-err));
+		LOG_WARN(
+			LOG_EP_CTRL,
+			"shm: process %d sent no usable table of regions: %s; one-sided operations go by packets",
+			(int)peer->pid, fi_strerror(-err));
 }
 
 static int join(struct shm_link *s, const struct link_peer *peer)
@@ -210,8 +214,10 @@ static int join(struct shm_link *s, const struct link_peer *peer)
 	int err = shm_ring_attach(&s->ring, peer->fds[0]);
 
 	if (err)
-		LOG_WARN(LOG_EP_CTRL, "shm: process %d sent no usable ring: %s", (int)peer->pid,
-			 fi_strerror(-err));
+		LOG_WARN(
+			LOG_EP_CTRL,
+			"shm: process %d sent no usable ring: %s (does it use the same version of the library?)",
+			(int)peer->pid, fi_strerror(-err));
 	else
 		attach_regions(s, peer);
 	return err;

@@ -199,7 +199,10 @@ static bool lacks_key(const struct peer *peer)
 
 	if (!own->keyed || auth_key(own, peer->key_slot))
 		return false;
-	LOG_WARN(LOG_EP_CTRL, "the endpoint was enabled before its address vector got the key");
+	LOG_WARN(LOG_EP_CTRL,
+		 "%s: the endpoint was enabled before its address vector got the key: insert keys "
+		 "before fi_enable",
+		 peer_text(peer));
 	return true;
 }
 
@@ -217,7 +220,8 @@ int conn_start(struct peer *peer)
 	if (err && err != -FI_EAGAIN) {
 		peer->conn.last_error = -err;
 		addr_print(&peer->name, text, sizeof(text));
-		LOG_WARN(LOG_EP_CTRL, "cannot connect to %s: %s", text, fi_strerror(-err));
+		LOG_WARN(LOG_EP_CTRL, "cannot connect to %s: %s (fi_info --why tells more)", text,
+			 fi_strerror(-err));
 	}
 	return err;
 }

@@ -321,8 +321,10 @@ int tx_slow(struct ep *ep, struct xfer x)
 	peer = peer_get(ep->worker, x.addr & ep->addr_mask);
 	x.head |= (x.addr >> ep->rx_shift & ep->rx_index_mask) << 16;
 	if (!peer) {
-		LOG_WARN(LOG_EP_DATA, "send: fi_addr %#llx is not in the address vector",
-			 (unsigned long long)x.addr);
+		LOG_WARN(
+			LOG_EP_DATA,
+			"send: fi_addr %#llx is not in the address vector: fi_av_insert returns those that are",
+			(unsigned long long)x.addr);
 		return -FI_EINVAL;
 	}
 	if (x.flags & FI_INJECT && x.len > ep_inject_max(ep, x.flags) && !copies(peer, x.len))
