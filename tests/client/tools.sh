@@ -89,6 +89,28 @@ for type in rdm msg dgram; do
 	done
 done
 refuses 'no such choice' "$bin/fi_pingpong" -e pigeon
+refuses 'no such choice' "$bin/fi_pingpong" -o xml
+
+# quantiles FILE: each line of a table has quantiles that rise, and the mean is below the last.
+quantiles() {
+	awk 'NR > 1 && !($9 > 0 && $9 <= $10 && $10 <= $11 && $7 <= $11) { exit 1 } END { exit NR != 7 }' "$1" ||
+		fail "quantiles: $(cat "$1")"
+}
+play "$bin/fi_pingpong" -p shm -e rdm -I 200 -L
+quantiles "$work/client"
+quantiles "$work/server"
+columns='bytes,sent,acked,total_bytes,seconds,mb_per_s,usec_per_xfer,mxfers_per_s,p50_usec,p99_usec,max_usec'
+play "$bin/fi_pingpong" -p shm -e rdm -I 100 -o csv
+[ "$(head -n 1 "$work/client")" = "$columns" ] || fail "csv: $(cat "$work/client")"
+[ "$(cut -d , -f 1,2,4 "$work/client" | sed -n 3p)" = 256,100,51200 ] || fail "csv: $(cat "$work/client")"
+play "$bin/fi_pingpong" -p shm -e rdm -I 100 -o json
+python3 - "$work/client" "$columns" <<-'END' || fail "json: $(cat "$work/client")"
+	import json, sys
+	rows = json.load(open(sys.argv[1]))
+	assert [r["bytes"] for r in rows] == [64, 256, 1024, 4096, 65536, 1048576]
+	assert all(list(r) == sys.argv[2].split(",") for r in rows)
+	assert all(r["p50_usec"] <= r["p99_usec"] <= r["max_usec"] for r in rows)
+END
 
 timeout 120 examples/demo.sh >"$work/demo" 2>&1 || fail "demo: $(cat "$work/demo")"
 for line in '^ *1048576 ' 'all 1052592 bytes in place$' 'no two were alike$' 'each is whole and in order$'; do
