@@ -73,6 +73,16 @@ if [ "$(id -u)" -eq 0 ] && command -v setpriv >/dev/null &&
 		setpriv --reuid 65534 "$bin/fi_info" --why 127.0.0.1:$port
 fi
 
+# One that lets in only who knows a key; without OpenSSL nothing has one.
+next_port
+start env FI_WEFT_AUTH_KEY_FILE="$work/key" timeout 60 "$bin/rdm_pingpong" -P $port 127.0.0.1 >"$work/keyed" 2>&1
+if within 10 env FI_WEFT_AUTH_KEY_FILE="$work/key" "$bin/fi_info" --why 127.0.0.1:$port >/dev/null 2>&1; then
+	refuses 'not connected: Permission denied' "$bin/fi_info" --why 127.0.0.1:$port
+	refuses '^    refused by the endpoint: .*FI_WEFT_AUTH_KEY_FILE' "$bin/fi_info" --why 127.0.0.1:$port
+else
+	grep -q 'Function not implemented' "$work/keyed" || fail "no keyed server: $(cat "$work/keyed")"
+fi
+
 for provider in weft shm; do
 	for mode in msg tagged; do
 		play "$bin/fi_pingpong" -p $provider -e rdm -m $mode -c -I 100
