@@ -44,7 +44,7 @@ static void refuse_message(struct peer *peer, const struct packet *p, const char
 	/* The worker is closing: the sender will see the end of the connection. */
 	if (peer->worker->closing)
 		return;
-	LOG_WARN(LOG_EP_DATA, "message of %s for receive context %u dropped: %s", peer_text(peer),
+	LOG_WARN(LOG_EP_DATA, "%s: message for receive context %u dropped: %s", peer_text(peer),
 		 wire_rx(p->head), why);
 	if (rx_wants_ack(p->head))
 		tx_control(peer, WIRE_HEAD(WIRE_ATS, 0, 0, wire_id(p->head)), FI_EOPNOTSUPP);
@@ -184,7 +184,7 @@ static void deliver_control(struct worker *worker, struct peer *peer, const stru
 	default:
 		LOG_WARN(
 			LOG_EP_DATA,
-			"packet of %s dropped: kind %u is unknown; do both sides use the same version of the library?",
+			"%s: packet of unknown kind %u dropped; do both sides use the same version of the library?",
 			peer_text(peer), wire_op(p->head));
 	}
 }
