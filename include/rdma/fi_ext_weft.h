@@ -119,6 +119,8 @@ struct fi_weft_peer {
 	/* Queues now: operations not sent, sent and not answered; bytes of answers not sent. */
 	uint64_t queued, unanswered, answers_bytes;
 	uint64_t unexpected_bytes; /* kept of its messages that no receive has taken */
+	/* One-sided operations that went in packets, not by direct access or RDMA; modulo 2^32. */
+	uint64_t sent_requests, received_requests;
 };
 
 /* Static; valid as long as the library is loaded. */

@@ -193,6 +193,8 @@ static void describe_queues(const struct peer *peer, struct fi_weft_peer *state)
 	state->queued = peer->tx.backlog_count + length(&peer->txreqs[TXREQ_AHEAD]);
 	for (unsigned int i = 0; i < sizeof(sent) / sizeof(sent[0]); i++)
 		state->unanswered += length(&peer->txreqs[sent[i]]);
+	state->sent_requests = peer->rma.seq;
+	state->received_requests = peer->target.done_seq;
 	state->answers_bytes = peer->tx.reply_bytes;
 	state->unexpected_bytes = peer->rx.account.sum.bytes;
 	if (peer->tx.xoff_received)

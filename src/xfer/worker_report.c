@@ -100,6 +100,10 @@ static const struct figure received_figures[] = {
 	FIGURE("RDMA", received_rdma),         FIGURE("speculative", received_speculative),
 	FIGURE("streamed", received_streamed),
 };
+static const struct figure one_sided_figures[] = {
+	FIGURE("sent", sent_requests),
+	FIGURE("received", received_requests),
+};
 static const struct figure flow_figures[] = {
 	FIGURE("XOFF sent", xoff_sent),
 	FIGURE("XOFF received", xoff_received),
@@ -124,6 +128,7 @@ static const struct line {
 	LINE("link", link_figures),
 	LINE("long messages sent", sent_figures),
 	LINE("long messages received", received_figures),
+	LINE("one-sided requests in packets", one_sided_figures),
 	LINE("flow control", flow_figures),
 	LINE("queues", queue_figures),
 };

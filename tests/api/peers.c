@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* What an endpoint tells of its peers: which way, why, and what went over it. fi_weft(7). */
 #include <rdma/fi_ext_weft.h>
+#include <rdma/fi_rma.h>
 #include <errno.h>
 #include <stddef.h>
 
@@ -268,6 +269,35 @@ static void pauses(struct api *a)
 	side_close(&s);
 }
 
+/* Short writes go in packets, and are counted at both ends. */
+static void one_sided(struct api *a)
+{
+	struct {
+		uint64_t base, key;
+	} mine, of[API_RANKS];
+	struct fid_mr *mr;
+	struct fi_weft_peer p;
+	struct side s;
+	bool virtual;
+
+	side_open(&s, a, &(struct side_opts){.caps = FI_MSG | FI_RMA});
+	OK(fi_mr_reg(s.domain, bytes, LONG, FI_REMOTE_WRITE, 0, 4711, 0, &mr, NULL));
+	virtual = s.info->domain_attr->mr_mode & FI_MR_VIRT_ADDR;
+	mine.base = virtual ? (uintptr_t)bytes : 0;
+	mine.key = fi_mr_key(mr);
+	api_swap(a, &mine, of, sizeof(mine));
+	for (int i = 0; a->rank && i < 3; i++) {
+		POST(&s, fi_write(s.ep, bytes, 8, NULL, s.addr[0], of[0].base, of[0].key, bytes));
+		TAKE(&s, s.tx);
+	}
+	api_meet(a);
+	p = peer_of(&s, !a->rank);
+	CHECK_EQ(p.sent_requests, a->rank ? 3 : 0);
+	CHECK_EQ(p.received_requests, a->rank ? 0 : 3);
+	OK(fi_close(&mr->fid));
+	side_close(&s);
+}
+
 /* ---- As text --------------------------------------------------------------------------------- */
 
 static void text(struct api *a)
@@ -299,6 +329,7 @@ static const struct api_case cases[] = {
 	{"long_messages", long_messages, 2, {NULL}},
 	{"no_cma", no_cma, 2, {"FI_SHM_DISABLE_CMA=1"}},
 	{"pauses", pauses, 2, {"FI_WEFT_UNEXPECTED_MAX=65536"}},
+	{"one_sided", one_sided, 2, {NULL}},
 	{"text", text, 2, {NULL}},
 };
 
