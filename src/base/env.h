@@ -22,6 +22,11 @@
 	    "cq, eq, mr, cntr; a leading ^ leaves them out")                                       \
 	ROW(int, log_interval, "FI_LOG_INTERVAL", "2000",                                          \
 	    "Milliseconds between two messages that are limited in rate")                          \
+	ROW(const char *, hook, "FI_HOOK", NULL,                                                   \
+	    "Semicolon list of what sees each call of the application: trace")                     \
+	ROW(const char *, trace_file, "FI_WEFT_TRACE_FILE", NULL,                                  \
+	    "Beginning of the name of the file, for Perfetto, to which FI_HOOK=trace writes the "  \
+	    "calls; the process id and .json follow")                                              \
 	ROW(const char *, provider, "FI_PROVIDER", NULL,                                           \
 	    "Comma list of providers to offer; a leading ^ leaves them out")                       \
 	ROW(const char *, provider_path, "FI_PROVIDER_PATH", NULL,                                 \

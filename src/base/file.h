@@ -12,5 +12,7 @@
 int file_resize(int fd, off_t len);
 /* As write(2): returns the bytes written, or -1 and sets errno. */
 ssize_t file_write(int fd, const void *buf, size_t len);
+/* As pwrite(2): the same at an offset. */
+ssize_t file_write_at(int fd, const void *buf, size_t len, off_t at);
 
 #endif

@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "hook/hook.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/env.h"
+#include "base/log.h"
+#include "hook/call.h"
+#include "hook/trace.h"
+
+/* ---- Layers ----------------------------------------------------------------------------------- */
+
+struct layer {
+	const char *name;
+	void (*call)(const struct call *call); /* a call has been made; from any thread */
+};
+
+static const struct layer layers[] = {{"trace", trace_call}};
+#define LAYER_COUNT (sizeof(layers) / sizeof(layers[0]))
+
+static const struct layer *chosen[LAYER_COUNT];
+static size_t chosen_count;
+
+/* Finds a name of `len` characters: name, hook_name or ofi_hook_name. */
+static const struct layer *find_layer(const char *name, size_t len)
+{
+	static const char *const prefixes[] = {"ofi_hook_", "hook_"};
+
+	for (size_t i = 0; i < sizeof(prefixes) / sizeof(prefixes[0]); i++) {
+		size_t n = strlen(prefixes[i]);
+
+		if (len > n && strncmp(name, prefixes[i], n) == 0) {
+			name += n;
+			len -= n;
+			break;
+		}
+	}
+	for (size_t i = 0; i < LAYER_COUNT; i++)
+		if (strlen(layers[i].name) == len && strncmp(name, layers[i].name, len) == 0)
+			return &layers[i];
+	return NULL;
+}
+
+/* Adds a layer of the list, once. */
+static void choose(const char *name, size_t len)
+{
+	const struct layer *layer = find_layer(name, len);
+
+	if (!layer) {
+		LOG_WARN(LOG_CORE, "FI_HOOK: there is no hook \"%.*s\"", (int)len, name);
+		return;
+	}
+	for (size_t i = 0; i < chosen_count; i++)
+		if (chosen[i] == layer)
+			return;
+	chosen[chosen_count++] = layer;
+}
+
+static void choose_all(void)
+{
+	const char *list = env_get()->hook;
+
+	while (list && *list) {
+		size_t len = strcspn(list, ";");
+
+		if (len)
+			choose(list, len);
+		list += len + (list[len] != '\0');
+	}
+}
+
+uint64_t hook_begin(void)
+{
+	return clock_ns();
+}
+
+void hook_end(enum call_id id, uint64_t began, size_t bytes, const struct shape *shapes,
+	      const uint64_t *values, size_t count)
+{
+	struct call call = {id, began, clock_ns(), bytes, count, shapes, values};
+
+	for (size_t i = 0; i < chosen_count; i++)
+		chosen[i]->call(&call);
+}
+
+/* ---- Objects ---------------------------------------------------------------------------------- */
+
+static int hooked_fi_close(struct fid *fid);
+
+/* clang-format off */
+#define SHOWN SHOWN_SHAPE
+FID_CALLS(CALL_SHAPES_CALL, CALL_SHAPES_OPEN)
+CALL_SHAPES(int, fi_close, POINTER(fid))
+#undef SHOWN
+
+#define SHOWN SHOWN_BITS
+FID_CALLS(CALL_CALL, CALL_OPEN)
+#undef SHOWN
+/* clang-format on */
+
+static const struct fi_ops calls_fid = {
+	.size = sizeof(calls_fid), .close = hooked_fi_close, FID_CALLS(CALL_MEMBER, CALL_MEMBER)};
+
+#define TABLES_MAX 8
+
+/*
+ * The tables of an object of a class, in the order of its pointers. The first is struct fid.ops;
+ * the others follow it.
+ */
+static const void *const classes[][TABLES_MAX] = {
+	[FI_CLASS_FABRIC] = {&calls_fid, &calls_fabric},
+	[FI_CLASS_DOMAIN] = {&calls_fid, &calls_domain, &calls_mr},
+	[FI_CLASS_EP] = {&calls_fid, &calls_ep, &calls_cm, &calls_msg, &calls_rma, &calls_tagged,
+			 &calls_atomic, &calls_collective},
+	[FI_CLASS_PEP] = {&calls_fid, &calls_ep, &calls_cm},
+	[FI_CLASS_STX_CTX] = {&calls_fid, &calls_ep},
+	[FI_CLASS_AV] = {&calls_fid, &calls_av},
+	[FI_CLASS_AV_SET] = {&calls_fid, &calls_av_set},
+	[FI_CLASS_MR] = {&calls_fid},
+	[FI_CLASS_MC] = {&calls_fid},
+	[FI_CLASS_CQ] = {&calls_fid, &calls_cq},
+	[FI_CLASS_EQ] = {&calls_fid, &calls_eq},
+	[FI_CLASS_CNTR] = {&calls_fid, &calls_cntr},
+	[FI_CLASS_WAIT] = {&calls_fid, &calls_wait},
+	[FI_CLASS_POLL] = {&calls_fid, &calls_poll},
+};
+
+_Static_assert(offsetof(struct fid_ep, ops) == offsetof(struct fid, ops) + sizeof(void *) &&
+		       sizeof(struct fid_ep) ==
+			       offsetof(struct fid, ops) + TABLES_MAX * sizeof(void *),
+	       "the pointers of an object to its tables are in a row");
+
+/* The tables of a wrapped object: the first is found by its fid.ops. */
+struct hooked {
+	struct call_table tables[TABLES_MAX];
+};
+
+/* Returns our tables for objects of a class, or NULL. */
+static const void *const *class_tables(size_t fclass)
+{
+	switch (fclass) {
+	case FI_CLASS_SEP:
+	case FI_CLASS_TX_CTX:
+	case FI_CLASS_RX_CTX:
+	case FI_CLASS_SRX_CTX:
+		fclass = FI_CLASS_EP;
+		break;
+	}
+	if (fclass >= sizeof(classes) / sizeof(classes[0]) || !classes[fclass][0])
+		return NULL;
+	return classes[fclass];
+}
+
+static const void **pointers_of(struct fid *fid)
+{
+	return (const void **)&fid->ops;
+}
+
+/* Fills `t`: what the object's table has and ours has too is ours, the rest the object's. */
+static void wrap_table(struct call_table *t, const void *inner, const void *ours)
+{
+	const uintptr_t *theirs = inner, *functions = ours;
+	uintptr_t size = theirs[0] < functions[0] ? theirs[0] : functions[0];
+
+	t->inner = inner;
+	t->outer[0] = size;
+	for (size_t i = 1; i < size / sizeof(uintptr_t); i++)
+		t->outer[i] = theirs[i] && functions[i] ? functions[i] : theirs[i];
+}
+
+static void wrap(struct fid *fid, struct hooked *hooked)
+{
+	const void *const *ours = class_tables(fid->fclass);
+	const void **pointers = pointers_of(fid);
+
+	for (size_t i = 0; i < TABLES_MAX && ours[i]; i++) {
+		if (!pointers[i])
+			continue;
+		wrap_table(&hooked->tables[i], pointers[i], ours[i]);
+		pointers[i] = hooked->tables[i].outer;
+	}
+}
+
+static void unwrap(struct fid *fid, const struct hooked *hooked)
+{
+	const void *const *ours = class_tables(fid->fclass);
+	const void **pointers = pointers_of(fid);
+
+	for (size_t i = 0; i < TABLES_MAX && ours[i]; i++)
+		if (pointers[i] == hooked->tables[i].outer)
+			pointers[i] = hooked->tables[i].inner;
+}
+
+void hook_object(struct fid *fid)
+{
+	struct hooked *hooked;
+
+	if (!fid || !class_tables(fid->fclass) || fid->ops->close == hooked_fi_close)
+		return;
+	hooked = calloc(1, sizeof(*hooked));
+	if (!hooked) {
+		LOG_WARN(LOG_CORE, "out of memory: calls of an object of class %zu are not hooked",
+			 fid->fclass);
+		return;
+	}
+	wrap(fid, hooked);
+}
+
+/* The object ends as it was when it was opened. If it stays, it is wrapped again. */
+static int hooked_fi_close(struct fid *fid)
+{
+	struct hooked *hooked =
+		LIST_ENTRY(LIST_ENTRY(fid->ops, struct call_table, outer), struct hooked, tables);
+	uint64_t values[2] = {(uintptr_t)fid}, began = hook_begin();
+	int ret;
+
+	unwrap(fid, hooked);
+	ret = fid->ops->close(fid);
+	if (ret)
+		wrap(fid, hooked);
+	else
+		free(hooked);
+	values[1] = (uint64_t)ret;
+	hook_end(CALL_fi_close, began, 0, shapes_fi_close, values, 2);
+	return ret;
+}
+
+void hook_fabric(struct fid_fabric *fabric)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	pthread_once(&once, choose_all);
+	if (chosen_count)
+		hook_object(&fabric->fid);
+}
