@@ -134,8 +134,33 @@ _Static_assert(offsetof(struct fid_ep, ops) == offsetof(struct fid, ops) + sizeo
 
 /* The tables of a wrapped object: the first is found by its fid.ops. */
 struct hooked {
+	const struct fid *fid;
 	struct call_table tables[TABLES_MAX];
 };
+
+static struct hooked *hooked_of(const struct fid *fid)
+{
+	struct call_table *first = LIST_ENTRY(fid->ops, struct call_table, outer);
+
+	return LIST_ENTRY(first, struct hooked, tables);
+}
+
+/* Returns how many members, the size included, both tables have. */
+static size_t common_members(const uintptr_t *theirs, const uintptr_t *ours)
+{
+	return (theirs[0] < ours[0] ? theirs[0] : ours[0]) / sizeof(uintptr_t);
+}
+
+/* Is the table one of this room, of this object or of another? */
+static bool is_outer(const uintptr_t *table, const uintptr_t *ours)
+{
+	size_t members = common_members(table, ours);
+
+	for (size_t i = 1; i < members; i++)
+		if (table[i] && table[i] == ours[i])
+			return true;
+	return false;
+}
 
 /* Returns our tables for objects of a class, or NULL. */
 static const void *const *class_tables(size_t fclass)
@@ -159,15 +184,14 @@ static const void **pointers_of(struct fid *fid)
 }
 
 /* Fills `t`: what the object's table has and ours has too is ours, the rest the object's. */
-static void wrap_table(struct call_table *t, const void *inner, const void *ours)
+static void wrap_table(struct call_table *t, const uintptr_t *inner, const uintptr_t *ours)
 {
-	const uintptr_t *theirs = inner, *functions = ours;
-	uintptr_t size = theirs[0] < functions[0] ? theirs[0] : functions[0];
+	size_t members = common_members(inner, ours);
 
 	t->inner = inner;
-	t->outer[0] = size;
-	for (size_t i = 1; i < size / sizeof(uintptr_t); i++)
-		t->outer[i] = theirs[i] && functions[i] ? functions[i] : theirs[i];
+	t->outer[0] = members * sizeof(uintptr_t);
+	for (size_t i = 1; i < members; i++)
+		t->outer[i] = inner[i] && ours[i] ? ours[i] : inner[i];
 }
 
 static void wrap(struct fid *fid, struct hooked *hooked)
@@ -183,40 +207,47 @@ static void wrap(struct fid *fid, struct hooked *hooked)
 	}
 }
 
-static void unwrap(struct fid *fid, const struct hooked *hooked)
+static void unwrap(struct fid *fid)
 {
 	const void *const *ours = class_tables(fid->fclass);
 	const void **pointers = pointers_of(fid);
 
 	for (size_t i = 0; i < TABLES_MAX && ours[i]; i++)
-		if (pointers[i] == hooked->tables[i].outer)
-			pointers[i] = hooked->tables[i].inner;
+		if (pointers[i] && is_outer(pointers[i], ours[i]))
+			pointers[i] = LIST_ENTRY(pointers[i], struct call_table, outer)->inner;
+}
+
+static bool is_wrapped(const struct fid *fid)
+{
+	return is_outer((const uintptr_t *)fid->ops, (const uintptr_t *)&calls_fid) &&
+	       hooked_of(fid)->fid == fid;
 }
 
 void hook_object(struct fid *fid)
 {
 	struct hooked *hooked;
 
-	if (!fid || !class_tables(fid->fclass) || fid->ops->close == hooked_fi_close)
+	if (!fid || !class_tables(fid->fclass) || is_wrapped(fid))
 		return;
+	unwrap(fid); /* an alias begins as a copy of its endpoint, which is wrapped */
 	hooked = calloc(1, sizeof(*hooked));
 	if (!hooked) {
 		LOG_WARN(LOG_CORE, "out of memory: calls of an object of class %zu are not hooked",
 			 fid->fclass);
 		return;
 	}
+	hooked->fid = fid;
 	wrap(fid, hooked);
 }
 
 /* The object ends as it was when it was opened. If it stays, it is wrapped again. */
 static int hooked_fi_close(struct fid *fid)
 {
-	struct hooked *hooked =
-		LIST_ENTRY(LIST_ENTRY(fid->ops, struct call_table, outer), struct hooked, tables);
+	struct hooked *hooked = hooked_of(fid);
 	uint64_t values[2] = {(uintptr_t)fid}, began = hook_begin();
 	int ret;
 
-	unwrap(fid, hooked);
+	unwrap(fid);
 	ret = fid->ops->close(fid);
 	if (ret)
 		wrap(fid, hooked);
