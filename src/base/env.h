@@ -23,7 +23,9 @@
 	ROW(int, log_interval, "FI_LOG_INTERVAL", "2000",                                          \
 	    "Milliseconds between two messages that are limited in rate")                          \
 	ROW(const char *, hook, "FI_HOOK", NULL,                                                   \
-	    "Semicolon list of what sees each call of the application: trace")                     \
+	    "Semicolon list of what sees each call of the application: trace, perf")               \
+	ROW(const char *, perf_counter, "FI_PERF_CNTR", "cpu_instr",                               \
+	    "What FI_HOOK=perf counts beside the time: cpu_instr, cpu_cycles")                     \
 	ROW(const char *, trace_file, "FI_WEFT_TRACE_FILE", NULL,                                  \
 	    "Beginning of the name of the file, for Perfetto, to which FI_HOOK=trace writes the "  \
 	    "calls; the process id and .json follow")                                              \

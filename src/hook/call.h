@@ -37,12 +37,21 @@ struct call_table {
 /* The table that `outer`, a member of struct call_table, stands before. */
 #define CALL_INNER(table) ((__typeof__(table))LIST_ENTRY(table, struct call_table, outer)->inner)
 
+/* calls.c: the call's name, "fi_send", and the subsystem (enum log_subsys) of its messages. */
+const char *calls_name(enum call_id id);
+int calls_subsys(enum call_id id);
+
+struct instant {
+	uint64_t ns;     /* clock_ns() */
+	uint64_t events; /* of the thread so far, if the layer perf counts some */
+};
+
 /* A call that has been made. */
 struct call {
 	enum call_id id;
-	uint64_t began, ended; /* ns, clock_ns() */
-	size_t bytes;          /* that it moves */
-	size_t count;          /* of values: the object first, other arguments, the result last */
+	struct instant began, ended;
+	size_t bytes; /* that it moves */
+	size_t count; /* of values: the object first, other arguments, the result last */
 	const struct shape *shapes;
 	const uint64_t *values;
 };
@@ -52,10 +61,16 @@ static inline const uint64_t *call_result(const struct call *call)
 	return &call->values[call->count - 1];
 }
 
-/* The time before a call. */
-uint64_t hook_begin(void);
+/* Did the call return a negative error? */
+static inline bool call_failed(const struct call *call)
+{
+	return call->shapes[call->count - 1].show == SHOW_STATUS && (int64_t)*call_result(call) < 0;
+}
+
+/* Before a call. */
+struct instant hook_begin(void);
 /* After the call: tells the layers. The values, `count` of them, are as in struct call. */
-void hook_end(enum call_id id, uint64_t began, size_t bytes, const struct shape *shapes,
+void hook_end(enum call_id id, struct instant began, size_t bytes, const struct shape *shapes,
 	      const uint64_t *values, size_t count);
 /* Wraps an object that a call has opened, or does nothing: NULL, wrapped already, out of memory. */
 void hook_object(struct fid *fid);
@@ -79,7 +94,7 @@ void hook_object(struct fid *fid);
 #define CALL_FUNCTION(type, name, table, member, parameters, arguments, moved, after, ...)         \
 	static __attribute__((cold)) type hooked_##name parameters                                 \
 	{                                                                                          \
-		uint64_t began = hook_begin();                                                     \
+		struct instant began = hook_begin();                                               \
 		type ret = CALL_INNER(table)->member arguments;                                    \
 		size_t bytes = (moved);                                                            \
 		uint64_t values[] = {__VA_ARGS__, (uint64_t)ret};                                  \

@@ -8,16 +8,22 @@
 #include "base/env.h"
 #include "base/log.h"
 #include "hook/call.h"
+#include "hook/perf.h"
 #include "hook/trace.h"
 
 /* ---- Layers ----------------------------------------------------------------------------------- */
 
 struct layer {
 	const char *name;
+	void (*start)(void);                   /* the layer has been chosen; or NULL */
 	void (*call)(const struct call *call); /* a call has been made; from any thread */
+	void (*fabric_closed)(void);           /* or NULL */
 };
 
-static const struct layer layers[] = {{"trace", trace_call}};
+static const struct layer layers[] = {
+	{"trace", NULL, trace_call, NULL},
+	{"perf", perf_start, perf_call, perf_report},
+};
 #define LAYER_COUNT (sizeof(layers) / sizeof(layers[0]))
 
 static const struct layer *chosen[LAYER_COUNT];
@@ -56,6 +62,8 @@ static void choose(const char *name, size_t len)
 		if (chosen[i] == layer)
 			return;
 	chosen[chosen_count++] = layer;
+	if (layer->start)
+		layer->start();
 }
 
 static void choose_all(void)
@@ -71,18 +79,25 @@ static void choose_all(void)
 	}
 }
 
-uint64_t hook_begin(void)
+struct instant hook_begin(void)
 {
-	return clock_ns();
+	return (struct instant){clock_ns(), perf_events()};
 }
 
-void hook_end(enum call_id id, uint64_t began, size_t bytes, const struct shape *shapes,
+void hook_end(enum call_id id, struct instant began, size_t bytes, const struct shape *shapes,
 	      const uint64_t *values, size_t count)
 {
-	struct call call = {id, began, clock_ns(), bytes, count, shapes, values};
+	struct call call = {id, began, hook_begin(), bytes, count, shapes, values};
 
 	for (size_t i = 0; i < chosen_count; i++)
 		chosen[i]->call(&call);
+}
+
+static void end_fabric(void)
+{
+	for (size_t i = 0; i < chosen_count; i++)
+		if (chosen[i]->fabric_closed)
+			chosen[i]->fabric_closed();
 }
 
 /* ---- Objects ---------------------------------------------------------------------------------- */
@@ -244,7 +259,9 @@ void hook_object(struct fid *fid)
 static int hooked_fi_close(struct fid *fid)
 {
 	struct hooked *hooked = hooked_of(fid);
-	uint64_t values[2] = {(uintptr_t)fid}, began = hook_begin();
+	uint64_t values[2] = {(uintptr_t)fid};
+	struct instant began = hook_begin();
+	size_t fclass = fid->fclass;
 	int ret;
 
 	unwrap(fid);
@@ -255,6 +272,8 @@ static int hooked_fi_close(struct fid *fid)
 		free(hooked);
 	values[1] = (uint64_t)ret;
 	hook_end(CALL_fi_close, began, 0, shapes_fi_close, values, 2);
+	if (!ret && fclass == FI_CLASS_FABRIC)
+		end_fabric();
 	return ret;
 }
 

@@ -10,49 +10,10 @@
 #define PROV       "ofi_hook_trace"
 #define LINE_BYTES 6144
 
-#define NAME(subsys, name)         [CALL_##name] = {#name, subsys},
-#define CORE(result, name, ...)    NAME(LOG_CORE, name)
-#define FABRIC(result, name, ...)  NAME(LOG_FABRIC, name)
-#define DOMAIN(result, name, ...)  NAME(LOG_DOMAIN, name)
-#define MR(result, name, ...)      NAME(LOG_MR, name)
-#define EP_CTRL(result, name, ...) NAME(LOG_EP_CTRL, name)
-#define AV(result, name, ...)      NAME(LOG_AV, name)
-#define EP_DATA(result, name, ...) NAME(LOG_EP_DATA, name)
-#define CQ(result, name, ...)      NAME(LOG_CQ, name)
-#define EQ(result, name, ...)      NAME(LOG_EQ, name)
-#define CNTR(result, name, ...)    NAME(LOG_CNTR, name)
-
-/* clang-format off */
-static const struct {
-	char name[24]; /* no pointer, so that there is nothing to relocate */
-	unsigned char subsys;
-} calls[CALL_COUNT] = {
-	[CALL_fi_close] = {"fi_close", LOG_CORE},
-	FID_CALLS(CORE, CORE)
-	FABRIC_CALLS(FABRIC, FABRIC)
-	DOMAIN_CALLS(DOMAIN, DOMAIN)
-	MR_CALLS(MR, MR)
-	EP_CALLS(EP_CTRL, EP_CTRL)
-	CM_CALLS(EP_CTRL, EP_CTRL)
-	AV_CALLS(AV, AV)
-	AV_SET_CALLS(AV, AV)
-	MSG_CALLS(EP_DATA)
-	TAGGED_CALLS(EP_DATA)
-	RMA_CALLS(EP_DATA)
-	ATOMIC_CALLS(EP_DATA)
-	COLLECTIVE_CALLS(EP_DATA)
-	CQ_CALLS(CQ)
-	EQ_CALLS(EQ)
-	CNTR_CALLS(CNTR)
-	WAIT_CALLS(CORE)
-	POLL_CALLS(CORE)
-};
-/* clang-format on */
-
 /* "cq 0x..., buf 0x..., count 1 = -11 (...), 210 ns" */
 static void log_line(const struct call *call)
 {
-	struct log_place place = {PROV, FI_LOG_TRACE, calls[call->id].subsys, calls[call->id].name,
+	struct log_place place = {PROV, FI_LOG_TRACE, calls_subsys(call->id), calls_name(call->id),
 				  __LINE__};
 	size_t arguments = call->count - 1;
 	char line[LINE_BYTES];
@@ -65,7 +26,7 @@ static void log_line(const struct call *call)
 	}
 	text_add(&t, " = ");
 	value_add(&t, &call->shapes[arguments], call->values[arguments]);
-	text_add(&t, ", %llu ns", (unsigned long long)(call->ended - call->began));
+	text_add(&t, ", %llu ns", (unsigned long long)(call->ended.ns - call->began.ns));
 	log_write(&place, "%s", line);
 }
 
@@ -74,12 +35,12 @@ static __thread bool showing;
 
 static void show(const struct call *call)
 {
-	int subsys = calls[call->id].subsys;
+	int subsys = calls_subsys(call->id);
 
 	showing = true;
 	if (log_allowed(PROV, FI_LOG_TRACE, subsys))
 		log_line(call);
-	trace_file_add(call, calls[call->id].name, log_subsys_name(subsys));
+	trace_file_add(call, calls_name(call->id), log_subsys_name(subsys));
 	showing = false;
 }
 

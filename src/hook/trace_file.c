@@ -202,8 +202,8 @@ void trace_file_add(const struct call *call, const char *name, const char *categ
 	text_init(&t, event, sizeof(event));
 	text_add(&t, ",\n{\"name\":\"%s\",\"cat\":\"%s\",\"ph\":\"X\",\"pid\":%d,\"tid\":%d", name,
 		 category, (int)getpid(), (int)gettid());
-	add_us(&t, "ts", call->began);
-	add_us(&t, "dur", call->ended - call->began);
+	add_us(&t, "ts", call->began.ns);
+	add_us(&t, "dur", call->ended.ns - call->began.ns);
 	text_add(&t, ",\"args\":");
 	add_values(&t, call);
 	text_add(&t, "}%s", end_of_array);

@@ -63,3 +63,11 @@ file=$work/trace.$killed.json
 setting=(env LD_LIBRARY_PATH="$BUILD" FI_HOOK=trace FI_WEFT_TRACE_FILE="$work/no/trace" FI_LOG_LEVEL=warn)
 play $pingpong -p shm -e rdm -m tagged -S 64 -I 10
 grep -q "FI_WEFT_TRACE_FILE: $work/no/trace.*No such file" "$work/client" || fail "no warning: $(cat "$work/client")"
+
+# A table of the calls when the fabric is closed, and a warning of a counter that nobody knows.
+setting=(env LD_LIBRARY_PATH="$BUILD" FI_HOOK=perf FI_PERF_CNTR=cpu_nothing FI_LOG_LEVEL=trace)
+play $pingpong -p shm -e rdm -m tagged -S 64 -I 10
+grep -q 'FI_PERF_CNTR: there is no counter "cpu_nothing"$' "$work/client" || fail "no warning: $(cat "$work/client")"
+grep -q '::ofi_hook_perf:fabric:.*<trace> fi_tinject  *[0-9]* calls  *[0-9]* again  *0 failed  *640 bytes  *[0-9]* ns a call$' \
+	"$work/client" || fail "perf: $(cat "$work/client")"
+! grep '::ofi_hook_perf:.*fi_domain' "$work/client" || fail "perf counts a call that is made once"

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Figures of one kind of call. Several threads add to them. */
+#ifndef WEFT_HOOK_TALLY_H
+#define WEFT_HOOK_TALLY_H
+
+#include <rdma/fi_errno.h>
+
+#include "hook/call.h"
+
+/* All atomic, for each a relaxed add: readers may see a call in some of them and not in others. */
+struct tally {
+	uint64_t calls;
+	uint64_t again;  /* of those, that returned -FI_EAGAIN */
+	uint64_t failed; /* that returned another error */
+	uint64_t bytes;  /* that they moved */
+	uint64_t ns;
+	uint64_t events; /* of the layer perf */
+};
+
+static inline void tally_field(uint64_t *field, uint64_t value)
+{
+	if (value)
+		__atomic_fetch_add(field, value, __ATOMIC_RELAXED);
+}
+
+static inline void tally_add(struct tally *t, const struct call *call)
+{
+	bool failed = call_failed(call);
+	bool again = failed && (int64_t)*call_result(call) == -FI_EAGAIN;
+
+	tally_field(&t->calls, 1);
+	tally_field(&t->again, again);
+	tally_field(&t->failed, failed && !again);
+	tally_field(&t->bytes, call->bytes);
+	tally_field(&t->ns, call->ended.ns - call->began.ns);
+	tally_field(&t->events, call->ended.events - call->began.events);
+}
+
+#endif
