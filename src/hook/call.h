@@ -74,6 +74,10 @@ void hook_end(enum call_id id, struct instant began, size_t bytes, const struct 
 	      const uint64_t *values, size_t count);
 /* Wraps an object that a call has opened, or does nothing: NULL, wrapped already, out of memory. */
 void hook_object(struct fid *fid);
+/* The same for a queue, whose format it notes. Returns the queue. */
+struct fid_cq *hook_queue(struct fid_cq *cq, const struct fi_cq_attr *attr);
+/* Returns that format. */
+enum fi_cq_format hook_format(const struct fid_cq *cq);
 
 /* ---- A function for each row ------------------------------------------------------------------ */
 

@@ -150,6 +150,7 @@ _Static_assert(offsetof(struct fid_ep, ops) == offsetof(struct fid, ops) + sizeo
 /* The tables of a wrapped object: the first is found by its fid.ops. */
 struct hooked {
 	const struct fid *fid;
+	enum fi_cq_format format; /* of a completion queue */
 	struct call_table tables[TABLES_MAX];
 };
 
@@ -253,6 +254,19 @@ void hook_object(struct fid *fid)
 	}
 	hooked->fid = fid;
 	wrap(fid, hooked);
+}
+
+struct fid_cq *hook_queue(struct fid_cq *cq, const struct fi_cq_attr *attr)
+{
+	hook_object(&cq->fid);
+	if (attr && is_wrapped(&cq->fid))
+		hooked_of(&cq->fid)->format = attr->format;
+	return cq;
+}
+
+enum fi_cq_format hook_format(const struct fid_cq *cq)
+{
+	return hooked_of(&cq->fid)->format;
 }
 
 /* The object ends as it was when it was opened. If it stays, it is wrapped again. */

@@ -7,7 +7,17 @@
 
 #include "hook/value.h"
 
-#define COMPLETIONS    POINTER(cq), POINTER(buf), NUMBER(count)
+#define COMPLETIONS                                                                                \
+	POINTER(cq), POINTER(buf), NUMBER(count),                                                  \
+		SHOWN("entries",                                                                   \
+		      (uintptr_t) & ((struct value_entries){buf, ret, hook_format(cq)}),           \
+		      SHOW_ENTRIES, 0)
+/* An error that was read. */
+#define READ_ERROR                                                                                 \
+	IN(ret > 0 ? buf : NULL, SHOW_NUMBER, err),                                                \
+		IN(ret > 0 ? buf : NULL, SHOW_NUMBER, prov_errno)
+#define READ_EVENT                                                                                 \
+	SHOWN("event", (uintptr_t)(ret > 0 ? event : NULL), SHOW_DECODED_AT, FI_TYPE_EQ_EVENT)
 #define EVENT          POINTER(eq), POINTER(buf), NUMBER(len), FLAGS(flags)
 #define PROVIDER_ERROR NUMBER(prov_errno), POINTER(err_data)
 
@@ -21,7 +31,8 @@
 	     COMPLETIONS, POINTER(src_addr))                                                       \
 	CALL(ssize_t, fi_cq_readerr, cq->ops, readerr,                                             \
 	     (struct fid_cq *cq, struct fi_cq_err_entry *buf, uint64_t flags), (cq, buf, flags),   \
-	     POINTER(cq), POINTER(buf), FLAGS(flags))                                              \
+	     POINTER(cq), FLAGS(flags), IN(ret > 0 ? buf : NULL, SHOW_POINTER, op_context),        \
+	     READ_ERROR)                                                                           \
 	CALL(ssize_t, fi_cq_sread, cq->ops, sread,                                                 \
 	     (struct fid_cq *cq, void *buf, size_t count, const void *cond, int timeout),          \
 	     (cq, buf, count, cond, timeout),                                                      \
@@ -41,10 +52,10 @@
 	CALL(ssize_t, fi_eq_read, eq->ops, read,                                                   \
 	     (struct fid_eq *eq, uint32_t *event, void *buf, size_t len, uint64_t flags),          \
 	     (eq, event, buf, len, flags),                                                         \
-	     EVENT)                                                                                \
+	     EVENT, READ_EVENT)                                                                    \
 	CALL(ssize_t, fi_eq_readerr, eq->ops, readerr,                                             \
 	     (struct fid_eq *eq, struct fi_eq_err_entry *buf, uint64_t flags), (eq, buf, flags),   \
-	     POINTER(eq), POINTER(buf), FLAGS(flags))                                              \
+	     POINTER(eq), FLAGS(flags), IN(ret > 0 ? buf : NULL, SHOW_POINTER, fid), READ_ERROR)   \
 	CALL(ssize_t, fi_eq_write, eq->ops, write,                                                 \
 	     (struct fid_eq *eq, uint32_t event, const void *buf, size_t len, uint64_t flags),     \
 	     (eq, event, buf, len, flags),                                                         \
@@ -53,7 +64,7 @@
 	     (struct fid_eq *eq, uint32_t *event, void *buf, size_t len, int timeout,              \
 	      uint64_t flags),                                                                     \
 	     (eq, event, buf, len, timeout, flags),                                                \
-	     EVENT, NUMBER(timeout))                                                               \
+	     EVENT, NUMBER(timeout), READ_EVENT)                                                   \
 	CALL(const char *, fi_eq_strerror, eq->ops, strerror,                                      \
 	     (struct fid_eq *eq, int prov_errno, const void *err_data, char *buf, size_t len),     \
 	     (eq, prov_errno, err_data, buf, len),                                                 \

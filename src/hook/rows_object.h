@@ -89,7 +89,8 @@
 	     (struct fid_domain *domain, struct fi_cq_attr *attr, struct fid_cq **cq,              \
 	      void *context),                                                                      \
 	     (domain, attr, cq, context),                                                          \
-	     *cq, POINTER(domain), DECODED_AT(attr, FI_TYPE_CQ_ATTR), POINTER(context))            \
+	     hook_queue(*cq, attr), POINTER(domain), DECODED_AT(attr, FI_TYPE_CQ_ATTR),            \
+	     POINTER(context))                                                                     \
 	OPEN(int, fi_endpoint, domain->ops, endpoint,                                              \
 	     (struct fid_domain *domain, struct fi_info *info, struct fid_ep **ep,                 \
 	      void *context),                                                                      \

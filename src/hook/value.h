@@ -5,6 +5,7 @@
 
 #include <rdma/fabric.h>
 #include <rdma/fi_atomic.h>
+#include <rdma/fi_eq.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/uio.h>
@@ -15,11 +16,19 @@ enum show {
 	SHOW_POINTER,
 	SHOW_NUMBER, /* signed */
 	SHOW_HEX,
-	SHOW_ADDRESS,   /* fi_addr_t */
-	SHOW_STATUS,    /* a count, or a negative error */
-	SHOW_TEXT,      /* const char * */
-	SHOW_DECODED,   /* by fi_tostr */
-	SHOW_DECODED_AT /* a pointer to what fi_tostr decodes, or NULL */
+	SHOW_ADDRESS,    /* fi_addr_t */
+	SHOW_STATUS,     /* a count, or a negative error */
+	SHOW_TEXT,       /* const char * */
+	SHOW_DECODED,    /* by fi_tostr */
+	SHOW_DECODED_AT, /* a pointer to what fi_tostr decodes, or NULL */
+	SHOW_ENTRIES     /* struct value_entries * */
+};
+
+/* Completions that a call has read. */
+struct value_entries {
+	const void *buf;
+	ssize_t count; /* or a negative error */
+	enum fi_cq_format format;
 };
 
 /* How a value is shown. Without a pointer, so that hundreds of them need no relocation. */

@@ -78,6 +78,37 @@ START_TEST(texts)
 }
 END_TEST
 
+START_TEST(entries)
+{
+	struct fi_cq_tagged_entry e[20] = {{.op_context = (void *)0x10,
+					    .flags = FI_TAGGED | FI_RECV,
+					    .len = 64,
+					    .buf = (void *)0x20,
+					    .data = 5,
+					    .tag = 0x77}};
+	struct value_entries read = {e, 1, FI_CQ_FORMAT_TAGGED};
+	size_t shown_entries = 0;
+
+	shown(SHOW_ENTRIES, 0, (uintptr_t)&read);
+	ck_assert_ptr_nonnull(strstr(line, "[{context 0x10 flags "));
+	ck_assert_ptr_nonnull(strstr(line, "FI_TAGGED"));
+	ck_assert_ptr_nonnull(strstr(line, " len 64 buf 0x20 data 0x5 tag 0x77}]"));
+	read.format = FI_CQ_FORMAT_MSG;
+	shown(SHOW_ENTRIES, 0, (uintptr_t)&read);
+	ck_assert_ptr_nonnull(strstr(line, " len 64}]"));
+	read.format = FI_CQ_FORMAT_UNSPEC;
+	ck_assert_str_eq(shown(SHOW_ENTRIES, 0, (uintptr_t)&read), "[{context 0x10}]");
+	read.count = -FI_EAGAIN;
+	ck_assert_str_eq(shown(SHOW_ENTRIES, 0, (uintptr_t)&read), "[]");
+	read = (struct value_entries){e, 20, FI_CQ_FORMAT_TAGGED};
+	shown(SHOW_ENTRIES, 0, (uintptr_t)&read);
+	ck_assert_ptr_nonnull(strstr(line, "}...]"));
+	for (const char *at = line; (at = strstr(at, "{context")); at++)
+		shown_entries++;
+	ck_assert_uint_eq(shown_entries, 16);
+}
+END_TEST
+
 START_TEST(lengths)
 {
 	const struct iovec iov[2] = {{NULL, 3}, {NULL, 40}};
@@ -99,6 +130,7 @@ int main(void)
 	tcase_add_test(tcase, statuses);
 	tcase_add_test(tcase, decoded);
 	tcase_add_test(tcase, texts);
+	tcase_add_test(tcase, entries);
 	tcase_add_test(tcase, lengths);
 	suite_add_tcase(suite, tcase);
 	return suite_run(suite);
