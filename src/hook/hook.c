@@ -8,6 +8,7 @@
 #include "base/env.h"
 #include "base/log.h"
 #include "hook/call.h"
+#include "hook/monitor.h"
 #include "hook/perf.h"
 #include "hook/trace.h"
 
@@ -23,6 +24,7 @@ struct layer {
 static const struct layer layers[] = {
 	{"trace", NULL, trace_call, NULL},
 	{"perf", perf_start, perf_call, perf_report},
+	{"monitor", monitor_start, monitor_call, NULL},
 };
 #define LAYER_COUNT (sizeof(layers) / sizeof(layers[0]))
 

@@ -1,21 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Figures of one kind of call. Several threads add to them. */
+/* Adding a call to the figures of its kind. */
 #ifndef WEFT_HOOK_TALLY_H
 #define WEFT_HOOK_TALLY_H
 
 #include <rdma/fi_errno.h>
 
 #include "hook/call.h"
-
-/* All atomic, for each a relaxed add: readers may see a call in some of them and not in others. */
-struct tally {
-	uint64_t calls;
-	uint64_t again;  /* of those, that returned -FI_EAGAIN */
-	uint64_t failed; /* that returned another error */
-	uint64_t bytes;  /* that they moved */
-	uint64_t ns;
-	uint64_t events; /* of the layer perf */
-};
+#include "hook/tally_page.h"
 
 static inline void tally_field(uint64_t *field, uint64_t value)
 {
