@@ -50,7 +50,7 @@ struct instant {
 struct call {
 	enum call_id id;
 	struct instant began, ended;
-	size_t bytes; /* that it moves */
+	size_t bytes; /* that it moves, unless it failed */
 	size_t count; /* of values: the object first, other arguments, the result last */
 	const struct shape *shapes;
 	const uint64_t *values;
@@ -95,28 +95,43 @@ enum fi_cq_format hook_format(const struct fid_cq *cq);
 #define CALL_SHAPES_OPEN(type, name, table, member, parameters, arguments, opened, ...)            \
 	CALL_SHAPES(type, name, __VA_ARGS__)
 
-#define CALL_FUNCTION(type, name, table, member, parameters, arguments, moved, after, ...)         \
+/* For calls that return something in their arguments: the values are taken after the call. */
+#define CALL_FUNCTION(type, name, table, member, parameters, arguments, after, ...)                \
 	static __attribute__((cold)) type hooked_##name parameters                                 \
 	{                                                                                          \
 		struct instant began = hook_begin();                                               \
 		type ret = CALL_INNER(table)->member arguments;                                    \
-		size_t bytes = (moved);                                                            \
 		uint64_t values[] = {__VA_ARGS__, (uint64_t)ret};                                  \
                                                                                                    \
-		hook_end(CALL_##name, began, bytes, shapes_##name, values,                         \
-			 sizeof(values) / sizeof(values[0]));                                      \
+		hook_end(CALL_##name, began, 0, shapes_##name, values, CALL_LENGTH(values));       \
 		after;                                                                             \
 		return ret;                                                                        \
 	}
 
-#define CALL_DATA(type, name, table, member, parameters, arguments, moved, ...)                    \
-	CALL_FUNCTION(type, name, table, member, parameters, arguments, ret < 0 ? 0 : (moved),     \
-		      (void)0, __VA_ARGS__)
+#define CALL_LENGTH(array) (sizeof(array) / sizeof((array)[0]))
+
 #define CALL_CALL(type, name, table, member, parameters, arguments, ...)                           \
-	CALL_FUNCTION(type, name, table, member, parameters, arguments, 0, (void)0, __VA_ARGS__)
+	CALL_FUNCTION(type, name, table, member, parameters, arguments, (void)0, __VA_ARGS__)
 #define CALL_OPEN(type, name, table, member, parameters, arguments, opened, ...)                   \
-	CALL_FUNCTION(type, name, table, member, parameters, arguments, 0,                         \
+	CALL_FUNCTION(type, name, table, member, parameters, arguments,                            \
 		      hook_object(ret ? NULL : (struct fid *)(opened)), __VA_ARGS__)
+
+/*
+ * The values are taken before the call: once the operation has begun, another thread may see its
+ * completion, and free what describes it.
+ */
+#define CALL_DATA(type, name, table, member, parameters, arguments, moved, ...)                    \
+	static __attribute__((cold)) type hooked_##name parameters                                 \
+	{                                                                                          \
+		size_t bytes = (moved);                                                            \
+		uint64_t values[] = {__VA_ARGS__, 0};                                              \
+		struct instant began = hook_begin();                                               \
+		type ret = CALL_INNER(table)->member arguments;                                    \
+                                                                                                   \
+		values[CALL_LENGTH(values) - 1] = (uint64_t)ret;                                   \
+		hook_end(CALL_##name, began, bytes, shapes_##name, values, CALL_LENGTH(values));   \
+		return ret;                                                                        \
+	}
 /* The function as a member of its table. */
 #define CALL_MEMBER(type, name, table, member, ...) .member = hooked_##name,
 

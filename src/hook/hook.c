@@ -153,7 +153,7 @@ _Static_assert(offsetof(struct fid_ep, ops) == offsetof(struct fid, ops) + sizeo
 struct hooked {
 	const struct fid *fid;
 	enum fi_cq_format format; /* of a completion queue */
-	struct call_table tables[TABLES_MAX];
+	struct call_table tables[];
 };
 
 static struct hooked *hooked_of(const struct fid *fid)
@@ -196,6 +196,16 @@ static const void *const *class_tables(size_t fclass)
 	return classes[fclass];
 }
 
+static size_t count_tables(size_t fclass)
+{
+	const void *const *ours = class_tables(fclass);
+	size_t count = 0;
+
+	while (count < TABLES_MAX && ours[count])
+		count++;
+	return count;
+}
+
 static const void **pointers_of(struct fid *fid)
 {
 	return (const void **)&fid->ops;
@@ -217,7 +227,7 @@ static void wrap(struct fid *fid, struct hooked *hooked)
 	const void *const *ours = class_tables(fid->fclass);
 	const void **pointers = pointers_of(fid);
 
-	for (size_t i = 0; i < TABLES_MAX && ours[i]; i++) {
+	for (size_t i = 0; i < count_tables(fid->fclass); i++) {
 		if (!pointers[i])
 			continue;
 		wrap_table(&hooked->tables[i], pointers[i], ours[i]);
@@ -230,7 +240,7 @@ static void unwrap(struct fid *fid)
 	const void *const *ours = class_tables(fid->fclass);
 	const void **pointers = pointers_of(fid);
 
-	for (size_t i = 0; i < TABLES_MAX && ours[i]; i++)
+	for (size_t i = 0; i < count_tables(fid->fclass); i++)
 		if (pointers[i] && is_outer(pointers[i], ours[i]))
 			pointers[i] = LIST_ENTRY(pointers[i], struct call_table, outer)->inner;
 }
@@ -248,7 +258,7 @@ void hook_object(struct fid *fid)
 	if (!fid || !class_tables(fid->fclass) || is_wrapped(fid))
 		return;
 	unwrap(fid); /* an alias begins as a copy of its endpoint, which is wrapped */
-	hooked = calloc(1, sizeof(*hooked));
+	hooked = calloc(1, sizeof(*hooked) + count_tables(fid->fclass) * sizeof(struct call_table));
 	if (!hooked) {
 		LOG_WARN(LOG_CORE, "out of memory: calls of an object of class %zu are not hooked",
 			 fid->fclass);

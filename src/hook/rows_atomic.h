@@ -25,9 +25,10 @@
 #define GROUP_BUFFERS POINTER(ep), POINTER(buf), NUMBER(count), POINTER(result)
 
 /* Bytes of the operands. */
-#define TYPE_BYTES     (count * atomic_size(datatype))
-#define TYPEV_BYTES    (value_elements(iov, count) * atomic_size(datatype))
-#define ELEMENTS_BYTES (value_elements(msg->msg_iov, msg->iov_count) * atomic_size(msg->datatype))
+#define TYPE_BYTES  (count * atomic_size(datatype))
+#define TYPEV_BYTES (value_elements(iov, count) * atomic_size(datatype))
+#define ELEMENTS_BYTES                                                                             \
+	(msg ? value_elements(msg->msg_iov, msg->iov_count) * atomic_size(msg->datatype) : 0)
 
 /* clang-format off */
 #define ATOMIC_CALLS(DATA)                                                                         \

@@ -5,7 +5,7 @@
  *   DATA(result, call, table, member, parameters, arguments, bytes, values...)
  *
  * where `bytes` is what the call moves, unless it fails, and `values` are what a trace shows
- * (hook/value.h); there `bytes` stands for that number.
+ * (hook/value.h); there `bytes` stands for that number. Both are read before the call.
  */
 #ifndef WEFT_HOOK_ROWS_DATA_H
 #define WEFT_HOOK_ROWS_DATA_H
@@ -26,7 +26,7 @@
 #define MSG_TAGS IN(msg, SHOW_HEX, tag), IN(msg, SHOW_HEX, ignore)
 #define MSG_END  IN(msg, SHOW_POINTER, context), FLAGS(flags)
 
-#define MSG_BYTES value_bytes(msg->msg_iov, msg->iov_count)
+#define MSG_BYTES (msg ? value_bytes(msg->msg_iov, msg->iov_count) : 0)
 
 /* clang-format off */
 #define MSG_CALLS(DATA)                                                                            \

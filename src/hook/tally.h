@@ -22,7 +22,7 @@ static inline void tally_add(struct tally *t, const struct call *call)
 	tally_field(&t->calls, 1);
 	tally_field(&t->again, again);
 	tally_field(&t->failed, failed && !again);
-	tally_field(&t->bytes, call->bytes);
+	tally_field(&t->bytes, failed ? 0 : call->bytes);
 	tally_field(&t->ns, call->ended.ns - call->began.ns);
 	tally_field(&t->events, call->ended.events - call->began.events);
 }

@@ -65,11 +65,17 @@ struct shape {
 /* Appends the value, on one line. `bits`: the number, or the pointer. */
 void value_add(struct text *t, const struct shape *shape, uint64_t bits);
 
+/*
+ * Lengths of what a call is given, before the call has judged it: arrays that are missing, or longer
+ * than any provider takes, count as nothing.
+ */
+#define VALUE_SEGMENTS_MAX 64
+
 static inline size_t value_bytes(const struct iovec *iov, size_t count)
 {
 	size_t bytes = 0;
 
-	for (size_t i = 0; i < count; i++)
+	for (size_t i = 0; iov && count <= VALUE_SEGMENTS_MAX && i < count; i++)
 		bytes += iov[i].iov_len;
 	return bytes;
 }
@@ -78,7 +84,7 @@ static inline size_t value_elements(const struct fi_ioc *iov, size_t count)
 {
 	size_t elements = 0;
 
-	for (size_t i = 0; i < count; i++)
+	for (size_t i = 0; iov && count <= VALUE_SEGMENTS_MAX && i < count; i++)
 		elements += iov[i].count;
 	return elements;
 }

@@ -115,9 +115,11 @@ START_TEST(lengths)
 	const struct fi_ioc ioc[2] = {{NULL, 5}, {NULL, 60}};
 
 	ck_assert_uint_eq(value_bytes(iov, 2), 43);
-	ck_assert_uint_eq(value_bytes(NULL, 0), 0);
+	ck_assert_uint_eq(value_bytes(NULL, 3), 0);
+	ck_assert_uint_eq(value_bytes(iov, 1000000), 0);
 	ck_assert_uint_eq(value_elements(ioc, 2), 65);
-	ck_assert_uint_eq(value_elements(NULL, 0), 0);
+	ck_assert_uint_eq(value_elements(NULL, 3), 0);
+	ck_assert_uint_eq(value_elements(ioc, 1000000), 0);
 }
 END_TEST
 
