@@ -23,7 +23,7 @@
 	ROW(int, log_interval, "FI_LOG_INTERVAL", "2000",                                          \
 	    "Milliseconds between two messages that are limited in rate")                          \
 	ROW(const char *, hook, "FI_HOOK", NULL,                                                   \
-	    "Semicolon list of what sees each call of the application: trace, perf, "              \
+	    "Semicolon list of what sees each call of the application: trace, perf, profile, "     \
 	    "monitor")                                                                             \
 	ROW(const char *, monitor_folder, "FI_OFI_HOOK_MONITOR_BASEPATH", NULL,                    \
 	    "Folder of the files that FI_HOOK=monitor shows its figures in; unset: ofi-UID in "    \

@@ -10,6 +10,7 @@
 #include "hook/call.h"
 #include "hook/monitor.h"
 #include "hook/perf.h"
+#include "hook/profile.h"
 #include "hook/trace.h"
 
 /* ---- Layers ----------------------------------------------------------------------------------- */
@@ -24,6 +25,7 @@ struct layer {
 static const struct layer layers[] = {
 	{"trace", NULL, trace_call, NULL},
 	{"perf", perf_start, perf_call, perf_report},
+	{"profile", NULL, profile_call, profile_report},
 	{"monitor", monitor_start, monitor_call, NULL},
 };
 #define LAYER_COUNT (sizeof(layers) / sizeof(layers[0]))
@@ -266,7 +268,7 @@ void hook_object(struct fid *fid)
 	}
 	hooked->fid = fid;
 	wrap(fid, hooked);
-}
+} /* NOLINT(clang-analyzer-unix.Malloc): the object's pointers lead to it */
 
 struct fid_cq *hook_queue(struct fid_cq *cq, const struct fi_cq_attr *attr)
 {

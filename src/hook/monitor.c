@@ -52,26 +52,26 @@ static int name_file(void)
 	return own_folder(folder);
 }
 
-/* Returns the mapped file, full of zeros, or NULL and errno. */
-static struct tally_page *map_file(void)
+/* Makes the file, full of zeros, and maps it. Returns NULL and sets *err, a negative errno. */
+static struct tally_page *map_file(int *err)
 {
 	int fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
 	void *at = MAP_FAILED;
-	int err;
 
-	if (fd < 0)
+	if (fd < 0) {
+		*err = -errno;
 		return NULL;
+	}
 	/* With memory for all of it: else an access might end the process. */
-	err = file_resize(fd, PAGE_BYTES) ? errno : posix_fallocate(fd, 0, PAGE_BYTES);
-	if (!err)
+	*err = file_resize(fd, PAGE_BYTES) ? -errno : -posix_fallocate(fd, 0, PAGE_BYTES);
+	if (!*err)
 		at = mmap(NULL, PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	if (!err && at == MAP_FAILED)
-		err = errno;
+	if (!*err && at == MAP_FAILED)
+		*err = -errno;
 	close(fd);
-	if (!err)
+	if (at != MAP_FAILED)
 		return at;
 	unlink(path);
-	errno = err;
 	return NULL;
 }
 
@@ -83,7 +83,7 @@ static void in_child(void)
 
 void monitor_start(void)
 {
-	struct tally_page *p = NULL;
+	struct tally_page *p;
 	int err;
 
 	if (getauxval(AT_SECURE)) {
@@ -91,11 +91,8 @@ void monitor_start(void)
 		return;
 	}
 	err = name_file();
-	if (!err) {
-		p = map_file();
-		err = p ? 0 : -errno;
-	}
-	if (err) {
+	p = err ? NULL : map_file(&err);
+	if (!p) {
 		LOG_WARN(LOG_CORE, "no monitor: %s: %s", path, strerror(-err));
 		return;
 	}

@@ -37,7 +37,7 @@ static void add_decoded(struct text *t, const void *data, enum fi_type type)
 		add_line(t, decoded);
 }
 
-static size_t entry_size(enum fi_cq_format format)
+size_t value_entry_size(enum fi_cq_format format)
 {
 	switch (format) {
 	case FI_CQ_FORMAT_MSG:
@@ -56,7 +56,7 @@ static void add_entry(struct text *t, const void *entry, enum fi_cq_format forma
 {
 	struct fi_cq_tagged_entry e;
 
-	memcpy(&e, entry, entry_size(format));
+	memcpy(&e, entry, value_entry_size(format));
 	text_add(t, e.op_context ? "{context %p" : "{context NULL", e.op_context);
 	if (format >= FI_CQ_FORMAT_MSG) {
 		text_add(t, " flags ");
@@ -76,7 +76,7 @@ static void add_entries(struct text *t, const struct value_entries *entries)
 	const char *entry = entries->buf;
 
 	text_add(t, "[");
-	for (ssize_t i = 0; i < shown; i++, entry += entry_size(entries->format))
+	for (ssize_t i = 0; i < shown; i++, entry += value_entry_size(entries->format))
 		add_entry(t, entry, entries->format);
 	text_add(t, shown < entries->count ? "...]" : "]");
 }

@@ -8,7 +8,7 @@ cd "$(dirname "$0")/../.." || exit
 BUILD=$(realpath "${BUILD:-build}")
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-export FI_HOOK='trace;perf;monitor' FI_OFI_HOOK_MONITOR_BASEPATH=$work/figures FI_WEFT_TRACE_FILE=$work/trace
+export FI_HOOK='trace;perf;profile;monitor' FI_OFI_HOOK_MONITOR_BASEPATH=$work/figures FI_WEFT_TRACE_FILE=$work/trace
 
 # run PROGRAM CALL...: some cases run, all pass, and the processes together have made each of the calls.
 run() {
