@@ -82,10 +82,10 @@ static int own_members(struct av_set *s, size_t count)
 	m->ref = 1;
 	m->capacity = count;
 	m->count = have;
-	if (have)
+	if (old) {
 		memcpy(m->addr, old->addr, have * sizeof(m->addr[0]));
-	if (old)
 		av_members_put(old);
+	}
 	s->members = m;
 	return 0;
 }

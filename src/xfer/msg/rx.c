@@ -240,19 +240,20 @@ static void accept_atomic(struct rx *rx, struct recv *r, const struct message *m
 
 void rx_accept(struct rx *rx, struct recv *r, const struct message *m)
 {
+	struct peer *peer = m->peer; /* NULL: a whole message whose sender has gone */
 	void *base = NULL;
 	size_t capacity;
 
-	if (m->peer && !list_empty(&m->peer->worker->spec) && !(wire_flags(m->head) & WIRE_SPEC))
-		spec_overtaken(m->peer, NULL);
+	if (peer && !list_empty(&peer->worker->spec) && !(wire_flags(m->head) & WIRE_SPEC))
+		spec_overtaken(peer, NULL);
 	if (wire_op(m->head) == WIRE_AMO) {
 		accept_atomic(rx, r, m);
 		return;
 	}
-	if (wire_op(m->head) == WIRE_RTS) {
+	if (peer && wire_op(m->head) == WIRE_RTS) {
 		accept_rts(rx, r,
-			   &(struct message){m->peer, m->src, m->head, m->tag, m->data, 0,
-					     m->payload, NULL});
+			   &(struct message){peer, m->src, m->head, m->tag, m->data, 0, m->payload,
+					     NULL});
 		return;
 	}
 	if (r->iov_count == 1 && m->len <= r->iov[0].iov_len) {
