@@ -127,6 +127,7 @@ t/%: $(BUILD)/t/%	## run one test: make t/base_pool, HW=shm make t/api_tagged AR
 	@tests/run.sh $*
 t/%: all
 	@tests/run.sh $*
+t/api_hooked: $(patsubst %,$(BUILD)/t/%,$(filter api_%,$(PROG))) # which it runs
 
 asan: SAN = address,undefined -fno-sanitize-recover=undefined -DENABLE_DEBUG=1
 tsan: SAN = thread -Wno-error
