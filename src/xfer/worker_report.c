@@ -40,11 +40,13 @@ const char *worker_reason(uint32_t reason)
 	return reason < FI_WEFT_REASONS ? reasons[reason] : "unknown";
 }
 
-/* Sets *peer to the peer of `addr`. 0 or a negative error. */
+/* Sets *peer to the peer of `addr`, of whichever of its contexts. 0 or a negative error. */
 static int find(struct worker *worker, fi_addr_t addr, struct peer **peer)
 {
 	if (worker->dgram || worker->offload)
 		return -FI_EOPNOTSUPP;
+	if (worker->av)
+		addr &= UINT64_MAX >> worker->av->rx_ctx_bits;
 	if (!worker->cm && (!worker->av || !av_addr(worker->av, addr)))
 		return -FI_EINVAL;
 	*peer = peer_get(worker, worker->cm ? 0 : addr);
