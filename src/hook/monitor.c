@@ -55,11 +55,11 @@ static int name_file(void)
 /* Makes the file, full of zeros, and maps it. Returns NULL and sets *err, a negative errno. */
 static struct tally_page *map_file(int *err)
 {
-	int fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
+	int fd = file_open_own(path, O_RDWR | O_TRUNC);
 	void *at = MAP_FAILED;
 
 	if (fd < 0) {
-		*err = -errno;
+		*err = fd;
 		return NULL;
 	}
 	/* With memory for all of it: else an access might end the process. */

@@ -120,11 +120,11 @@ static void put_head(void)
 
 static int create(const char *path)
 {
-	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
+	int fd = file_open_own(path, O_WRONLY | O_TRUNC);
 	int err;
 
 	if (fd < 0) {
-		LOG_WARN(LOG_CORE, "FI_WEFT_TRACE_FILE: %s: %s", path, strerror(errno));
+		LOG_WARN(LOG_CORE, "FI_WEFT_TRACE_FILE: %s: %s", path, strerror(-fd));
 		return -1;
 	}
 	err = forked_guard(fd);
