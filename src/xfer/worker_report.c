@@ -170,7 +170,7 @@ static void print_peer(const struct peer *peer, FILE *out)
 		print_line(&lines[i], &state, out);
 }
 
-void worker_report(struct worker *worker, FILE *out)
+void worker_report_head(struct worker *worker, FILE *out)
 {
 	struct fi_weft_stats stats = {.size = sizeof(stats)};
 	char name[ADDR_STR_MAX + 32];
@@ -183,6 +183,11 @@ void worker_report(struct worker *worker, FILE *out)
 		"; connections refused %" PRIu64 ", pending %" PRIu64 "\n",
 		stats.unexpected_count, stats.unexpected_bytes, stats.unexpected_dropped,
 		stats.unauthorized_refused + stats.unknown_refused, stats.pending_count);
+}
+
+void worker_report(struct worker *worker, FILE *out)
+{
+	worker_report_head(worker, out);
 	LIST_EACH (node, &worker->peers_list)
 		print_peer(LIST_ENTRY(node, struct peer, in_worker), out);
 }
