@@ -35,6 +35,9 @@
 	ROW(int, tcp_port_low, "FI_TCP_PORT_LOW_RANGE", "0",                                       \
 	    "First of the port numbers endpoints choose from; 0: any of the dynamic range")        \
 	ROW(int, tcp_port_high, "FI_TCP_PORT_HIGH_RANGE", "0", "Last of those port numbers")       \
+	ROW(bool, tcp_firewall_addr, "FI_TCP_FIREWALL_ADDR", "no",                                \
+	    "Peers cannot connect to this process: its endpoints connect to each address that "    \
+	    "is inserted into their address vector")                                               \
 	ROW(int, peer_timeout, "FI_WEFT_PEER_TIMEOUT", "30000",                                    \
 	    "Milliseconds without a sign of life after which a peer across the network is gone")   \
 	ROW(int, sender_timeout, "FI_WEFT_SENDER_TIMEOUT", "-1",                                   \

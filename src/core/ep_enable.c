@@ -273,6 +273,8 @@ static int enable_locked(struct ep *ep)
 	if (err)
 		return err;
 	ep->enabled = true;
+	if (ep->base->firewalled)
+		worker_reach_out(ep->worker);
 	ep_refresh_aliases(ep);
 	return 0;
 }

@@ -61,6 +61,7 @@ struct peer_conn {
 	bool inside;    /* the bootstrap socket is a Unix socket: the peer is on this host */
 	bool plain;     /* a LINK_DEVICE to the peer failed; not proposed again */
 	bool late;      /* our hello was sent long after connect() began */
+	bool awaited;   /* PEER_CONNECTING without an attempt of ours: the peer has to connect */
 	bool losing;    /* peer_failed or peer_not_taken is under way */
 	bool wrong_key; /* the peer has used an unknown key */
 	bool disconnect_received;
@@ -78,6 +79,7 @@ struct peer_conn {
 	 */
 	int end;
 	unsigned int retries; /* of this attempt */
+	int inside_err; /* why this attempt did not stay within the host: a negative error; 0: not tried there */
 	/* Positive error of the last attempt, if no queued operation could report it; else 0. */
 	int refused;
 	uint64_t lost_at; /* ms: time of the disconnect, while unread */

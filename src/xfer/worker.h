@@ -91,6 +91,7 @@ struct worker {
 	void *cm_arg;               /* argument of `cm`: the struct ep */
 	void *cm_data; /* application data of the connection request, owned here; or NULL */
 	size_t cm_len;
+	bool reaches_out;     /* peers cannot connect to it: see worker_reach_out */
 	bool probing;         /* some peer's conn.probing is set */
 	uint64_t held_ms;     /* ms: when the acceptor's held connections were last looked at */
 	int cm_sock;          /* socket of the connection; not owned */

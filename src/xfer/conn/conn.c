@@ -3,6 +3,7 @@
  * Handshake, by the peer's state (xfer/peer.h):
  *   IDLE        conn_start on this host: connect, send HELLO_CONNECT     -> HANDSHAKE
  *               conn_start across the network: begin connect()           -> CONNECTING
+ *               the same, if only the peer can connect: conn_reach_await -> CONNECTING
  *   CONNECTING  connect() succeeded: send HELLO_CONNECT                  -> HANDSHAKE
  *   HANDSHAKE   HELLO_ACCEPT received: make the link                     -> CONNECTED
  *               HELLO_CROSSED received: the peer's attempt wins          -> CROSSED
@@ -58,9 +59,15 @@ void conn_fail(struct peer *peer, int err, const struct wire_hello *hello)
 {
 	struct worker *worker = peer->worker;
 
+	bool again = worker->reaches_out && peer_linked(peer) && err != FI_ESHUTDOWN;
+
+	if (peer_attempts(peer))
+		conn_reach_explain(peer, err);
 	peer_failed(peer, err);
 	if (worker->cm)
 		worker->cm->ended(worker, err, hello);
+	else if (again && peer->addr != FI_ADDR_NOTAVAIL)
+		conn_reach_out(worker, peer->addr);
 	else
 		conn_forget(peer);
 }
@@ -375,7 +382,7 @@ static void expire(struct worker *worker, bool heard)
 		/* PEER_HANDSHAKE has no deadline: our hello has arrived, so the peer is alive. */
 		if ((peer->state == PEER_CROSSED || peer->state == PEER_CONNECTING) &&
 		    now >= peer->conn.deadline)
-			conn_fail(peer, FI_ETIMEDOUT, NULL);
+			conn_fail(peer, peer->conn.awaited ? FI_EFIREWALLADDR : FI_ETIMEDOUT, NULL);
 		else if (peer_reads_out(peer))
 			conn_forget(peer);
 		else

@@ -41,6 +41,11 @@ int conn_start(struct peer *peer);
  */
 void conn_start_later(struct peer *peer);
 /*
+ * Connects to the entry of the address vector, unless it is on this host or cannot be connected to: it could not connect
+ * to us. An error is logged, and left to the first operation.
+ */
+void conn_reach_out(struct worker *worker, fi_addr_t addr);
+/*
  * Reads the hello of a peer that we are connecting to. Called when a packet of the peer comes
  * first: the peer has accepted us, and sent its hello before the packet.
  */

@@ -141,13 +141,17 @@ int conn_attempt(struct peer *peer)
 
 	peer->conn.attempt_ms = clock_coarse_ms();
 	peer->conn.deadline = conn_deadline();
+	peer->conn.awaited = false;
+	peer->conn.inside_err = 0;
 	if (worker->via[LINK_HOST].state && addr_is_local(&peer->name))
-		err = attempt(peer, connect_inside(&peer->key), true);
+		peer->conn.inside_err = err = attempt(peer, connect_inside(&peer->key), true);
 	if (err == -FI_ECONNREFUSED && worker->cm)
 		err = attempt(peer, conn_single_inside(peer), true);
 	if (worker_on_network(worker) && peer->name.kind != ADDR_STR &&
 	    (err == -FI_EHOSTUNREACH || err == -FI_ECONNREFUSED || err == -FI_EACCES))
-		err = attempt(peer, connect_network(&peer->name, source), false);
+		err = conn_reach_outward(peer)
+			      ? conn_reach_await(peer)
+			      : attempt(peer, connect_network(&peer->name, source), false);
 	return err;
 }
 
@@ -173,7 +177,7 @@ void conn_again(struct peer *peer)
 	uint64_t deadline = peer->conn.deadline;
 	int err;
 
-	if (peer->state != PEER_CONNECTING || peer->conn.sock >= 0)
+	if (peer->state != PEER_CONNECTING || peer->conn.sock >= 0 || peer->conn.awaited)
 		return;
 	peer->worker->handshakes--;
 	peer->state = PEER_IDLE;
@@ -204,7 +208,6 @@ static bool lacks_key(const struct peer *peer)
 
 int conn_start(struct peer *peer)
 {
-	char text[ADDR_STR_MAX + 32];
 	int err;
 
 	if (peer->worker->cm)
@@ -213,9 +216,7 @@ int conn_start(struct peer *peer)
 		return connect_self(peer);
 	peer->conn.retries = 0;
 	err = lacks_key(peer) ? -FI_EACCES : conn_attempt(peer);
-	if (err && err != -FI_EAGAIN) {
-		addr_print(&peer->name, text, sizeof(text));
-		LOG_WARN(LOG_EP_CTRL, "cannot connect to %s: %s", text, fi_strerror(-err));
-	}
+	if (err && err != -FI_EAGAIN)
+		conn_reach_explain(peer, -err);
 	return err;
 }
