@@ -35,6 +35,12 @@
 	ROW(int, tcp_port_low, "FI_TCP_PORT_LOW_RANGE", "0",                                       \
 	    "First of the port numbers endpoints choose from; 0: any of the dynamic range")        \
 	ROW(int, tcp_port_high, "FI_TCP_PORT_HIGH_RANGE", "0", "Last of those port numbers")       \
+	ROW(int, udp_port_low, "FI_WEFT_UDP_PORT_LOW_RANGE", "0",                                  \
+	    "First of the port numbers datagram endpoints choose from; 0: the system chooses")     \
+	ROW(int, udp_port_high, "FI_WEFT_UDP_PORT_HIGH_RANGE", "0", "Last of those port numbers")  \
+	ROW(const char *, advertise, "FI_WEFT_ADVERTISE", NULL,                                    \
+	    "IP address that peers use for endpoints over TCP instead of the one they are bound "  \
+	    "to; a port number behind it stands for FI_TCP_PORT_LOW_RANGE")                        \
 	ROW(bool, tcp_firewall_addr, "FI_TCP_FIREWALL_ADDR", "no",                                \
 	    "Peers cannot connect to this process: its endpoints connect to each address that "    \
 	    "is inserted into their address vector")                                               \

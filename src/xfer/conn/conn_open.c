@@ -10,6 +10,7 @@
 #include "base/env.h"
 #include "base/forked.h"
 #include "base/log.h"
+#include "xfer/conn/advertise.h"
 #include "xfer/conn/conn_own.h"
 #include "xfer/conn/connect.h"
 #include "xfer/conn/listen.h"
@@ -137,21 +138,22 @@ int conn_attempt(struct peer *peer)
 	struct worker *worker = peer->worker;
 	/* Others, if they are closed, too, know this endpoint by its address. */
 	const struct addr *source = worker->auth.closed ? &worker->name : NULL;
+	struct addr to = conn_reach_address(peer);
 	int err = -FI_EHOSTUNREACH;
 
 	peer->conn.attempt_ms = clock_coarse_ms();
 	peer->conn.deadline = conn_deadline();
 	peer->conn.awaited = false;
 	peer->conn.inside_err = 0;
-	if (worker->via[LINK_HOST].state && addr_is_local(&peer->name))
+	if (worker->via[LINK_HOST].state &&
+	    (addr_is_local(&peer->name) || advertise_is_own(&peer->name)))
 		peer->conn.inside_err = err = attempt(peer, connect_inside(&peer->key), true);
 	if (err == -FI_ECONNREFUSED && worker->cm)
 		err = attempt(peer, conn_single_inside(peer), true);
 	if (worker_on_network(worker) && peer->name.kind != ADDR_STR &&
 	    (err == -FI_EHOSTUNREACH || err == -FI_ECONNREFUSED || err == -FI_EACCES))
-		err = conn_reach_outward(peer)
-			      ? conn_reach_await(peer)
-			      : attempt(peer, connect_network(&peer->name, source), false);
+		err = conn_reach_outward(peer) ? conn_reach_await(peer)
+					       : attempt(peer, connect_network(&to, source), false);
 	return err;
 }
 

@@ -21,6 +21,16 @@ bool conn_reach_outward(const struct peer *peer)
 	return peer->addr != FI_ADDR_NOTAVAIL && av_firewalled(peer->worker->av, peer->addr);
 }
 
+struct addr conn_reach_address(const struct peer *peer)
+{
+	const struct addr *own = &peer->worker->name;
+	struct addr to = peer->name;
+
+	if (addr_is_link_local(&to) && addr_is_link_local(own))
+		to.scope = own->scope;
+	return to;
+}
+
 int conn_reach_await(struct peer *peer)
 {
 	peer->conn.awaited = true;
