@@ -262,6 +262,8 @@ void peer_expel(struct peer *peer)
 {
 	peer->conn.over_budget = true;
 	peer->reported = FI_ADDR_NOTAVAIL;
+	if (peer->real)
+		peer->real->silent = false; /* its receives end: we end the link, not the peer */
 	peer_busy(peer);
 }
 
