@@ -50,6 +50,9 @@
 	    "Milliseconds without any part of a long message after which a sender across the "     \
 	    "network, which announced it and was asked for it, is gone; 0: never; -1: never if "   \
 	    "the address vector holds it, else FI_WEFT_PEER_TIMEOUT")                              \
+	ROW(int, operation_timeout, "FI_WEFT_OPERATION_TIMEOUT", "0",                              \
+	    "Milliseconds without progress of an operation after which its peer, if it is "        \
+	    "across the network or not connected yet, is given up; 0: never")                      \
 	ROW(bool, closed, "FI_WEFT_CLOSED", "no",                                                  \
 	    "Only peers whose address is in the address vector may connect")                       \
 	ROW(const char *, auth_key_file, "FI_WEFT_AUTH_KEY_FILE", NULL,                            \

@@ -51,6 +51,7 @@ struct worker {
 	unsigned int served; /* one-sided requests received from peers */
 	uint64_t next_poll;  /* ms: earliest time of the next poll of the sockets */
 	uint64_t next_check; /* ms: the same for rxreq_check */
+	uint64_t next_stuck; /* ms: the same for conn_stuck_check */
 	struct list busy;    /* peers with queued output: struct peer.tx.in_busy */
 	/* Peers with unanswered one-sided operations: struct peer.rma.in_awaiting. */
 	struct list awaiting;

@@ -61,6 +61,11 @@ void conn_expel(struct peer *peer);
 void conn_wrong_key(struct peer *peer, uint64_t key);
 /* Polls the sockets without blocking. Returns true if there was an event. */
 bool conn_poll(struct worker *worker);
+/*
+ * Gives up peers with which operations stand still (FI_WEFT_OPERATION_TIMEOUT); to be called often. A peer in no entry
+ * may be freed.
+ */
+void conn_stuck_check(struct worker *worker, uint64_t now);
 /* Sends a disconnect message to each peer, disconnects and frees all peers, closes all sockets. */
 void conn_close(struct worker *worker);
 
