@@ -104,6 +104,7 @@ static void enter(const struct container *c)
 		"ip route add default via 10.5%d.0.1",
 		c->which + 1, c->which + 1))
 		fail("no address in a container");
+	lab_wait_for_wire("eth0");
 	tell(c->host_end, "", 1);
 	hear(c->host_end, &(char){0}, 1); /* the ports are published */
 }

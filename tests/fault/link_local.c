@@ -36,6 +36,7 @@ static void second_wire(void)
 	}
 	if (run("ip addr add fe80::%d/64 dev eth1 nodad && ip link set eth1 up", lab.which + 1))
 		fail("no IPv6 address of a link");
+	lab_wait_for_wire("eth1");
 }
 
 static struct name own_name(void)
