@@ -7,6 +7,7 @@
 
 #include "base/addr.h"
 #include "base/list.h"
+#include "base/trial.h"
 #include "link/link.h"
 #include "xfer/msg/budget.h"
 
@@ -94,8 +95,7 @@ struct peer_conn {
 
 /* What speculative fragments were worth. Owned by rndv/proto.c. */
 struct spec_record {
-	unsigned int misses; /* doubles with each useless attempt; 0 after a useful one */
-	unsigned int skip;   /* number of RTS to send without fragments */
+	struct trial trial;  /* of fragments with an RTS */
 	uint64_t joint_cost; /* ps per byte of the last message read by a joint copy; 0: none was */
 	unsigned int since;  /* messages sent since then */
 };

@@ -7,9 +7,10 @@
  *     limit ring         million lines/s through a ring of lines
  *     limit vmread SIZE..   one process_vm_readv of the bytes while the other side spins
  *     limit vmwrite SIZE..  one process_vm_writev
+ *     limit halves SIZE..   one process_vm_writev of a half while the other side does a process_vm_readv of the other half
  *
- * Prints a line "SIZE VALUE" for each size. Times are microseconds for half a round trip, for vmread
- * and vmwrite microseconds per call. */
+ * Prints a line "SIZE VALUE" for each size. Times are microseconds for half a round trip, for vmread,
+ * vmwrite and halves microseconds per call. */
 #define _GNU_SOURCE
 #include <stdatomic.h>
 #include <string.h>
@@ -150,6 +151,19 @@ static double call(size_t size)
 	return (end - start) / passes;
 }
 
+static double halves(size_t size)
+{
+	int passes = pair_rounds(size);
+	double start = microseconds();
+
+	for (int i = 0; i < passes; i++)
+		side == 0 ? vm_write(size / 2) : vm_read(size - size / 2);
+	pass++; /* the slower side ends it */
+	hand_over();
+	await_pass();
+	return (microseconds() - start) / passes;
+}
+
 /* A slot is full when its count is the number of its pass; `taken` is the reader's progress. */
 static double ring_rate(size_t size)
 {
@@ -182,6 +196,7 @@ static const struct way ways[] = {
 	{"line", latency, line_put, line_get}, {"copy", latency, copy_put, copy_get},
 	{"cma", latency, line_put, cma_get},   {"ring", ring_rate, NULL, NULL},
 	{"vmread", call, vm_read, NULL},       {"vmwrite", call, vm_write, NULL},
+	{"halves", halves, NULL, NULL},
 };
 
 static void measure(size_t size)

@@ -120,7 +120,9 @@ def put_and_get(b, name, transports, kind, *options):
     yield Row(f"{name}/put", "us", [8, 512, 4096, 65536], {**way("put"), **b.of_ucx("ucp_put_lat", transports, "us")})
     for what, stream, test in ("put", "write_stream", "ucp_put_bw"), ("get", "read_stream", "ucp_get"):
         yield Row(f"{name}/{what}-rate", "M/s", [8], {**way(stream), **b.of_ucx(test, transports, "M/s", window=64)})
-        yield Row(f"{name}/{what}-bandwidth", "GB/s", LONG, {**way(stream, scale=in_bytes), **b.of_ucx(test, transports, "GB/s", window=64)})
+        limit = b.limit("two halves", "limit", "halves", "{}", scale=lambda value, size: size / value / 1000) if name == "shm" else {}
+        yield Row(f"{name}/{what}-bandwidth", "GB/s", LONG, {**way(stream, scale=in_bytes), **b.of_ucx(test, transports, "GB/s", window=64),
+                                                             **limit})
 
 
 def network(b):

@@ -242,7 +242,7 @@ int main(int argc, char **argv)
 		return EXIT_FAILURE;
 	}
 	alarm(LIMIT);
-	windows = pair_network ? 20 : 500;
+	windows = pair_network ? 200 : 500;
 	open_all(argv[2], how);
 	pthread_barrier_init(&meeting, NULL, (unsigned int)threads);
 	for (int i = 0; i < threads; i++)

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* A plan is a sequence of phases. This file finds a round of the plan in its phase. */
-#include <string.h>
 
 #include "coll/plan/layout.h"
 #include "coll/plan/plan_own.h"
@@ -37,7 +36,8 @@ static void put_sends_first(struct plan_round *r)
 			r->message[r->sends++] = r->message[i];
 		else
 			receive[receives++] = r->message[i];
-	memcpy(r->message + r->sends, receive, receives * sizeof(*receive));
+	for (unsigned int i = 0; i < receives; i++)
+		r->message[r->sends + i] = receive[i];
 }
 
 bool plan_round(const struct plan *plan, size_t n, struct plan_round *round)

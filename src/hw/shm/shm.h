@@ -3,6 +3,7 @@
 #ifndef WEFT_HW_SHM_H
 #define WEFT_HW_SHM_H
 
+#include "base/trial.h"
 #include "core/mr_view.h"
 #include "link/idle.h"
 #include "link/link.h"
@@ -57,10 +58,8 @@ struct shm_link {
 	uint64_t looked;    /* when the peer was last known to be alive (clock_coarse_ms) */
 	struct shm_pipe_user pipe;
 	struct mr_view regions;
-	unsigned int
-		joint_misses;    /* doubles with each joint copy that the peer left to us; else 0 */
-	unsigned int joint_skip; /* number of copies not to offer it */
-	void *recalled;          /* payload of a cancelled packet: SHM_PACKET_MAX bytes, or NULL */
+	struct trial joint_trial; /* of joint copies: of use if the peer takes a part */
+	void *recalled;           /* payload of a cancelled packet: SHM_PACKET_MAX bytes, or NULL */
 };
 
 /* Goes on reading at `pos`. */

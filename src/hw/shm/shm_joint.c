@@ -19,8 +19,6 @@
 #define SPINS 2000
 /* An abandoned copy waits at most so long (ms) for a peer that writes to our memory. */
 #define ABANDON_MS 1000
-/* Copies in a row that are not offered, at most, to a peer that does not come. */
-#define MISSES_MAX 63u
 
 /* The word of the chunks that nobody has taken: number of the copy, first chunk, and the one behind the last. */
 static inline uint64_t left_word(uint32_t seq, uint32_t first, uint32_t end)
@@ -166,9 +164,9 @@ static int finish_rest(struct shm_joint *j, uint32_t left)
 /* Has the peer left the last ones alone? */
 static bool is_vain(struct shm_link *s)
 {
-	if (!s->joint_skip)
+	if (!s->joint_trial.skip)
 		return false;
-	s->joint_skip--;
+	s->joint_trial.skip--;
 	return true;
 }
 
@@ -198,15 +196,6 @@ static void measure(struct shm_joint *j, size_t len)
 	j->chunks = (uint32_t)((len + chunk - 1) / chunk);
 }
 
-/* More copies in a row are not proposed to a peer that has left one alone. */
-static void count_misses(struct shm_link *s, bool missed)
-{
-	s->joint_misses = missed ? s->joint_misses * 2 + 1 : 0;
-	if (s->joint_misses > MISSES_MAX)
-		s->joint_misses = MISSES_MAX;
-	s->joint_skip = s->joint_misses;
-}
-
 /* Our part. 0, 1 or an error as link_local_ops.joint. */
 static int begin(struct shm_link *s, struct shm_joint *j)
 {
@@ -217,7 +206,7 @@ static int begin(struct shm_link *s, struct shm_joint *j)
 	if (err)
 		return finish(j, err);
 	j->err = copy_front(j);
-	count_misses(s, j->end == j->chunks);
+	trial_judge(&s->joint_trial, j->end < j->chunks); /* has the peer taken any? */
 	for (int i = 0; !has_ended(j, &left); i++) {
 		if (i == SPINS)
 			return -FI_EINPROGRESS;

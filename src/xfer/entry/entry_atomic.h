@@ -11,21 +11,16 @@ static __attribute__((noinline)) ssize_t atomic_one_full(struct ep *ep, struct e
 		     compare = {.iov_base = (void *)(uintptr_t)e.compare},
 		     result = {.iov_base = e.result};
 	struct fi_rma_iov remote = {.addr = e.remote, .key = e.key};
-	struct rma o;
-	int err;
+	struct rma o = {.amo = {.form = (uint8_t)e.form},
+			.flags = e.flags,
+			.addr = e.addr,
+			.context = e.context,
+			.iov = &operand,
+			.compare = &compare,
+			.result = &result,
+			.remote = &remote};
+	int err = rma_from_plain(&o, e.type, e.op, e.count);
 
-	/* Assigned member by member as in rma_one_full; rma_from_plain fills in the others. */
-	o.amo = (struct wire_amo){.form = (uint8_t)e.form};
-	o.flags = e.flags;
-	o.addr = e.addr;
-	o.context = e.context;
-	o.data = 0;
-	o.iov = &operand;
-	o.compare = &compare;
-	o.result = &result;
-	o.remote = &remote;
-	o.work = NULL;
-	err = rma_from_plain(&o, e.type, e.op, e.count);
 	if (err)
 		return err;
 	operand.iov_len = compare.iov_len = result.iov_len = remote.len = o.len;

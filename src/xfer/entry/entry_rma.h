@@ -23,8 +23,7 @@ static inline __attribute__((always_inline)) ssize_t post_rma(struct ep *ep, con
 
 /*
  * The way of all operations that rma_short_post does not take; the lock is held. The argument is
- * passed by value, so that callers put it into memory here only. Assigns member by member: clearing
- * the whole struct takes as long as a quarter of a short write.
+ * passed by value, so that callers put it into memory here only.
  */
 static __attribute__((noinline)) ssize_t rma_one_full(struct ep *ep, struct rma_short s,
 						      uint64_t data)
@@ -32,23 +31,20 @@ static __attribute__((noinline)) ssize_t rma_one_full(struct ep *ep, struct rma_
 	const bool write = s.wire == WIRE_PUT;
 	const struct iovec local = {write ? (void *)(uintptr_t)s.payload : s.result, s.len};
 	const struct fi_rma_iov remote = {s.remote, s.len, s.key};
-	struct rma o;
+	const struct rma o = {.wire = s.wire,
+			      .kind = s.kind,
+			      .flags = s.flags,
+			      .addr = s.addr,
+			      .context = s.context,
+			      .data = data,
+			      .len = s.len,
+			      .iov = write ? &local : NULL,
+			      .count = write,
+			      .result = write ? NULL : &local,
+			      .result_count = !write,
+			      .remote = &remote,
+			      .remote_count = 1};
 
-	o.wire = s.wire;
-	o.amo = (struct wire_amo){0};
-	o.kind = s.kind;
-	o.flags = s.flags;
-	o.addr = s.addr;
-	o.context = s.context;
-	o.data = data;
-	o.len = s.len;
-	*(write ? &o.iov : &o.result) = &local; /* the other list has no segments */
-	o.count = write;
-	o.compare_count = 0;
-	o.result_count = !write;
-	o.remote = &remote;
-	o.remote_count = 1;
-	o.work = NULL;
 	return rma_post(ep, &o);
 }
 

@@ -3,7 +3,6 @@
 
 #include "xfer/defer/defer.h"
 
-#define SPEC_SKIP_MAX 63u /* RTS in a row without speculative fragments */
 #define COMPARE_AFTER 64u /* messages between two that are read by a joint copy, for comparison */
 
 /* Returns the index into peer_tx.spec for messages of that length. */
@@ -30,7 +29,8 @@ static bool suits(enum proto proto, const struct peer *peer, const struct txreq 
 	case PROTO_PIPE:
 		return in_batch(req) && req->len >= link->pipe_min;
 	case PROTO_SPEC:
-		return link->spec_max && !record_of(req)->skip && !(in_batch(req) && link->fetches);
+		return link->spec_max && !record_of(req)->trial.skip &&
+		       !(in_batch(req) && link->fetches);
 	default:
 		return proto == PROTO_FETCH;
 	}
@@ -49,25 +49,17 @@ void proto_compare(const struct txreq *req)
 {
 	struct spec_record *r = record_of(req);
 
-	if (req->len >= req->peer->real->joint_min && !r->skip &&
+	if (req->len >= req->peer->real->joint_min && !r->trial.skip &&
 	    (!r->joint_cost || ++r->since >= COMPARE_AFTER))
-		r->skip = 1;
+		r->trial.skip = 1;
 }
 
 void proto_sent(const struct txreq *req)
 {
-	unsigned int *skip = &record_of(req)->skip;
+	unsigned int *skip = &record_of(req)->trial.skip;
 
 	if (*skip && !req->rndv && !(in_batch(req) && req->peer->real->fetches))
 		--*skip;
-}
-
-static void judge_spec(struct spec_record *r, bool useful)
-{
-	r->misses = useful ? 0 : r->misses * 2 + 1;
-	if (r->misses > SPEC_SKIP_MAX)
-		r->misses = SPEC_SKIP_MAX;
-	r->skip = r->misses;
 }
 
 void proto_judge(const struct txreq *req, bool useful, uint64_t ns)
@@ -77,7 +69,7 @@ void proto_judge(const struct txreq *req, bool useful, uint64_t ns)
 	uint64_t cost = measured ? ns * 1000 / req->len + 1 : 0;
 
 	if (req->limit) {
-		judge_spec(r, useful && (!r->joint_cost || cost <= r->joint_cost));
+		trial_judge(&r->trial, useful && (!r->joint_cost || cost <= r->joint_cost));
 	} else if (measured) {
 		r->joint_cost = cost;
 		r->since = 0;
