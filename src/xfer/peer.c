@@ -435,8 +435,6 @@ void peer_not_taken(struct peer *peer, int err)
 	if (list_empty(&peer->txreqs[TXREQ_BACKLOG]) && list_empty(&peer->txreqs[TXREQ_AHEAD]))
 		return;
 	err = conn_start(peer);
-	if (err == -FI_EAGAIN)
-		conn_start_later(peer);
-	else if (err)
+	if (err)
 		peer_failed(peer, -err);
 }

@@ -10,16 +10,19 @@
 
 #include "hello.h"
 #include "lab.h"
+#include "raw_client.h"
 #include "talk.h"
 
-#define LONG       1000000
-#define AT_ONCE_MS 1500 /* one second of it is the kernel's: a SYN meets a closing listener */
-#define OPS        3
-#define SLACK_MS   3000 /* how long the test waits beyond the bound, to tell how long it takes */
-#define FULL       4    /* silent connections that fill a backlog of one */
+#define LONG        1000000
+#define AT_ONCE_MS  1500 /* one second of it is the kernel's: a SYN meets a closing listener */
+#define OPS         3
+#define SLACK_MS    3000 /* how long the test waits beyond the bound, to tell how long it takes */
+#define FULL        4    /* connections that fill a backlog of one, of TCP */
+#define FULL_INSIDE 2    /* and of a Unix socket */
 
 static unsigned int timeout_ms = 2000;
-static bool asleep; /* waits in fi_cq_sread, else polls */
+static bool own_network; /* inside a host: of this test alone */
+static bool asleep;      /* waits in fi_cq_sread, else polls */
 static struct lab lab;
 static struct node n;
 static fi_addr_t peer;
@@ -66,22 +69,36 @@ static void leave_it(pid_t pid)
 	hear(lab.end, &(char){0}, 1);
 }
 
-/* Connections that say one byte and wait to be accepted. */
-static void fill_listener(pid_t pid)
+/* Connections that wait to be accepted; those of TCP have to say something first. */
+static void fill_network(const struct name *name)
 {
-	struct sockaddr_in to = {.sin_family = AF_INET};
-	struct name name = {.len = sizeof(name.bytes)};
-	int sock;
-
-	must(fi_av_lookup(n.av, peer, name.bytes, &name.len), "fi_av_lookup");
-	memcpy(&to, name.bytes, sizeof(to));
-	stop_peer(pid);
 	for (int i = 0; i < FULL; i++) {
-		sock = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-		connect(sock, (struct sockaddr *)&to, sizeof(to));
+		int sock = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+
+		connect(sock, (const struct sockaddr *)(const void *)name->bytes,
+			sizeof(struct sockaddr_in));
 		usleep(20000);
 		send(sock, "", 1, MSG_NOSIGNAL);
 	}
+}
+
+/* A further connection would block. */
+static void fill_inside(const struct name *name)
+{
+	for (int i = 0; i < FULL_INSIDE; i++)
+		raw_connect(name);
+}
+
+static void fill_listener(pid_t pid)
+{
+	struct name name = {.len = sizeof(name.bytes)};
+
+	must(fi_av_lookup(n.av, peer, name.bytes, &name.len), "fi_av_lookup");
+	stop_peer(pid);
+	if (strcmp(provider(), "shm"))
+		fill_network(&name);
+	else
+		fill_inside(&name);
 }
 
 /* ---- What the other process does ---- */
@@ -111,7 +128,7 @@ static const struct failure {
 	bool connected; /* both have talked, and operations are under way */
 	bool gives_up;  /* with FI_WEFT_OPERATION_TIMEOUT, the same time as the peer timeout */
 	bool inside;    /* possible inside a host */
-	bool narrow;    /* the other host's listeners have a backlog of one */
+	bool narrow;    /* needs listeners with a backlog of one */
 } failures[] = {
 	{"killed", kill_peer, NULL, at_once_ms, true, false, true, false},
 	{"port closed", leave_it, close_port, at_once_ms, false, false, true, false},
@@ -123,7 +140,7 @@ static const struct failure {
 	{"cable pulled before", pull_cable, NULL, silent_ms, false, false, false, false},
 	{"SIGSTOP", stop_peer, NULL, silent_ms, true, true, false, false},
 	{"SIGSTOP before", stop_peer, NULL, silent_ms, false, true, true, false},
-	{"listener full", fill_listener, NULL, silent_ms, false, false, false, true},
+	{"listener full", fill_listener, NULL, silent_ms, false, false, true, true},
 };
 
 #define FAILURES (sizeof(failures) / sizeof(failures[0]))
@@ -264,6 +281,13 @@ static void far(const struct failure *f)
 		pause();
 }
 
+/* Listeners of this network have a backlog of one from now on. */
+static void make_narrow(void)
+{
+	if (run("echo 1 > /proc/sys/net/core/somaxconn"))
+		fail("no short backlog");
+}
+
 static void live(void *arg)
 {
 	const struct life *life = arg;
@@ -278,8 +302,8 @@ static void live(void *arg)
 		setenv("FI_WEFT_OPERATION_TIMEOUT", text, 1);
 	if (network)
 		lab_enter(&lab);
-	if (f->narrow && run("echo 1 > /proc/sys/net/core/somaxconn"))
-		fail("no short backlog");
+	if (network && f->narrow)
+		make_narrow();
 	node_open(&n, NULL);
 	peer = talk_meet(&n, lab.end);
 	if (lab.which == 0)
@@ -288,8 +312,13 @@ static void live(void *arg)
 		far(f);
 }
 
+static bool is_possible(const struct failure *f)
+{
+	return strcmp(provider(), "shm") || (f->inside && (!f->narrow || own_network));
+}
+
 /* Runs the cases of this name, or all, at once: they mostly wait. */
-static void run_cases(bool network, const char *name)
+static void run_cases(const char *name)
 {
 	pid_t pids[FAILURES][2] = {0};
 
@@ -297,7 +326,7 @@ static void run_cases(bool network, const char *name)
 		struct life life = {.failure = &failures[i]};
 		int ends[2];
 
-		if ((!network && !failures[i].inside) || (name && strcmp(name, failures[i].name)))
+		if (!is_possible(&failures[i]) || (name && strcmp(name, failures[i].name) != 0))
 			continue;
 		wire(ends);
 		life.lab = (struct lab){.end = ends[1], .which = 1};
@@ -314,19 +343,29 @@ static void run_cases(bool network, const char *name)
 		}
 }
 
+/* Both processes share this host, in a network of their own if that is permitted. */
+static void enter_network(void)
+{
+	own_network = geteuid() == 0 && !unshare(CLONE_NEWNET);
+	if (own_network)
+		make_narrow();
+	else
+		printf("no network of our own: no full listener\n");
+}
+
 int main(int argc, char **argv)
 {
-	bool network = strcmp(provider(), "shm");
-
 	alarm(LIMIT);
 	if (argc > 1)
 		timeout_ms = (unsigned int)strtoul(argv[1], NULL, 10);
 	need_provider();
-	if (network)
+	if (strcmp(provider(), "shm"))
 		need_lab();
+	else
+		enter_network();
 	for (int i = 0; i < 2; i++) {
 		asleep = i;
-		run_cases(network, argc > 2 ? argv[2] : NULL);
+		run_cases(argc > 2 ? argv[2] : NULL);
 	}
 	return EXIT_SUCCESS;
 }

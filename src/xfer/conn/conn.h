@@ -31,15 +31,10 @@ struct worker_cm {
  */
 int conn_listen(struct worker *worker);
 /*
- * Begins to connect an idle peer. 0; -FI_EAGAIN: the listener's backlog is full, try later; or
- * another error: the peer cannot be reached.
+ * Begins to connect an idle peer. While its listener's backlog is full, later progress calls try again, within the time
+ * of an attempt. 0, or a negative error: the peer cannot be reached.
  */
 int conn_start(struct peer *peer);
-/*
- * Lets later progress calls connect an idle peer whose listener's backlog is full, within the time
- * of an attempt.
- */
-void conn_start_later(struct peer *peer);
 /*
  * Connects to the entry of the address vector, unless it is on this host or cannot be connected to: it could not connect
  * to us. An error is logged, and left to the first operation.

@@ -168,12 +168,6 @@ void conn_wait_outside(struct peer *peer)
 		peer_busy(peer); /* makes a sleeping waiter poll again soon */
 }
 
-void conn_start_later(struct peer *peer)
-{
-	conn_wait_outside(peer);
-	peer->conn.deadline = conn_deadline();
-}
-
 void conn_again(struct peer *peer)
 {
 	uint64_t deadline = peer->conn.deadline;
@@ -218,7 +212,11 @@ int conn_start(struct peer *peer)
 		return connect_self(peer);
 	peer->conn.retries = 0;
 	err = lacks_key(peer) ? -FI_EACCES : conn_attempt(peer);
-	if (err && err != -FI_EAGAIN)
+	if (err == -FI_EAGAIN) {
+		conn_wait_outside(peer);
+		return 0;
+	}
+	if (err)
 		conn_reach_explain(peer, -err);
 	return err;
 }
