@@ -129,6 +129,27 @@ static void check_name(const struct container *c, const struct name *name)
 		fail("fi_getname gives %s:%d", inet_ntoa(in.sin_addr), ntohs(in.sin_port));
 }
 
+/* A listener of connected endpoints has such a name, too. */
+static void check_listener(const struct container *c)
+{
+	struct fi_info *hints = fi_allocinfo(), *info;
+	struct name name = {.len = sizeof(name.bytes)};
+	struct fid_fabric *fabric;
+	struct fid_pep *pep;
+
+	hints->fabric_attr->prov_name = strdup(provider());
+	hints->ep_attr->type = FI_EP_MSG;
+	must(fi_getinfo(FI_VERSION(1, 17), NULL, NULL, 0, hints, &info), "fi_getinfo");
+	must(fi_fabric(info->fabric_attr, &fabric, NULL), "fi_fabric");
+	must(fi_passive_ep(fabric, info, &pep, NULL), "fi_passive_ep");
+	must(fi_getname(&pep->fid, name.bytes, &name.len), "fi_getname");
+	check_name(c, &name);
+	must(fi_close(&pep->fid), "fi_close");
+	must(fi_close(&fabric->fid), "fi_close");
+	fi_freeinfo(info);
+	fi_freeinfo(hints);
+}
+
 /* Two endpoints of one container. */
 static void talk_inside(struct node *a, struct node *b)
 {
@@ -174,6 +195,7 @@ static void live(void *arg)
 	setting("FI_TCP_PORT_HIGH_RANGE", "%d", LOW + PORTS - 1);
 	setting("FI_WEFT_ADVERTISE", HOST_IP ":%d", SHOWN + 100 * c->which);
 	enter(c);
+	check_listener(c);
 	node_open(&n, NULL);
 	node_open(&second, NULL);
 	name = node_name(&n);
