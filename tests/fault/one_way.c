@@ -15,6 +15,9 @@
 #define HIDDEN_IP     "10.98.0.2"
 #define OPEN_IP       "10.99.0.1"
 #define ROUNDS        3
+/* A SYN that was lost is repeated after one second and after three. */
+#define AGAIN_MS  5000
+#define NOTICE_MS 12000 /* a broken connection is noticed within this time */
 
 static struct lab lab;
 static struct node n;
@@ -27,15 +30,19 @@ static const struct way {
 	bool flagged; /* the open side inserts the hidden one with FI_FIREWALL_ADDR */
 	bool hides;   /* the hidden side sets FI_OPT_FIREWALL_ADDR */
 	unsigned int bound_ms; /* of the first exchange */
+	bool breaks;           /* the connection breaks afterwards, and another exchange follows */
 	int err;               /* of the open side's operation, if nobody can */
 } ways[] = {
-	{"the open side sends first", "30000", 0, true, true, 1000, 0},
-	{"the hidden side sends first", "30000", 1, false, false, 1000, 0},
-	{"the hidden side sends first, and the other knows", "30000", 1, true, false, 1000, 0},
-	{"both send, nothing is flagged", "30000", 2, false, false, UNANSWERED_MS, 0},
-	{"the hidden side never connects", "3000", -1, true, false, TIMEOUT_MS + SLACK_MS,
+	{"the open side sends first", "30000", 0, true, true, 1000, false, 0},
+	{"the hidden side sends first", "30000", 1, false, false, 1000, false, 0},
+	{"the hidden side sends first, and the other knows", "30000", 1, true, false, 1000, false,
+	 0},
+	{"both send, nothing is flagged", "30000", 2, false, false, UNANSWERED_MS, false, 0},
+	{"the open side sends first, and again", "6000", 0, true, true, AGAIN_MS, true, 0},
+	{"the hidden side never connects", "3000", -1, true, false, TIMEOUT_MS + SLACK_MS, false,
 	 FI_EFIREWALLADDR},
-	{"nothing is flagged", "3000", -1, false, false, TIMEOUT_MS + SLACK_MS, FI_ETIMEDOUT},
+	{"nothing is flagged", "3000", -1, false, false, TIMEOUT_MS + SLACK_MS, false,
+	 FI_ETIMEDOUT},
 };
 
 #define WAYS (sizeof(ways) / sizeof(ways[0]))
@@ -113,6 +120,39 @@ static void first_exchange(void)
 		fail("%s: took %llu ms", way->name, (unsigned long long)(now_ms() - begin));
 }
 
+static void stand_by(void)
+{
+	struct event e;
+	char word;
+
+	while (recv(lab.end, &word, 1, MSG_DONTWAIT) != 1) {
+		if (node_poll(&n, &e))
+			fail("%s: something came through", way->name);
+		usleep(1000);
+	}
+}
+
+/*
+ * The wire loses all packets until both sides have noticed. The hidden one connects again by itself, so that the open one,
+ * which cannot, may send.
+ */
+static void break_connection(void)
+{
+	static char in[8];
+	struct event e;
+
+	lab_dark(&lab);
+	must(fi_recv(n.ep, in, sizeof(in), NULL, peer, NULL), "fi_recv");
+	e = node_wait(&n, NOTICE_MS, "the end of a connection");
+	if (!e.err)
+		fail("a message came from the dark");
+	tell(lab.end, "", 1);
+	hear(lab.end, &(char){0}, 1);
+	lab_light(&lab);
+	tell(lab.end, "", 1);
+	hear(lab.end, &(char){0}, 1);
+}
+
 /* The log of this process goes to a file from now on. Returns its descriptor. */
 static int catch_log(void)
 {
@@ -146,18 +186,6 @@ static void in_vain(void)
 		fail("%s: the log tells \"%s\"", way->name, text);
 }
 
-static void stand_by(void)
-{
-	struct event e;
-	char word;
-
-	while (recv(lab.end, &word, 1, MSG_DONTWAIT) != 1) {
-		if (node_poll(&n, &e))
-			fail("%s: something came through", way->name);
-		usleep(1000);
-	}
-}
-
 static void live(void *arg)
 {
 	lab = *(struct lab *)arg;
@@ -170,6 +198,10 @@ static void live(void *arg)
 		first_exchange();
 		for (unsigned int i = 0; i < ROUNDS; i++)
 			talk(&n, peer, i, lab.which);
+		if (way->breaks) {
+			break_connection();
+			first_exchange();
+		}
 		tell(lab.end, "", 1);
 		hear(lab.end, &(char){0}, 1);
 	} else if (lab.which == 0) {

@@ -58,7 +58,6 @@ void conn_forget(struct peer *peer)
 void conn_fail(struct peer *peer, int err, const struct wire_hello *hello)
 {
 	struct worker *worker = peer->worker;
-
 	bool again = worker->reaches_out && peer_linked(peer) && err != FI_ESHUTDOWN;
 
 	if (peer_attempts(peer))

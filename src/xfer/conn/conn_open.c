@@ -152,8 +152,9 @@ int conn_attempt(struct peer *peer)
 		err = attempt(peer, conn_single_inside(peer), true);
 	if (worker_on_network(worker) && peer->name.kind != ADDR_STR &&
 	    (err == -FI_EHOSTUNREACH || err == -FI_ECONNREFUSED || err == -FI_EACCES))
-		err = conn_reach_outward(peer) ? conn_reach_await(peer)
-					       : attempt(peer, connect_network(&to, source), false);
+		err = conn_reach_firewalled(peer)
+			      ? conn_reach_await(peer)
+			      : attempt(peer, connect_network(&to, source), false);
 	return err;
 }
 

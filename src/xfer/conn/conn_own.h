@@ -72,7 +72,7 @@ int conn_take(struct peer *peer, struct accepted *conn, const struct hello_field
 
 /* conn_reach.c: networks where only one side can connect */
 /* Can only the peer connect to us, as the application has said (FI_FIREWALL_ADDR)? */
-bool conn_reach_outward(const struct peer *peer);
+bool conn_reach_firewalled(const struct peer *peer);
 /*
  * Returns the address to connect to. Applications exchange addresses of a link with the number that the link has on the
  * peer's host: an endpoint bound to such an address has one link only, whose number it takes. Shares a string.

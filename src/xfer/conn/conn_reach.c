@@ -16,7 +16,7 @@
 /* The kernel repeats a SYN after a second: two have got no answer. */
 #define UNANSWERED_MS 1500
 
-bool conn_reach_outward(const struct peer *peer)
+bool conn_reach_firewalled(const struct peer *peer)
 {
 	return peer->addr != FI_ADDR_NOTAVAIL && av_firewalled(peer->worker->av, peer->addr);
 }
@@ -50,7 +50,7 @@ void conn_reach_out(struct worker *worker, fi_addr_t addr)
 	struct peer *peer = name && !addr_is_local(name) ? peer_get(worker, addr) : NULL;
 	int err = 0;
 
-	if (peer && peer->state == PEER_IDLE && !conn_reach_outward(peer))
+	if (peer && peer->state == PEER_IDLE && !conn_reach_firewalled(peer))
 		err = conn_start(peer);
 	if (err)
 		peer->conn.refused = -err;
