@@ -262,6 +262,7 @@ static void run_short(void *arg)
 		     left);
 	if (!strstr(text, "ulimit -n") || !strstr(text, "64"))
 		fail("the log tells \"%s\"", text);
+	node_close(&n);
 }
 
 int main(void)
