@@ -45,13 +45,14 @@ static uint16_t port_for(uint16_t bound, uint16_t shown)
 
 int advertise_name(const struct addr *bound, struct addr *name)
 {
+	struct addr shown = {.kind = ADDR_NONE};
 	uint16_t port = bound->port;
-	struct addr shown;
-	int ret = 0;
+	int ret;
 
 	*name = *bound;
-	if (bound->kind != ADDR_STR && !addr_is_loopback(bound))
-		ret = given(&shown);
+	if (bound->kind == ADDR_STR || addr_is_loopback(bound))
+		return 0;
+	ret = given(&shown);
 	if (ret <= 0 || shown.kind != bound->kind)
 		return ret < 0 ? ret : 0;
 	if (shown.port)
