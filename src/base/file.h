@@ -12,5 +12,7 @@
 int file_resize(int fd, off_t len);
 /* As write(2): returns the bytes written, or -1 and sets errno. */
 ssize_t file_write(int fd, const void *buf, size_t len);
+/* Writes all bytes. Returns 0 or a negative error. */
+int file_write_all(int fd, const void *buf, size_t len);
 
 #endif

@@ -81,7 +81,8 @@
 	CALL(TLS_method)
 
 static struct {
-#define CALL(name) __typeof__(name) *name;
+#define CALL(name)                                                                                 \
+	__typeof__(name) *name; /* NOLINT(bugprone-macro-parentheses): is declared here */
 	CALLS(CALL)
 #undef CALL
 	SSL_CTX *ctx;
@@ -129,7 +130,7 @@ static int append_output(BIO *bio, const char *bytes, int len)
 	unsigned char *more;
 
 	if (needs > out->room) {
-		size_t room = out->room ? out->room : 2 * TLS_RECORD;
+		size_t room = out->room ? out->room : (size_t)2 * TLS_RECORD;
 
 		while (room < needs)
 			room *= 2;

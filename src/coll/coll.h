@@ -62,7 +62,7 @@ struct coll {
 	bool driven;
 };
 
-#define COLL_LATER_MS 200 /* by then all that a member sent before it left has arrived */
+#define COLL_LATER_MS 200ul /* by then all that a member sent before it left has arrived */
 
 /* Returns the worker's groups, created at the first call; NULL: no memory. */
 struct coll *coll_of(struct worker *worker);

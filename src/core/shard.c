@@ -81,7 +81,7 @@ static struct shard *find_empty(struct domain *dom)
 		struct shard *at = LIST_ENTRY(node, struct shard, in_domain);
 
 		count++;
-		if (at != dom->main_shard && list_empty(&at->members))
+		if (list_empty(&at->members) && at != dom->main_shard)
 			return at;
 	}
 	if (count < SHARDS_MAX)

@@ -312,7 +312,9 @@ void rx_ended(struct worker *worker, uint32_t src, int err)
  */
 void conn_expel(struct peer *peer)
 {
-	int err = peer->conn.starved ? FI_ENOMEM : peer->conn.overdue ? FI_ETIMEDOUT : FI_EPROTO;
+	int err = peer->conn.starved                       ? FI_ENOMEM
+		  : peer->conn.overdue || peer->conn.stuck ? FI_ETIMEDOUT
+							   : FI_EPROTO;
 
 	if (peer->state != PEER_CONNECTED || !peer->conn.inside) {
 		rx_ended(peer->worker, pool_id(peer), err);

@@ -144,10 +144,10 @@ int conn_attempt(struct peer *peer)
 	peer->conn.attempt_ms = clock_coarse_ms();
 	peer->conn.deadline = conn_deadline();
 	peer->conn.awaited = false;
-	peer->conn.inside_err = 0;
 	if (worker->via[LINK_HOST].state &&
 	    (addr_is_local(&peer->name) || advertise_is_own(&peer->name)))
-		peer->conn.inside_err = err = attempt(peer, connect_inside(&peer->key), true);
+		err = attempt(peer, connect_inside(&peer->key), true);
+	peer->conn.host_error = -err;
 	if (err == -FI_ECONNREFUSED && worker->cm)
 		err = attempt(peer, conn_single_inside(peer), true);
 	if (worker_on_network(worker) && peer->name.kind != ADDR_STR &&
@@ -199,7 +199,10 @@ static bool lacks_key(const struct peer *peer)
 
 	if (!own->keyed || auth_key(own, peer->key_slot))
 		return false;
-	LOG_WARN(LOG_EP_CTRL, "the endpoint was enabled before its address vector got the key");
+	LOG_WARN(LOG_EP_CTRL,
+		 "%s: the endpoint was enabled before its address vector got the key: insert keys "
+		 "before fi_enable",
+		 peer_text(peer));
 	return true;
 }
 
@@ -217,7 +220,9 @@ int conn_start(struct peer *peer)
 		conn_wait_outside(peer);
 		return 0;
 	}
-	if (err)
+	if (err) {
+		peer->conn.last_error = -err;
 		conn_reach_explain(peer, -err);
+	}
 	return err;
 }

@@ -60,16 +60,16 @@ void conn_reach_out(struct worker *worker, fi_addr_t addr)
 static void inside(const struct peer *peer, char *text, size_t len)
 {
 	*text = '\0';
-	if (peer->conn.inside_err)
-		snprintf(text, len, "within the host: %s; ", fi_strerror(-peer->conn.inside_err));
+	if (peer->conn.host_error && peer->conn.host_error != FI_EHOSTUNREACH)
+		snprintf(text, len, "within the host: %s; ", fi_strerror(peer->conn.host_error));
 }
 
 void conn_reach_explain(const struct peer *peer, int err)
 {
-	char theirs[TEXT_MAX], ours[TEXT_MAX], within[TEXT_MAX];
+	char ours[TEXT_MAX], within[TEXT_MAX];
+	const char *theirs = peer_text(peer);
 	unsigned long long ms = clock_coarse_ms() - peer->conn.attempt_ms;
 
-	addr_print(&peer->name, theirs, sizeof(theirs));
 	addr_print(&peer->worker->name, ours, sizeof(ours));
 	inside(peer, within, sizeof(within));
 	if (peer->worker->cm)
@@ -83,6 +83,6 @@ void conn_reach_explain(const struct peer *peer, int err)
 	else
 		LOG_WARN(LOG_EP_CTRL,
 			 "no connection with %s: %swe connect: %s after %llu ms; it has not "
-			 "connected to %s either",
+			 "connected to %s either (fi_info --why tells more)",
 			 theirs, within, fi_strerror(err), ms, ours);
 }

@@ -39,18 +39,15 @@ static bool is_stuck(struct peer *peer)
 
 static void give_up(struct peer *peer, int ms)
 {
-	char text[ADDR_STR_MAX + 32];
-
-	addr_print(&peer->name, text, sizeof(text));
 	LOG_WARN(LOG_EP_DATA,
-		 "%s: an operation has stood still for %d ms (FI_WEFT_OPERATION_TIMEOUT): %s", text,
-		 ms, peer_linked(peer) ? "its connection is ended" : "it has not accepted us");
-	if (!peer_linked(peer)) {
+		 "%s: an operation has stood still for %d ms (FI_WEFT_OPERATION_TIMEOUT): %s",
+		 peer_text(peer), ms,
+		 peer_linked(peer) ? "its connection is ended" : "it has not accepted us");
+	peer->conn.stuck = true;
+	if (peer_linked(peer))
+		peer_expel(peer);
+	else
 		conn_fail(peer, FI_ETIMEDOUT, NULL);
-		return;
-	}
-	peer->conn.overdue = true;
-	peer_expel(peer);
 }
 
 void conn_stuck_check(struct worker *worker, uint64_t now)

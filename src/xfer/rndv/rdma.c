@@ -51,14 +51,16 @@ static void quiesce(struct worker *worker, const struct rx *rx, const struct ep 
 	uint64_t until = clock_coarse_ms() + QUIESCE_MS;
 	struct peer *peer;
 
-	while (mover(worker, rx, ep) && clock_coarse_ms() < until) {
-		worker_progress(worker);
-		sched_yield();
-	}
 	while ((peer = mover(worker, rx, ep))) {
+		if (clock_coarse_ms() < until) {
+			worker_progress(worker);
+			sched_yield();
+			continue;
+		}
 		LOG_WARN(
 			LOG_EP_DATA,
-			"close: an RDMA operation has not ended within the time limit: disconnecting the peer");
+			"close: an RDMA operation with %s has not ended within %d ms: disconnecting it",
+			peer_text(peer), (int)QUIESCE_MS);
 		conn_fail(peer, FI_ETIMEDOUT, NULL);
 	}
 }
