@@ -26,6 +26,7 @@ packages() {
 	test     valgrind              valgrind             valgrind
 	test     libc6-dbg             -                    -
 	test     binutils              binutils             binutils
+	test     systemtap-sdt-dev     systemtap-sdt-devel  systemtap-sdt-devel
 	test     python3               python3              python3
 	test     abigail-tools         libabigail           libabigail-tools
 	test     libnuma-dev           numactl-devel        libnuma-devel

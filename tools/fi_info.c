@@ -12,9 +12,12 @@
 #include <rdma/fi_errno.h>
 #include <rdma/providers/fi_prov.h>
 
+#include "info_why.h"
+
 #define OPT_VERSION  256
 #define OPT_API      257
 #define OPT_SECURITY 258
+#define OPT_WHY      259
 
 enum show {
 	SHOW_SHORT,
@@ -22,6 +25,7 @@ enum show {
 	SHOW_PROVIDERS,
 	SHOW_ENV,
 	SHOW_VERSION,
+	SHOW_WHY,
 };
 
 struct request {
@@ -53,6 +57,7 @@ static const struct option longopts[] = {
 	{"list", no_argument, NULL, 'l'},
 	{"verbose", no_argument, NULL, 'v'},
 	{"security", no_argument, NULL, OPT_SECURITY},
+	{"why", required_argument, NULL, OPT_WHY},
 	{"api", required_argument, NULL, OPT_API},
 	{"version", no_argument, NULL, OPT_VERSION},
 	{NULL, 0, NULL, 0},
@@ -79,6 +84,8 @@ static void usage(FILE *out)
 	      "  -v, --verbose           entries in full\n"
 	      "      --security          who may connect to endpoints of an entry, too: open,\n"
 	      "                          closed, keyed, encrypted; by the settings\n"
+	      "      --why=ADDRESS       which transport reaches ADDRESS, and why not the others:\n"
+	      "                          a host, or an endpoint: HOST:PORT, fi_sockaddr_in://..\n"
 	      "      --api=MAJOR.MINOR   entries as a program of this version sees them\n"
 	      "      --version           versions of this program and of the library\n",
 	      out);
@@ -167,6 +174,18 @@ static void parse_hint(struct request *req, int opt, char *arg)
 	}
 }
 
+/* HOST:PORT is divided; what has more colons is an IPv6 address or a name. */
+static void parse_address(struct request *req, char *arg)
+{
+	char *colon = strchr(arg, ':');
+
+	req->node = arg;
+	if (!colon || strchr(colon + 1, ':') || colon[1] == '/')
+		return;
+	*colon = '\0';
+	req->port = colon + 1;
+}
+
 static void parse(struct request *req, int argc, char **argv)
 {
 	int opt;
@@ -202,6 +221,10 @@ static void parse(struct request *req, int argc, char **argv)
 			break;
 		case OPT_SECURITY:
 			req->security = true;
+			break;
+		case OPT_WHY:
+			req->show = SHOW_WHY;
+			parse_address(req, optarg);
 			break;
 		case OPT_VERSION:
 			req->show = SHOW_VERSION;
@@ -356,10 +379,13 @@ static int print_entries(const struct request *req)
 
 	if (ret)
 		return ret;
-	for (struct fi_info *info = list; info; info = info->next)
-		print_entry(req, info);
+	if (req->show == SHOW_WHY)
+		ret = why_answer(list, req->node);
+	else
+		for (struct fi_info *info = list; info; info = info->next)
+			print_entry(req, info);
 	fi_freeinfo(list);
-	return 0;
+	return ret;
 }
 
 int main(int argc, char **argv)
@@ -375,6 +401,9 @@ int main(int argc, char **argv)
 	req.hints->domain_attr->mode = ~0ULL;
 	req.hints->domain_attr->mr_mode = ~0x3;
 	parse(&req, argc, argv);
+	/* The question is one of reliable endpoints. */
+	if (req.show == SHOW_WHY && req.hints->ep_attr->type == FI_EP_UNSPEC)
+		req.hints->ep_attr->type = FI_EP_RDM;
 
 	if (req.show == SHOW_VERSION)
 		print_version();

@@ -11,6 +11,7 @@
 #include <rdma/fi_tagged.h>
 #include "pingpong_control.h"
 #include "pingpong_options.h"
+#include "pingpong_report.h"
 
 #define API       FI_VERSION(1, 17)
 #define NAME_ROOM 256 /* bytes of an endpoint's or a provider's name */
@@ -262,56 +263,37 @@ static void pong(size_t len, long round)
 		post_recv(len);
 }
 
-/* Formats a value with a unit: 1536 with base 1024 becomes 1.5k. */
-static const char *scaled(char text[16], double value, double base)
-{
-	const char *unit = " kmgt";
-
-	for (; value >= base && unit[1]; unit++)
-		value /= base;
-	snprintf(text, 16, "%.*f%.1s", value == (double)(long)value ? 0 : 1, value,
-		 *unit == ' ' ? "" : unit);
-	return text;
-}
-
-static void report(size_t len, double time)
-{
-	char size[16], sent[16], ack[16], total[16];
-	double bytes = 2.0 * (double)len * (double)want.iterations;
-	double usec = time * 1e6 / (double)want.iterations / 2;
-
-	printf("%-8s%-8s=%-8s%-9s%8.2fs%10.2f%11.2f%11.2f\n", scaled(size, (double)len, 1024),
-	       scaled(sent, (double)want.iterations, 1000),
-	       scaled(ack, (double)want.iterations, 1000), scaled(total, bytes, 1024), time,
-	       bytes / (time * 1e6), usec, 1 / usec);
-	fflush(stdout);
-}
-
 static void run(size_t len)
 {
-	double start;
+	double start, last;
 
 	post_recv(len);
 	control_sync();
-	start = seconds();
+	start = last = seconds();
 	for (long round = 0; round < want.iterations; round++) {
 		if (want.server)
 			ping(len, round);
 		pong(len, round);
 		if (!want.server)
 			ping(len, round);
+		if (want.latency) {
+			double now = seconds();
+
+			round_times[round] = now - last;
+			last = now;
+		}
 	}
 	report(len, seconds() - start);
 }
 
 static void run_all(void)
 {
-	printf("%-8s%-8s%-9s%-9s%9s%10s%11s%11s\n", "bytes", "#sent", "#ack", "total", "time",
-	       "MB/sec", "usec/xfer", "Mxfers/sec");
+	report_open();
 	if (want.size)
 		run(want.size);
 	for (size_t i = 0; !want.size && i < SIZES && default_sizes[i] <= pp.room; i++)
 		run(default_sizes[i]);
+	report_close();
 	control_sync();
 }
 

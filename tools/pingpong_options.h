@@ -15,6 +15,8 @@
 
 #define CONTROL_PORT "47592"
 
+enum form { FORM_TABLE, FORM_CSV, FORM_JSON };
+
 static struct {
 	const char *server; /* NULL: this process is the server */
 	const char *src_port;
@@ -25,6 +27,8 @@ static struct {
 	size_t size; /* message size; 0: all default sizes */
 	bool check;
 	bool verbose;
+	bool latency; /* time each message, for quantiles */
+	enum form form;
 	struct fi_info *hints;
 } want = {.dst_port = CONTROL_PORT, .family = AF_INET, .iterations = 10};
 
@@ -61,6 +65,8 @@ static void usage(int status)
 	      " -S SIZE  bytes of a message, or all (all)\n"
 	      " -c       check the data\n"
 	      " -m MODE  msg or tagged (msg)\n"
+	      " -L       with the times that half and 99 % of the messages do not exceed\n"
+	      " -o FORM  csv or json, with those times, instead of a table\n"
 	      " -6       control socket over IPv6\n"
 	      " -v       tell what is done\n"
 	      " -h       this text\n",
@@ -112,9 +118,10 @@ static void parse_fabric(int opt, struct fi_info *hints)
 
 static void parse(int argc, char **argv)
 {
+	static const char *const forms[] = {"csv", "json", NULL};
 	int opt;
 
-	while ((opt = getopt(argc, argv, "B:P:d:p:s:e:I:S:m:c6vh")) != -1) {
+	while ((opt = getopt(argc, argv, "B:P:d:p:s:e:I:S:m:o:Lc6vh")) != -1) {
 		switch (opt) {
 		case 'B':
 			want.src_port = optarg;
@@ -133,6 +140,13 @@ static void parse(int argc, char **argv)
 			break;
 		case 'c':
 			want.check = true;
+			break;
+		case 'L':
+			want.latency = true;
+			break;
+		case 'o':
+			want.form = choice(optarg, forms, 'o') ? FORM_JSON : FORM_CSV;
+			want.latency = true;
 			break;
 		case '6':
 			want.family = AF_INET6;

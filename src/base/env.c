@@ -134,8 +134,9 @@ static void load(void)
 	log_setup(settings.log_level, settings.log_prov, settings.log_subsys);
 	for (size_t i = 0; i < ROW_COUNT; i++)
 		if (!good[i])
-			LOG_WARN(LOG_CORE, "%s=%s is not a valid value, using %s", rows[i].name,
-				 getenv(rows[i].name), rows[i].fallback);
+			LOG_WARN(LOG_CORE,
+				 "%s=%s is not a valid value, using %s: fi_info -e tells its type",
+				 rows[i].name, getenv(rows[i].name), rows[i].fallback);
 }
 
 const struct env_settings *env_get(void)

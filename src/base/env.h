@@ -130,7 +130,13 @@
 	    "Milliseconds after which a packet that a process of this host announced and never "   \
 	    "sent is skipped")                                                                     \
 	ROW(int, spin_us, "FI_WEFT_SPIN_US", "50",                                                 \
-	    "Microseconds a blocking read polls before it sleeps, counted from the last fragment of a long message")
+	    "Microseconds a blocking read polls before it sleeps, counted from the last fragment of a long message") \
+	ROW(const char *, stats, "FI_WEFT_STATS", NULL,                                            \
+	    "File to which a report of each endpoint and its peers is appended when it closes or " \
+	    "the process exits; %p stands for the number of the process")                          \
+	ROW(const char *, stats_signal, "FI_WEFT_STATS_SIGNAL", NULL,                              \
+	    "USR1, USR2, HUP or WINCH: a signal after which the next progress calls append such "  \
+	    "reports, to standard error without FI_WEFT_STATS; unless the program handles it")
 /* clang-format on */
 
 #define ENV_MEMBER(type, member, name, fallback, help) type member;

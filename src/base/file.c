@@ -75,3 +75,18 @@ ssize_t file_write(int fd, const void *buf, size_t len)
 	release(&h, ret < 0);
 	return ret;
 }
+
+int file_write_all(int fd, const void *buf, size_t len)
+{
+	while (len) {
+		ssize_t wrote = file_write(fd, buf, len);
+
+		if (wrote < 0 && errno != EINTR)
+			return -errno;
+		if (wrote > 0) {
+			buf = (const char *)buf + wrote;
+			len -= (size_t)wrote;
+		}
+	}
+	return 0;
+}

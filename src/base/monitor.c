@@ -55,7 +55,9 @@ static int import_close(struct fid *fid)
 	}
 	pthread_mutex_unlock(&lock);
 	if (ret)
-		LOG_WARN(LOG_MR, "the imported memory monitor is in use by an open domain");
+		LOG_WARN(
+			LOG_MR,
+			"the imported memory monitor is in use by an open domain: close the domains first");
 	return ret;
 }
 

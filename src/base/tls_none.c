@@ -10,7 +10,9 @@ static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 static void refuse(void)
 {
-	LOG_WARN(LOG_CORE, "this library was built without OpenSSL: it cannot encrypt");
+	LOG_WARN(
+		LOG_CORE,
+		"this library was built without OpenSSL: it cannot encrypt; configure it where the headers of libssl 3 are");
 }
 
 bool tls_load(void)

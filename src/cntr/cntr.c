@@ -157,7 +157,10 @@ static int cntr_close(struct fid *fid)
 	if (__atomic_load_n(&c->due, __ATOMIC_SEQ_CST))
 		workers_run_due(c->dom);
 	if (!leave(c)) {
-		LOG_WARN(LOG_CNTR, "a counter with %d bindings cannot be closed", c->ref);
+		LOG_WARN(
+			LOG_CNTR,
+			"a counter with %d bindings cannot be closed: close the endpoints that use it first",
+			c->ref);
 		return -FI_EBUSY;
 	}
 	wait_fini(&c->wait);

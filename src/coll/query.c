@@ -61,7 +61,8 @@ int coll_query(enum fi_collective_op coll, struct fi_collective_attr *attr, uint
 	int err;
 
 	if (!attr || attr->mode) {
-		LOG_WARN(LOG_DOMAIN, "fi_query_collective: no attributes, or mode is not 0");
+		LOG_WARN(LOG_DOMAIN, "fi_query_collective: no attributes, or mode %#llx is not 0",
+			 attr ? (unsigned long long)attr->mode : 0);
 		return -FI_EINVAL;
 	}
 	if (flags && flags != FI_SCATTER)

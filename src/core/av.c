@@ -178,7 +178,8 @@ static int av_close(struct fid *fid)
 		return 0;
 	err = av_store_leave(av);
 	if (err) {
-		LOG_WARN(LOG_AV, "endpoints or sets still use the address vector");
+		LOG_WARN(LOG_AV,
+			 "endpoints or sets still use the address vector: close them first");
 		return err;
 	}
 	if (av->eq)

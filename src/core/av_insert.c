@@ -18,7 +18,9 @@ static int check_flags(const struct av_insertion *in)
 	bool event = in->av->flags & FI_EVENT;
 
 	if (in->flags & FI_FIREWALL_ADDR) {
-		LOG_WARN(LOG_AV, "FI_FIREWALL_ADDR is not supported: sends connect to the address");
+		LOG_WARN(
+			LOG_AV,
+			"FI_FIREWALL_ADDR is not supported, for sends connect to the address: insert without it");
 		return -FI_ENOSYS;
 	}
 	if ((in->flags & ~(in->av->keys ? KEYS_KNOWN : FLAGS_KNOWN)) ||
@@ -48,13 +50,15 @@ int av_insert_begin(struct av_insertion *in)
 	if (in->count > INT_MAX)
 		return -FI_EINVAL;
 	if (av->flags & FI_READ) {
-		LOG_WARN(LOG_AV, "insertion into a vector opened with FI_READ");
+		LOG_WARN(LOG_AV, "insertion into a vector opened with FI_READ: open it without");
 		return -FI_EACCES;
 	}
 	domain_lock(av->dom);
 	if ((av->flags & FI_EVENT) && !av->eq) {
 		domain_unlock(av->dom);
-		LOG_WARN(LOG_AV, "insertion into an FI_EVENT vector without an event queue");
+		LOG_WARN(
+			LOG_AV,
+			"insertion into an FI_EVENT vector without an event queue: bind one by fi_av_bind");
 		return -FI_ENOEQ;
 	}
 	err = av_store_begin(av->store);

@@ -147,7 +147,9 @@ static bool take_both(struct fid_av_set *dst_fid, const struct fid_av_set *src_f
 	*dst = av_set_of(dst_fid);
 	*src = (const struct av_set *)src_fid;
 	if ((*dst)->av->store != (*src)->av->store) {
-		LOG_WARN(LOG_AV, "sets of different address vectors cannot be combined");
+		LOG_WARN(
+			LOG_AV,
+			"sets of different address vectors cannot be combined: make both from one vector");
 		return false;
 	}
 	domain_lock((*dst)->av->dom);

@@ -22,7 +22,8 @@ static int connreq_close(struct fid *fid)
 	if (is_foreign(c))
 		return 0;
 	if (c->taken) {
-		LOG_WARN(LOG_EP_CTRL, "close: an endpoint owns the connection request");
+		LOG_WARN(LOG_EP_CTRL,
+			 "close: an endpoint owns the connection request: close that one");
 		return -FI_EBUSY;
 	}
 	connreq_free(c);

@@ -306,7 +306,9 @@ static ssize_t sreadfrom(struct fid_cq *fid, void *buf, size_t count, fi_addr_t 
 	ssize_t ret;
 
 	if (cq->wait.obj == FI_WAIT_NONE) {
-		LOG_WARN(LOG_CQ, "fi_cq_sread: the wait object is FI_WAIT_NONE");
+		LOG_WARN(
+			LOG_CQ,
+			"fi_cq_sread: the wait object is FI_WAIT_NONE: open the queue with FI_WAIT_UNSPEC, or poll by fi_cq_read");
 		return -FI_ENOSYS;
 	}
 	if (cq->wait_cond == FI_CQ_COND_THRESHOLD && cond) {

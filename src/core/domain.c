@@ -62,7 +62,8 @@ static int domain_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 	if (dom->eq)
 		return -FI_EINVAL;
 	if (((struct eq *)bfid)->fabric != dom->fabric) {
-		LOG_WARN(LOG_DOMAIN, "bind: domain and event queue have different fabrics");
+		LOG_WARN(LOG_DOMAIN,
+			 "bind: domain and event queue have different fabrics: open both on one");
 		return -FI_EINVAL;
 	}
 	dom->eq = (struct eq *)bfid;
@@ -158,7 +159,9 @@ static int open_device(struct domain *dom)
 	if (!rc_transport.bit)
 		return -FI_ENOSYS;
 	if (!dom->info->src_addr) {
-		LOG_WARN(LOG_DOMAIN, "info->src_addr has to name an address of an RDMA device");
+		LOG_WARN(
+			LOG_DOMAIN,
+			"info->src_addr has to name an address of an RDMA device: fi_info -p verbs -v lists them");
 		return -FI_EINVAL;
 	}
 	err = addr_from_user(&at, provider_format(dom->info), dom->info->src_addr,

@@ -258,7 +258,8 @@ static int bind_eq(struct ep *ep, struct eq *eq)
 	if (ep->eq)
 		return -FI_EINVAL;
 	if (eq->fabric != ep->dom->fabric) {
-		LOG_WARN(LOG_EP_CTRL, "bind: endpoint and event queue have different fabrics");
+		LOG_WARN(LOG_EP_CTRL,
+			 "bind: endpoint and event queue have different fabrics: open both on one");
 		return -FI_EINVAL;
 	}
 	ep->eq = eq;

@@ -184,7 +184,8 @@ static int prepare(struct ep *ep, const void *param, size_t paramlen)
 	if (paramlen && !param)
 		return -FI_EINVAL;
 	if (!ep->eq) {
-		LOG_WARN(LOG_EP_CTRL, "no event queue is bound to the endpoint");
+		LOG_WARN(LOG_EP_CTRL,
+			 "no event queue is bound to the endpoint: call fi_ep_bind with one first");
 		return -FI_ENOEQ;
 	}
 	return ep->enabled ? 0 : ep_enable(ep);
@@ -209,7 +210,7 @@ static bool is_new(const struct ep *ep)
 {
 	if (ep->cm->state == EP_CM_NEW)
 		return true;
-	LOG_WARN(LOG_EP_CTRL, "an endpoint can be connected only once");
+	LOG_WARN(LOG_EP_CTRL, "an endpoint can be connected only once: open another one");
 	return false;
 }
 

@@ -13,7 +13,9 @@
 
 static int refuse(const char *what)
 {
-	LOG_WARN(LOG_EP_CTRL, "bind: the endpoint is enabled already: too late for %s", what);
+	LOG_WARN(LOG_EP_CTRL,
+		 "bind: the endpoint is enabled already: too late for %s, bind it before fi_enable",
+		 what);
 	return -FI_EOPBADSTATE;
 }
 

@@ -78,7 +78,9 @@ ssize_t eq_write(struct fid_eq *fid, uint32_t event, const void *buf, size_t len
 	bool room;
 
 	if (!(eq->flags & FI_WRITE)) {
-		LOG_WARN(LOG_EQ, "fi_eq_write: the queue was opened without FI_WRITE");
+		LOG_WARN(
+			LOG_EQ,
+			"fi_eq_write: the queue was opened without FI_WRITE: set it in fi_eq_attr.flags");
 		return -FI_EINVAL;
 	}
 	if (flags || (len && !buf))
@@ -288,7 +290,10 @@ static int eq_close(struct fid *fid)
 	if (eq->forks != forked_count())
 		return 0;
 	if (ref_busy(&eq->ref)) {
-		LOG_WARN(LOG_EQ, "an event queue with %d bindings cannot be closed", eq->ref);
+		LOG_WARN(
+			LOG_EQ,
+			"an event queue with %d bindings cannot be closed: close the objects that use it first",
+			eq->ref);
 		return -FI_EBUSY;
 	}
 	drop_events(eq);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "base/reason.h"
 #include "core/eq.h"
 
 #define MUST_POLL_NAP_MS                                                                           \
@@ -165,7 +166,9 @@ static ssize_t eq_sread(struct fid_eq *fid, uint32_t *event, void *buf, size_t l
 	if (n)
 		return n;
 	if (eq->wait.obj == FI_WAIT_NONE) {
-		LOG_WARN(LOG_EQ, "fi_eq_sread: the wait object is FI_WAIT_NONE");
+		LOG_WARN(
+			LOG_EQ,
+			"fi_eq_sread: the wait object is FI_WAIT_NONE: open the queue with FI_WAIT_UNSPEC, or poll by fi_eq_read");
 		return -FI_ENOSYS;
 	}
 	do {
@@ -186,7 +189,7 @@ int eq_arm(struct eq *eq)
 static const char *eq_strerror(struct fid_eq *fid, int prov_errno, const void *err_data, char *buf,
 			       size_t len)
 {
-	const char *text = fi_strerror(prov_errno);
+	const char *text = reason_text(prov_errno);
 
 	(void)fid;
 	(void)err_data;

@@ -23,7 +23,9 @@ static int fabric_close(struct fid *fid)
 	if (fab->forks != forked_count())
 		return 0;
 	if (ref_busy(&fab->ref)) {
-		LOG_WARN(LOG_FABRIC, "a fabric with %d open objects cannot be closed", fab->ref);
+		LOG_WARN(LOG_FABRIC,
+			 "a fabric with %d open objects cannot be closed: close these first",
+			 fab->ref);
 		return -FI_EBUSY;
 	}
 	opened_remove_fabric(&fab->opened);
@@ -81,7 +83,9 @@ free_fabric:
 static bool known(const struct fi_fabric_attr *attr)
 {
 	if (!provider_find(attr->prov_name)) {
-		LOG_WARN(LOG_FABRIC, "fi_fabric: there is no provider \"%s\"", attr->prov_name);
+		LOG_WARN(LOG_FABRIC,
+			 "fi_fabric: there is no provider \"%s\": fi_info -l lists them",
+			 attr->prov_name);
 		return false;
 	}
 	for (size_t i = 0; i < provider_count; i++) {

@@ -116,7 +116,9 @@ int mc_join(struct fid_ep *fid, const void *addr, uint64_t flags, struct fid_mc 
 	if (!addr || !out)
 		return -FI_EINVAL;
 	if (!ep->eq) {
-		LOG_WARN(LOG_EP_CTRL, "fi_join: no event queue is bound to the endpoint");
+		LOG_WARN(
+			LOG_EP_CTRL,
+			"fi_join: no event queue is bound to the endpoint: call fi_ep_bind with one first");
 		return -FI_ENOEQ;
 	}
 	mc = mc_new(ep, context);

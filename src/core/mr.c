@@ -74,11 +74,14 @@ static int check_vector(const struct domain *dom, const struct fi_mr_attr *attr)
 static int check_attr(const struct domain *dom, const struct fi_mr_attr *attr, uint64_t flags)
 {
 	if (flags & FI_MR_SINGLE_USE) {
-		LOG_WARN(LOG_MR, "FI_MR_SINGLE_USE is not supported");
+		LOG_WARN(
+			LOG_MR,
+			"FI_MR_SINGLE_USE is not supported: register without it, and close the region after its use");
 		return -FI_EOPNOTSUPP;
 	}
 	if (flags & FI_AUTH_KEY && dom->max_keys) {
-		LOG_WARN(LOG_MR, "FI_AUTH_KEY: a region is not limited to one key");
+		LOG_WARN(LOG_MR,
+			 "FI_AUTH_KEY: a region is not limited to one key: register without it");
 		return -FI_EOPNOTSUPP;
 	}
 	if (flags & ~FLAGS) {
@@ -229,7 +232,9 @@ static int reg_memory(struct domain *dom, const struct fi_mr_attr *attr, uint64_
 		return -FI_EINVAL;
 	}
 	if (base_of(dom, attr) && !inside(attr->mr_iov, attr->iov_count, &base_of(dom, attr)->mr)) {
-		LOG_WARN(LOG_MR, "registration: the segments are not inside base_mr");
+		LOG_WARN(LOG_MR,
+			 "registration: the %zu segments are not inside base_mr, of key %#llx",
+			 attr->iov_count, (unsigned long long)base_of(dom, attr)->mr.fid.key);
 		return -FI_EINVAL;
 	}
 	ret = new_region(dom, attr, flags, &r);

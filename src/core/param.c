@@ -106,7 +106,9 @@ int fi_param_define(const struct fi_provider *provider, const char *param_name,
 	int len;
 
 	if (!param_name || !*param_name || !help_string_fmt || !*help_string_fmt) {
-		LOG_WARN(LOG_CORE, "a parameter needs a name and a help text");
+		LOG_WARN(LOG_CORE,
+			 "fi_param_define: a parameter needs a name and a help text (\"%s\")",
+			 param_name ? param_name : "");
 		return -FI_EINVAL;
 	}
 	name = variable_of(provider, param_name);
@@ -164,7 +166,8 @@ int fi_param_get(struct fi_provider *provider, const char *param_name, void *val
 	if (!ret) {
 		ret = parse(type, text, value);
 		if (ret)
-			LOG_WARN(LOG_CORE, "%s=%s is not a valid value", variable, text);
+			LOG_WARN(LOG_CORE, "%s=%s is not a valid value: fi_info -e tells its type",
+				 variable, text);
 	}
 	free(variable);
 	return ret;

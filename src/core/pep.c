@@ -89,7 +89,8 @@ static int pep_bind(struct fid *fid, struct fid *other, uint64_t flags)
 	}
 	lock_give(&pep->lock);
 	if (ret)
-		LOG_WARN(LOG_EP_CTRL, "the passive endpoint has an event queue already");
+		LOG_WARN(LOG_EP_CTRL,
+			 "the passive endpoint has an event queue already: bind one only");
 	return ret;
 }
 

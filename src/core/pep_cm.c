@@ -74,7 +74,9 @@ static int listen_locked(struct pep *pep)
 	int ret;
 
 	if (!pep->eq) {
-		LOG_WARN(LOG_EP_CTRL, "fi_listen: the passive endpoint has no event queue");
+		LOG_WARN(
+			LOG_EP_CTRL,
+			"fi_listen: the passive endpoint has no event queue: call fi_pep_bind with one first");
 		return -FI_ENOEQ;
 	}
 	if (pep->spent)
@@ -153,7 +155,8 @@ static void announce(struct pep *pep, struct cm_request *req)
 		if (!eq_post(pep->eq, FI_CONNREQ, &event, sizeof(event.entry) + len))
 			return;
 	}
-	LOG_WARN(LOG_EP_CTRL, "out of memory: a connection request is rejected");
+	LOG_WARN(LOG_EP_CTRL,
+		 "out of memory: a connection request is rejected, the other side may ask again");
 	if (c)
 		connreq_free(c);
 	fi_freeinfo(info);

@@ -166,7 +166,9 @@ static int poll_close(struct fid *fid)
 	if (domain_foreign(set->dom))
 		return 0;
 	if (!list_empty(&set->members)) {
-		LOG_WARN(LOG_DOMAIN, "a poll set that has members cannot be closed");
+		LOG_WARN(
+			LOG_DOMAIN,
+			"a poll set that has members cannot be closed: remove them by fi_poll_del");
 		return -FI_EBUSY;
 	}
 	ref_put(&set->dom->ref);

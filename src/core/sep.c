@@ -80,7 +80,10 @@ static bool index_free(struct ep **slots, unsigned int count, int idx)
 {
 	if (idx >= 0 && (unsigned int)idx < count && !slots[idx])
 		return true;
-	LOG_WARN(LOG_EP_CTRL, "context %d of %u: no such index, or it is open", idx, count);
+	LOG_WARN(
+		LOG_EP_CTRL,
+		"context %d of %u: no such index, or it is open: indices go from 0 to the count less one",
+		idx, count);
 	return false;
 }
 

@@ -51,7 +51,9 @@ static int open_kind(struct waiter *w, struct fid_wait *set)
 	case FI_WAIT_SET:
 		if (set && set->fid.fclass == FI_CLASS_WAIT)
 			break;
-		LOG_WARN(LOG_CORE, "FI_WAIT_SET without a wait set");
+		LOG_WARN(
+			LOG_CORE,
+			"FI_WAIT_SET without a wait set: set attr->wait_set to one of fi_wait_open");
 		return -FI_EINVAL;
 	case FI_WAIT_FD:
 	case FI_WAIT_POLLFD:

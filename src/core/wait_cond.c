@@ -65,7 +65,9 @@ void wait_cond_signal(struct waiter *w)
 	if (start_payer(w) == 0)
 		return;
 	__atomic_fetch_sub(&w->signalling, 1, __ATOMIC_RELEASE);
-	LOG_WARN(LOG_CORE,
-		 "cannot create a thread to signal: a waiter on a condition may wake late");
+	LOG_WARN(
+		LOG_CORE,
+		"cannot create a thread to signal: a waiter on a condition may wake late (ulimit -u "
+		"limits threads)");
 	pthread_cond_broadcast(&w->cond);
 }

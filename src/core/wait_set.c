@@ -87,7 +87,9 @@ static int wait_set_close(struct fid *fid)
 	if (set->forks != forked_count())
 		return 0;
 	if (ref_busy(&set->ref)) {
-		LOG_WARN(LOG_FABRIC, "a wait set with %d members cannot be closed", set->ref);
+		LOG_WARN(LOG_FABRIC,
+			 "a wait set with %d members cannot be closed: close these first",
+			 set->ref);
 		return -FI_EBUSY;
 	}
 	wait_fini(&set->wait);

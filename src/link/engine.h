@@ -13,6 +13,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include "atomic/atomic.h"
 
@@ -25,6 +26,7 @@ struct cq;
 struct domain;
 struct ep;
 struct fi_deferred_work;
+struct fi_weft_peer;
 struct fi_weft_stats;
 struct idle;
 struct shard;
@@ -53,6 +55,15 @@ struct sharded *worker_shard(struct worker *worker);
 bool worker_shares(const struct worker *worker);
 /* Fills in all members but `size`. Domain locked. */
 void worker_stats(const struct worker *worker, struct fi_weft_stats *stats);
+/*
+ * Peers, see fi_weft_ops_peers of rdma/fi_ext_weft.h. worker_peer_state fills in all members but
+ * `size`; worker_report writes text. Return 0 or a negative error. Domain locked.
+ */
+int worker_peer_state(struct worker *worker, fi_addr_t addr, struct fi_weft_peer *state);
+int worker_connect(struct worker *worker, fi_addr_t addr);
+void worker_report(struct worker *worker, FILE *out);
+/* Returns the words for an enum fi_weft_reason. */
+const char *worker_reason(uint32_t reason);
 const struct addr *worker_name(const struct worker *worker);
 /* Memory for a completion ran out: the next progress call disconnects all peers. Domain locked. */
 void xfer_starve(struct worker *worker);

@@ -28,6 +28,7 @@ struct fi_ops_msg;
 struct fi_rma_iov;
 struct link;
 struct link_cursor;
+struct link_state;
 struct offload_cm;
 struct worker;
 struct wire_hello;
@@ -367,11 +368,10 @@ struct transport {
 	int (*open)(struct worker *worker, void **state);
 	/* Waits, a bounded time, until peers have the last packets sent. */
 	void (*close)(void *state);
-	/*
-	 * LINK_SOCKET: returns the link's socket, for questions to the kernel; the link's own. NULL: the
-	 * engine has it.
-	 */
+	/* LINK_SOCKET: returns the socket that the link owns. NULL: the engine has it. */
 	int (*sock)(const struct link *link);
+	/* Fills in what the link knows of itself, for reports. NULL: nothing. */
+	void (*describe)(const struct link *link, struct link_state *state);
 	/* Delivers arrived packets, a bounded number per call. True: there was at least one. */
 	bool (*progress)(void *state);
 	/*

@@ -8,6 +8,7 @@
 #include "base/env.h"
 #include "base/forked.h"
 #include "base/log.h"
+#include "base/probe.h"
 #include "core/av_keys.h"
 #include "xfer/rndv/rxreq.h"
 #include "xfer/conn/conn.h"
@@ -250,6 +251,8 @@ void peer_connected(struct peer *peer)
 	peer->state = peer->real->securing ? PEER_SECURING : PEER_CONNECTED;
 	if (peer->state == PEER_SECURING)
 		return;
+	peer->counts.connections++;
+	PROBE2(connect, peer, peer->conn.kind);
 	peer->tx.xoff_received = peer->conn.disconnect_received = false;
 	peer_refresh(peer);
 	tx_flush(peer);
@@ -339,14 +342,6 @@ static void close_link(struct peer *peer, int err)
 	peer->real = NULL;
 }
 
-/* Returns the prov_errno: the device's reason if the device ended the link, else `err`. */
-static int reason_of(const struct peer *peer, int err)
-{
-	return peer->real && peer->real->reason && !peer->conn.disconnect_received
-		       ? peer->real->reason
-		       : err;
-}
-
 /*
  * Ends the use of the link: aborts RDMA, begins to deliver what has arrived (reap), closes the
  * sockets.
@@ -406,9 +401,11 @@ void peer_failed(struct peer *peer, int err)
 		      !list_empty(&peer->txreqs[TXREQ_AHEAD]);
 
 	peer->conn.refused = peer_attempts(peer) && !queued ? err : 0;
+	peer->conn.last_error = err;
+	PROBE3(lost, peer, err, peer->state);
 	disconnect(peer);
 	tx_end_zcopy(peer);
-	tx_fail_all(peer, err, reason_of(peer, err));
+	tx_fail_all(peer, err, peer_reason(peer, err));
 	rxreq_fail_peer(peer, err);
 	list_remove(&peer->rx.in_xoff);
 	peer->rx.xoff_sent = false;

@@ -12,6 +12,7 @@
 #include "xfer/msg/budget.h"
 
 struct auth;
+struct fi_weft_peer;
 struct worker;
 
 enum peer_state {
@@ -81,6 +82,8 @@ struct peer_conn {
 	unsigned int retries; /* of this attempt */
 	/* Positive error of the last attempt, if no queued operation could report it; else 0. */
 	int refused;
+	int last_error;   /* positive: of the last connection or attempt that ended; 0: none has */
+	int host_error;   /* positive: why the last attempt did not connect within the host; or 0 */
 	uint64_t lost_at; /* ms: time of the disconnect, while unread */
 	void *pending; /* pending link of a LINK_DEVICE, from our hello until the answer; or NULL */
 	uint64_t source;      /* source_id of the network address it connects from; 0: this host */
@@ -96,6 +99,17 @@ struct spec_record {
 	struct trial trial;  /* of fragments with an RTS */
 	uint64_t joint_cost; /* ps per byte of the last message read by a joint copy; 0: none was */
 	unsigned int since;  /* messages sent since then */
+};
+
+/* What became of long messages and connections, for reports. Counted on slow paths alone. */
+struct peer_counts {
+	uint64_t connections;
+	uint64_t sent[PROTO_FETCH + 1];                 /* by enum proto; not PROTO_COPY */
+	uint64_t streamed;                              /* of those, asked for by CTS */
+	uint64_t read, joint, rdma, speculative, asked; /* received, by how the bytes came */
+	uint64_t xoff_sent, xoff_received;
+	uint64_t paused_ms; /* between XOFF and XON of the peer, up to the last XON */
+	uint64_t paused_at; /* ms: the last XOFF */
 };
 
 /* Output to the peer. Owned by msg/tx*.c. */
@@ -177,6 +191,7 @@ struct peer {
 	/* Early control messages about groups, owned by src/coll: struct kept_message.of_peer. */
 	struct list kept_controls;
 	unsigned int kept_count; /* length of kept_controls */
+	struct peer_counts counts;
 };
 
 _Static_assert(offsetof(struct peer, target) <= 64,
@@ -202,6 +217,13 @@ static inline fi_addr_t peer_reported(struct peer *peer)
 /* Returns what names the key of a peer that is in no entry (FI_AV_AUTH_KEY), or FI_ADDR_NOTAVAIL. */
 fi_addr_t peer_reported_key(const struct peer *peer);
 
+/* Fills in all members but `size`, which are 0 before. peer_state.c */
+void peer_describe(const struct peer *peer, struct fi_weft_peer *state);
+
+/* Returns the prov_errno of operations that end with the connection, by `err` (positive). */
+int peer_reason(const struct peer *peer, int err);
+/* Returns the peer's address as text, for the log; valid until this thread's next call. */
+const char *peer_text(const struct peer *peer);
 /* Queues the peer for output by the next progress calls, and wakes sleeping waiters to make one. */
 void peer_busy(struct peer *peer);
 
@@ -247,6 +269,8 @@ bool peer_reads_out(struct peer *peer);
  * receive fails; if output is queued for the peer, connects anew.
  */
 void peer_not_taken(struct peer *peer, int err);
+/* The peer has sent XOFF (`pause`) or XON. */
+void peer_pause(struct peer *peer, bool pause);
 /* Sets peer->link to peer->real if messages may be sent now, else to peer_full_link. */
 void peer_refresh(struct peer *peer);
 /* Is an attempt of ours to connect under way? */

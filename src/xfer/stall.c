@@ -114,7 +114,9 @@ static void judge(struct worker *worker, uint32_t owner, uint64_t now)
 		warn(peer, "disconnected");
 		conn_expel(peer);
 	} else {
-		LOG_WARN(LOG_EP_DATA, "ring: skipped a packet that no connected peer is sending");
+		LOG_WARN(LOG_EP_DATA,
+			 "ring: skipped packet %#llx, which no connected peer is sending",
+			 (unsigned long long)s->mark);
 	}
 }
 

@@ -18,6 +18,7 @@
 #include "xfer/conn/conn.h"
 #include "xfer/conn/listen.h"
 #include "xfer/group.h"
+#include "xfer/stats.h"
 #include "xfer/rndv/rdma.h"
 #include "xfer/msg/tx.h"
 #include "xfer/rndv/spec.h"
@@ -38,6 +39,7 @@ static void init_fields(struct worker *worker, struct domain *dom)
 	list_init(&worker->peers_list);
 	list_init(&worker->in_domain);
 	list_init(&worker->in_av);
+	list_init(&worker->in_stats);
 	budget_init(&worker->budget, worker);
 	pool_init(&worker->peer_pool, sizeof(struct peer));
 	pool_init(&worker->tx_pool, sizeof(struct txreq));
@@ -144,7 +146,8 @@ static int prepare(struct worker *worker, const struct fi_info *info, unsigned i
 	worker->acceptor.auth = &worker->auth;
 	if (worker->auth.encrypts)
 		barred |= PROVIDER_VERBS; /* devices do not encrypt */
-	err = open_hw(worker, worker_wanted(info) & ~barred);
+	worker->wanted = worker_wanted(info) & ~barred;
+	err = open_hw(worker, worker->wanted);
 	if (err)
 		close(worker->epfd);
 	return err;
@@ -173,6 +176,7 @@ int worker_open(struct domain *dom, const struct fi_info *info, unsigned int bar
 	shard_enter(dom, &worker->shard);
 	list_push(&dom->workers, &worker->in_domain);
 	progress_watch(dom, worker->epfd);
+	stats_opened(worker);
 	*out = worker;
 	return 0;
 close_hw:
@@ -187,6 +191,7 @@ void worker_close(struct worker *worker)
 {
 	struct rx *bound[WORKER_RX_MAX];
 
+	stats_closing(worker);
 	worker->closing = true;
 	memcpy(bound, worker->rx, sizeof(bound));
 	memset(worker->rx, 0, sizeof(worker->rx));

@@ -92,6 +92,7 @@ struct worker {
 	void *cm_data; /* application data of the connection request, owned here; or NULL */
 	size_t cm_len;
 	bool probing;         /* some peer's conn.probing is set */
+	unsigned int wanted;  /* PROVIDER_ bits of the transports that may be used */
 	uint64_t held_ms;     /* ms: when the acceptor's held connections were last looked at */
 	int cm_sock;          /* socket of the connection; not owned */
 	int cm_timer;         /* timer of an attempt to connect, in `epfd`; -1: none */
@@ -121,6 +122,8 @@ struct worker {
 	struct list peers_list;
 	struct list in_domain;
 	struct list in_av;
+	struct list in_stats;    /* open workers that are to be reported: stats.c */
+	unsigned int stats_seen; /* signals that the worker has answered */
 };
 
 _Static_assert(

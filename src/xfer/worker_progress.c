@@ -8,6 +8,7 @@
 #include "xfer/rma/rma.h"
 #include "xfer/rndv/rxreq.h"
 #include "xfer/rndv/spec.h"
+#include "xfer/stats.h"
 #include "xfer/worker.h"
 
 /* Progress calls between polls of the sockets, 2^n - 1: during handshakes, and otherwise. */
@@ -47,6 +48,7 @@ static __attribute__((noinline, cold)) bool poll_sockets(struct worker *worker)
 	worker->next_poll = now + POLL_MS;
 	worker->armed = false;
 	rxreq_check(worker, now);
+	stats_poll(worker);
 	return conn_poll(worker);
 }
 

@@ -54,6 +54,35 @@ refuses 'is no capability' "$bin/fi_info" -c FI_NOTHING
 refuses 'no version' "$bin/fi_info" --api=1.x
 refuses 'Usage' "$bin/fi_info" --nothing
 
+says '^::1: ' "$bin/fi_info" --why ::1
+says '^127.0.0.1: tcp would be tried first' "$bin/fi_info" --why 127.0.0.1 -p tcp
+says '^    shm: the address is none of this host' "$bin/fi_info" --why 192.0.2.1
+refuses 'not connected: Connection refused' "$bin/fi_info" --why 127.0.0.1:9
+refuses 'no process of this network namespace' "$bin/fi_info" --why fi_shm://none-of-these
+# A server that gets no message of those who ask.
+next_port
+start timeout 60 "$bin/rdm_pingpong" -P $port 127.0.0.1 >"$work/server" 2>&1
+within 10 "$bin/fi_info" --why 127.0.0.1:$port >/dev/null 2>&1 || fail "--why reaches no server"
+says '^fi_sockaddr_in://127.0.0.1:[0-9]*: connected by shm$' "$bin/fi_info" --why 127.0.0.1:$port
+says '^    tcp: a better one is used$' "$bin/fi_info" --why fi_sockaddr_in://127.0.0.1:$port
+says '^    direct reads of its memory: FI_SHM_DISABLE_CMA is set$' \
+	env FI_SHM_DISABLE_CMA=1 "$bin/fi_info" --why 127.0.0.1:$port
+if [ "$(id -u)" -eq 0 ] && command -v setpriv >/dev/null &&
+	setpriv --reuid 65534 "$bin/fi_info" --version >/dev/null 2>&1; then
+	says "^    shm: the process is another user's$" \
+		setpriv --reuid 65534 "$bin/fi_info" --why 127.0.0.1:$port
+fi
+
+# One that lets in only who knows a key; without OpenSSL nothing has one.
+next_port
+start env FI_WEFT_AUTH_KEY_FILE="$work/key" timeout 60 "$bin/rdm_pingpong" -P $port 127.0.0.1 >"$work/keyed" 2>&1
+if within 10 env FI_WEFT_AUTH_KEY_FILE="$work/key" "$bin/fi_info" --why 127.0.0.1:$port >/dev/null 2>&1; then
+	refuses 'not connected: Permission denied' "$bin/fi_info" --why 127.0.0.1:$port
+	refuses '^    refused by the endpoint: .*FI_WEFT_AUTH_KEY_FILE' "$bin/fi_info" --why 127.0.0.1:$port
+else
+	grep -q 'Function not implemented' "$work/keyed" || fail "no keyed server: $(cat "$work/keyed")"
+fi
+
 for provider in weft shm; do
 	for mode in msg tagged; do
 		play "$bin/fi_pingpong" -p $provider -e rdm -m $mode -c -I 100
@@ -70,6 +99,28 @@ for type in rdm msg dgram; do
 	done
 done
 refuses 'no such choice' "$bin/fi_pingpong" -e pigeon
+refuses 'no such choice' "$bin/fi_pingpong" -o xml
+
+# quantiles FILE: each line of a table has quantiles that rise, and the mean is below the last.
+quantiles() {
+	awk 'NR > 1 && !($9 > 0 && $9 <= $10 && $10 <= $11 && $7 <= $11) { exit 1 } END { exit NR != 7 }' "$1" ||
+		fail "quantiles: $(cat "$1")"
+}
+play "$bin/fi_pingpong" -p shm -e rdm -I 200 -L
+quantiles "$work/client"
+quantiles "$work/server"
+columns='bytes,sent,acked,total_bytes,seconds,mb_per_s,usec_per_xfer,mxfers_per_s,p50_usec,p99_usec,max_usec'
+play "$bin/fi_pingpong" -p shm -e rdm -I 100 -o csv
+[ "$(head -n 1 "$work/client")" = "$columns" ] || fail "csv: $(cat "$work/client")"
+[ "$(cut -d , -f 1,2,4 "$work/client" | sed -n 3p)" = 256,100,51200 ] || fail "csv: $(cat "$work/client")"
+play "$bin/fi_pingpong" -p shm -e rdm -I 100 -o json
+python3 - "$work/client" "$columns" <<-'END' || fail "json: $(cat "$work/client")"
+	import json, sys
+	rows = json.load(open(sys.argv[1]))
+	assert [r["bytes"] for r in rows] == [64, 256, 1024, 4096, 65536, 1048576]
+	assert all(list(r) == sys.argv[2].split(",") for r in rows)
+	assert all(r["p50_usec"] <= r["p99_usec"] <= r["max_usec"] for r in rows)
+END
 
 timeout 120 examples/demo.sh >"$work/demo" 2>&1 || fail "demo: $(cat "$work/demo")"
 for line in '^ *1048576 ' 'all 1052592 bytes in place$' 'no two were alike$' 'each is whole and in order$'; do

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Proves that fi_cq_strerror gives a device's reason for the end of a link with the failed
- * operations.
+ * Proves that fi_cq_strerror gives the reason for the end of a link with the failed operations: a
+ * device's, or our own.
  */
 #include "fake_link.h"
 
@@ -53,14 +53,53 @@ START_TEST(device_says)
 }
 END_TEST
 
-/* Without a device's reason, or after a disconnect message, the text is that of the error. */
+static const char *said(const struct fi_cq_err_entry *entry)
+{
+	return fi_cq_strerror(fake.cq, entry->prov_errno, NULL, NULL, 0);
+}
+
+/* Without a device's reason the text is ours: it names the setting that decided. */
 START_TEST(device_says_nothing)
 {
-	struct fi_cq_err_entry entry = lose(_i ? REASON_DEVICE + STATUS : 0, _i);
+	struct fi_cq_err_entry entry = lose(0, false);
 
-	ck_assert_int_eq(entry.prov_errno, FI_ETIMEDOUT);
-	ck_assert_str_eq(fi_cq_strerror(fake.cq, entry.prov_errno, NULL, NULL, 0),
-			 fi_strerror(FI_ETIMEDOUT));
+	ck_assert_ptr_nonnull(strstr(said(&entry), "FI_WEFT_PEER_TIMEOUT"));
+}
+END_TEST
+
+/* After a disconnect message of the peer nothing that a device says counts. */
+START_TEST(peer_closes)
+{
+	struct fi_cq_err_entry entry = lose(REASON_DEVICE + STATUS, true);
+
+	ck_assert_ptr_nonnull(strstr(said(&entry), "closed its endpoint"));
+}
+END_TEST
+
+/* What we ended the connection for is told, and not told of the next one. */
+START_TEST(we_ended_it)
+{
+	static const char *const words[] = {"FI_WEFT_UNEXPECTED_LIMIT", "no memory",
+					    "FI_WEFT_SENDER_TIMEOUT"};
+	struct fi_cq_err_entry entry;
+
+	fake.peer->conn.over_budget = true;
+	fake.peer->conn.starved = _i == 1;
+	fake.peer->conn.overdue = _i == 2;
+	ck_assert_ptr_nonnull(strstr(reason_text(peer_reason(fake.peer, FI_EPROTO)), words[_i]));
+	fake.peer->conn.over_budget = fake.peer->conn.starved = fake.peer->conn.overdue = false;
+	entry = lose(0, false);
+	ck_assert_ptr_null(strstr(said(&entry), words[_i]));
+}
+END_TEST
+
+/* Numbers of errors keep their texts, and each reason has one of its own. */
+START_TEST(texts)
+{
+	ck_assert_str_eq(reason_text(FI_ETRUNC), fi_strerror(FI_ETRUNC));
+	for (int i = REASON_BUDGET; i < REASON_END; i++)
+		for (int j = REASON_BUDGET; j < i; j++)
+			ck_assert_str_ne(reason_text(i), reason_text(j));
 }
 END_TEST
 
@@ -71,7 +110,10 @@ int main(void)
 
 	tcase_add_checked_fixture(tcase, setup, teardown);
 	tcase_add_test(tcase, device_says);
-	tcase_add_loop_test(tcase, device_says_nothing, 0, 2);
+	tcase_add_test(tcase, device_says_nothing);
+	tcase_add_test(tcase, peer_closes);
+	tcase_add_loop_test(tcase, we_ended_it, 0, 3);
+	tcase_add_test(tcase, texts);
 	suite_add_tcase(suite, tcase);
 	return suite_run(suite);
 }

@@ -150,8 +150,10 @@ static int check_double(struct wish *w, struct coll *c)
 			return -FI_EALREADY;
 		}
 		if (w->managed && g->id & MANAGED_ID) {
-			LOG_WARN(LOG_EP_CTRL, "join: another set of the same members and key is "
-					      "joined already");
+			LOG_WARN(LOG_EP_CTRL,
+				 "join: another set of the same %u members and key is "
+				 "joined already",
+				 g->size);
 			return -FI_EALREADY;
 		}
 	}
@@ -193,7 +195,7 @@ static int join(struct wish *w, struct coll *c, struct group **out)
 
 	w->members = av_set_members(w->set);
 	if (!w->members) {
-		LOG_WARN(LOG_EP_CTRL, "join: the set has no members");
+		LOG_WARN(LOG_EP_CTRL, "join: the set has no members: add them by fi_av_set_insert");
 		return -FI_EINVAL;
 	}
 	err = check(w, c);
@@ -309,7 +311,9 @@ void coll_leave(struct ep *ep)
 static int check_ep(const struct ep *ep, uint64_t flags)
 {
 	if (!(ep->info->caps & FI_COLLECTIVE) || ep->fid.fid.fclass != FI_CLASS_EP) {
-		LOG_WARN(LOG_EP_CTRL, "join: the endpoint has not the capability FI_COLLECTIVE");
+		LOG_WARN(
+			LOG_EP_CTRL,
+			"join: the endpoint has not the capability FI_COLLECTIVE: ask for it in hints->caps");
 		return -FI_ENOSYS;
 	}
 	if (flags & ~(FI_COLLECTIVE | FI_SEND | FI_RECV)) {
@@ -321,7 +325,9 @@ static int check_ep(const struct ep *ep, uint64_t flags)
 	    !ep->av) /* a connected endpoint has no address vector, whatever its caps */
 		return -FI_EOPBADSTATE;
 	if (!ep->eq) {
-		LOG_WARN(LOG_EP_CTRL, "join: no event queue is bound that could tell of its end");
+		LOG_WARN(
+			LOG_EP_CTRL,
+			"join: no event queue is bound that could tell of its end: bind one before fi_enable");
 		return -FI_ENOEQ;
 	}
 	return 0;
@@ -361,8 +367,9 @@ int coll_join(struct ep *ep, const struct fi_collective_addr *addr, uint64_t fla
 	w.set = (struct av_set *)(uintptr_t)addr->set;
 	w.coll_addr = addr->coll_addr;
 	if (w.set->av->store != ep->av->store) {
-		LOG_WARN(LOG_EP_CTRL,
-			 "join: the set is of another address vector than the endpoint");
+		LOG_WARN(
+			LOG_EP_CTRL,
+			"join: the set is of another address vector than the endpoint: make it by fi_av_set of the bound one");
 		return -FI_EINVAL;
 	}
 	domain_lock(ep->dom);

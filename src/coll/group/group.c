@@ -252,7 +252,9 @@ void group_form(struct group *g, uint64_t id)
 	early_take(g);
 	leave_take(g);
 	if (eq_post(g->ep->eq, FI_JOIN_COMPLETE, &entry, sizeof(entry)))
-		LOG_WARN(LOG_EP_CTRL, "out of memory: the completion event of a join is lost");
+		LOG_WARN(LOG_EP_CTRL,
+			 "out of memory: the completion event of the join of a group of %u is lost",
+			 g->size);
 }
 
 void group_refuse(struct group *g, int err)
@@ -262,7 +264,9 @@ void group_refuse(struct group *g, int err)
 
 	g->err = err;
 	if (eq_post_error(g->ep->eq, &entry))
-		LOG_WARN(LOG_EP_CTRL, "out of memory: the error event of a join is lost");
+		LOG_WARN(LOG_EP_CTRL,
+			 "out of memory: the event of the failed join of a group of %u is lost: %s",
+			 g->size, fi_strerror(err));
 }
 
 /* ---- Ending ---------------------------------------------------------------------------------- */

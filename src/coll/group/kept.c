@@ -109,7 +109,9 @@ void kept_add(struct coll *c, struct peer *from, const struct wire_group *msg)
 	}
 	w = malloc(sizeof(*w));
 	if (!w) {
-		LOG_WARN(LOG_EP_CTRL, "out of memory: an early message about a join is dropped");
+		LOG_WARN(LOG_EP_CTRL,
+			 "out of memory: an early message of %s about a join is dropped",
+			 peer_text(from));
 		return;
 	}
 	*w = (struct kept_message){.from = from, .msg = *msg};

@@ -60,6 +60,7 @@ struct shm_link {
 	struct mr_view regions;
 	struct trial joint_trial; /* of joint copies: of use if the peer takes a part */
 	void *recalled;           /* payload of a cancelled packet: SHM_PACKET_MAX bytes, or NULL */
+	int cma_error;            /* positive: why `pid` is 0; 0: no process is known */
 };
 
 /* Goes on reading at `pos`. */

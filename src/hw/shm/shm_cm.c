@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Opens a worker's ring; connects to a peer's ring. */
 #include <rdma/fi_errno.h>
+#include <rdma/fi_ext_weft.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -13,6 +14,7 @@
 #include "hw/shm/shm_bounce.h"
 #include "hw/shm/shm_guard.h"
 #include "link/engine.h"
+#include "link/link_state.h"
 #include "link/wire.h"
 #include "link/upcall.h"
 
@@ -61,8 +63,10 @@ static int shm_open_worker(struct worker *worker, void **state)
 		return -FI_ENOMEM;
 	err = shm_ring_create(&shm->ring, env_get()->ring_size, &shm->fd);
 	if (err) {
-		LOG_WARN(LOG_EP_CTRL, "shm: cannot make a receive ring of %zu bytes: %s",
-			 env_get()->ring_size, fi_strerror(-err));
+		LOG_WARN(
+			LOG_EP_CTRL,
+			"shm: cannot make a receive ring of %zu bytes: %s (FI_WEFT_RING_SIZE and ulimit -f set its limits)",
+			env_get()->ring_size, fi_strerror(-err));
 		free(shm);
 		return err;
 	}
@@ -176,14 +180,33 @@ static void probe_fetch(struct shm_link *s, const struct link_peer *peer)
 		s->pid = 0;
 }
 
+static uint32_t why_no_cma(const struct shm_link *s)
+{
+	if (s->pid)
+		return FI_WEFT_USED;
+	if (env_get()->shm_disable_cma)
+		return FI_WEFT_DISABLED;
+	return s->cma_error ? FI_WEFT_NO_PTRACE : FI_WEFT_NO_PROCESS;
+}
+
+static void shm_describe(const struct link *link, struct link_state *state)
+{
+	const struct shm_link *s = (const struct shm_link *)link;
+
+	state->credits = s->limit > s->next ? s->limit - s->next : 0;
+	state->direct_read = why_no_cma(s);
+}
+
 /* Without the peer's table of regions, one-sided operations go by packets. */
 static void attach_regions(struct shm_link *s, const struct link_peer *peer)
 {
 	int err = peer->fds[1] < 0 ? 0 : mr_view_attach(&s->regions, peer->fds[1]);
 
 	if (err)
-		LOG_WARN(LOG_EP_CTRL, "shm: process %d sent no usable table of regions: %s",
-			 (int)peer->pid, fi_strerror(-err));
+		LOG_WARN(
+			LOG_EP_CTRL,
+			"shm: process %d sent no usable table of regions: %s; one-sided operations go by packets",
+			(int)peer->pid, fi_strerror(-err));
 }
 
 static int join(struct shm_link *s, const struct link_peer *peer)
@@ -191,8 +214,10 @@ static int join(struct shm_link *s, const struct link_peer *peer)
 	int err = shm_ring_attach(&s->ring, peer->fds[0]);
 
 	if (err)
-		LOG_WARN(LOG_EP_CTRL, "shm: process %d sent no usable ring: %s", (int)peer->pid,
-			 fi_strerror(-err));
+		LOG_WARN(
+			LOG_EP_CTRL,
+			"shm: process %d sent no usable ring: %s (does it use the same version of the library?)",
+			(int)peer->pid, fi_strerror(-err));
 	else
 		attach_regions(s, peer);
 	return err;
@@ -247,6 +272,7 @@ const struct transport shm_transport = {
 	.idle = shm_idle,
 	.cursor = shm_cursor,
 	.arm = shm_arm,
+	.describe = shm_describe,
 	.hello_fds = shm_hello_fds,
 	.connect = shm_connect,
 	.reap = shm_reap,

@@ -81,6 +81,7 @@ static void give_up(struct shm_link *s, const char *what, int err)
 	LOG_INFO(LOG_EP_DATA, "shm: %s %d refused: %s; copying through the ring from now on", what,
 		 (int)s->pid, fi_strerror(err));
 	s->pid = 0;
+	s->cma_error = err;
 	s->link.fetches = false;
 	s->link.joint_min = SIZE_MAX;
 }

@@ -80,6 +80,8 @@ void tcp_alive_timer(struct tcp *t)
 	if (t->timer < 0 ||
 	    timerfd_settime(t->timer, 0, &(struct itimerspec){every, every}, NULL) ||
 	    epoll_ctl(t->epfd, EPOLL_CTL_ADD, t->timer, &ev))
-		LOG_WARN(LOG_EP_CTRL, "tcp: no timer for peers that do not answer: %s",
-			 fi_strerror(errno));
+		LOG_WARN(
+			LOG_EP_CTRL,
+			"tcp: no timer for peers that do not answer: %s (ulimit -n limits descriptors)",
+			fi_strerror(errno));
 }

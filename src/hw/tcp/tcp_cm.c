@@ -1,9 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Opens a worker's state; makes links of bootstrap sockets. */
 #include <errno.h>
+#include <linux/sockios.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <rdma/fi_errno.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/env.h"
@@ -13,6 +18,7 @@
 #include "hw/tcp/tcp_gather.h"
 #include "hw/tcp/tcp_tls.h"
 #include "link/engine.h"
+#include "link/link_state.h"
 #include "link/upcall.h"
 
 static int tcp_open(struct worker *worker, void **state)
@@ -161,6 +167,18 @@ static int tcp_sock(const struct link *link)
 	return ((const struct tcp_link *)link)->sock;
 }
 
+static void tcp_describe(const struct link *link, struct link_state *state)
+{
+	struct tcp_info info = {.tcpi_total_retrans = 0};
+	socklen_t len = sizeof(info);
+	int sock = tcp_sock(link), unsent = 0;
+
+	if (!ioctl(sock, SIOCOUTQ, &unsent))
+		state->unsent_bytes = (uint64_t)unsent;
+	if (!getsockopt(sock, IPPROTO_TCP, TCP_INFO, &info, &len))
+		state->retransmissions = info.tcpi_total_retrans;
+}
+
 const struct transport tcp_transport = {
 	.name = "tcp",
 	.bit = PROVIDER_TCP,
@@ -173,4 +191,5 @@ const struct transport tcp_transport = {
 	.fd = tcp_fd,
 	.connect = tcp_connect,
 	.sock = tcp_sock,
+	.describe = tcp_describe,
 };

@@ -80,7 +80,10 @@ static int open_socket(struct udp *u, struct addr *name)
 	int err;
 
 	if (name->kind != ADDR_IN && name->kind != ADDR_IN6) {
-		LOG_WARN(LOG_EP_CTRL, "the endpoint's name is no IP address");
+		LOG_WARN(
+			LOG_EP_CTRL,
+			"the endpoint's name is no IP address, but of kind %d: ask for FI_SOCKADDR_IN",
+			name->kind);
 		return -FI_EINVAL;
 	}
 	u->fd = udp_bind(name, false);

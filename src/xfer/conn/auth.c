@@ -96,7 +96,9 @@ int auth_seal(struct auth *auth, struct wire_hello *hello)
 		hello->flags |=
 			WIRE_HELLO_ENCRYPTS | (ktls_available() ? WIRE_HELLO_KERNEL_TLS : 0);
 	if (!code(auth, hello, mac)) {
-		LOG_WARN(LOG_EP_CTRL, "libcrypto has failed: no proof of the key can be made");
+		LOG_WARN(
+			LOG_EP_CTRL,
+			"libcrypto has failed: no proof of the key can be made; is libssl 3 whole?");
 		return -FI_EIO;
 	}
 	memcpy(hello->mac, mac, sizeof(mac));

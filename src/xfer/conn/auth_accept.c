@@ -155,7 +155,8 @@ bool auth_fits(const struct auth_own *own, const struct accepted *conn)
 	bool fits = job_key_equal(&own->key, &conn->auth.key);
 
 	if (!fits)
-		LOG_WARN(LOG_EP_CTRL,
-			 "accept: the endpoint's key is not that of the passive endpoint");
+		LOG_WARN(
+			LOG_EP_CTRL,
+			"accept: the endpoint's key is not that of the passive endpoint: give both the same ep_attr->auth_key");
 	return fits;
 }

@@ -308,8 +308,10 @@ static int adopt(struct worker *worker, struct cm_request *req, const void *data
 	struct accepted conn = leave(req);
 
 	if (conn.inside ? !worker->via[LINK_HOST].state : !worker_on_network(worker)) {
-		LOG_WARN(LOG_EP_CTRL, "accept: the request came by a transport that the endpoint "
-				      "does not use");
+		LOG_WARN(LOG_EP_CTRL,
+			 "accept: the request came by %s, which the endpoint does not use: open it "
+			 "with the info of the request",
+			 conn.inside ? "shared memory" : "the network");
 		refuse(&conn, FI_ECONNREFUSED, NULL, 0);
 		return -FI_EINVAL;
 	}
@@ -330,7 +332,10 @@ int cm_accept(struct worker *worker, struct cm_request *req, const void *data, s
 	int err;
 
 	if (!n != !req->cm) {
-		LOG_WARN(LOG_EP_CTRL, "accept: the request came to a listener of another kind");
+		LOG_WARN(
+			LOG_EP_CTRL,
+			"accept: the request came to a listener of %s: open the endpoint with the info of the request",
+			req->cm ? "a device" : "sockets");
 		cm_reject(req, NULL, 0);
 		return -FI_EINVAL;
 	}

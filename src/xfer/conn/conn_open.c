@@ -143,6 +143,7 @@ int conn_attempt(struct peer *peer)
 	peer->conn.deadline = conn_deadline();
 	if (worker->via[LINK_HOST].state && addr_is_local(&peer->name))
 		err = attempt(peer, connect_inside(&peer->key), true);
+	peer->conn.host_error = -err;
 	if (err == -FI_ECONNREFUSED && worker->cm)
 		err = attempt(peer, conn_single_inside(peer), true);
 	if (worker_on_network(worker) && peer->name.kind != ADDR_STR &&
@@ -198,7 +199,10 @@ static bool lacks_key(const struct peer *peer)
 
 	if (!own->keyed || auth_key(own, peer->key_slot))
 		return false;
-	LOG_WARN(LOG_EP_CTRL, "the endpoint was enabled before its address vector got the key");
+	LOG_WARN(LOG_EP_CTRL,
+		 "%s: the endpoint was enabled before its address vector got the key: insert keys "
+		 "before fi_enable",
+		 peer_text(peer));
 	return true;
 }
 
@@ -214,8 +218,10 @@ int conn_start(struct peer *peer)
 	peer->conn.retries = 0;
 	err = lacks_key(peer) ? -FI_EACCES : conn_attempt(peer);
 	if (err && err != -FI_EAGAIN) {
+		peer->conn.last_error = -err;
 		addr_print(&peer->name, text, sizeof(text));
-		LOG_WARN(LOG_EP_CTRL, "cannot connect to %s: %s", text, fi_strerror(-err));
+		LOG_WARN(LOG_EP_CTRL, "cannot connect to %s: %s (fi_info --why tells more)", text,
+			 fi_strerror(-err));
 	}
 	return err;
 }

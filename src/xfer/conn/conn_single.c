@@ -117,7 +117,9 @@ static void set_timer(struct worker *worker, int ms)
 	worker->cm_timer = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
 	if (worker->cm_timer < 0 || timerfd_settime(worker->cm_timer, 0, &when, NULL) ||
 	    epoll_ctl(worker->epfd, EPOLL_CTL_ADD, worker->cm_timer, &ev))
-		LOG_WARN(LOG_EP_CTRL, "no timer for a connection attempt: %s", fi_strerror(errno));
+		LOG_WARN(LOG_EP_CTRL,
+			 "no timer for a connection attempt: %s (ulimit -n limits descriptors)",
+			 fi_strerror(errno));
 }
 
 void conn_single_clear_timer(struct worker *worker)

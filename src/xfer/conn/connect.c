@@ -43,8 +43,10 @@ pid_t connect_pid(int sock)
 	if (getsockopt(sock, SOL_SOCKET, SO_PEERCRED, &cred, &len))
 		return -1;
 	if (cred.uid != geteuid()) {
-		LOG_WARN(LOG_EP_CTRL, "user %u is refused: endpoints are for user %u alone",
-			 (unsigned int)cred.uid, (unsigned int)geteuid());
+		LOG_WARN(
+			LOG_EP_CTRL,
+			"user %u is refused within the host: endpoints are for user %u alone; run both as one user, or connect by the network",
+			(unsigned int)cred.uid, (unsigned int)geteuid());
 		return -1;
 	}
 	return cred.pid;

@@ -134,6 +134,16 @@ int hello_own_fds(struct worker *worker, int fds[WIRE_FDS])
 	return 0;
 }
 
+/* What the user can do about a hello that is none of ours. */
+static const char *advice(const struct wire_hello *hello, ssize_t len)
+{
+	if (len >= (ssize_t)sizeof(hello->magic) && hello->magic == __builtin_bswap32(WIRE_MAGIC))
+		return "the other host has another byte order, which is not supported";
+	if (len >= (ssize_t)sizeof(hello->magic) && hello->magic == WIRE_MAGIC)
+		return "use the same version of the library on both sides";
+	return "something else than this library has connected to the port";
+}
+
 static int check(const struct wire_hello *hello, ssize_t len)
 {
 	if (len != (ssize_t)sizeof(*hello) || hello->magic != WIRE_MAGIC ||
@@ -141,9 +151,10 @@ static int check(const struct wire_hello *hello, ssize_t len)
 		LOG_WARN(
 			LOG_EP_CTRL,
 			"hello of %zd bytes refused: magic %#x, version %u, size %u; ours has magic %#x, "
-			"version %u, size %zu",
+			"version %u, size %zu: %s",
 			len, len >= 4 ? hello->magic : 0, len >= 6 ? hello->version : 0,
-			len >= 8 ? hello->size : 0, WIRE_MAGIC, WIRE_VERSION, sizeof(*hello));
+			len >= 8 ? hello->size : 0, WIRE_MAGIC, WIRE_VERSION, sizeof(*hello),
+			advice(hello, len));
 		return -FI_EPROTO;
 	}
 	/* Only HELLO_CONNECT, HELLO_ACCEPT and HELLO_REQUEST carry a name. */

@@ -169,7 +169,8 @@ static int fail(const struct addr *name, int err)
 	char text[ADDR_STR_MAX + 32];
 
 	addr_print(name, text, sizeof(text));
-	LOG_WARN(LOG_EP_CTRL, "cannot listen on %s: %s", text, fi_strerror(-err));
+	LOG_WARN(LOG_EP_CTRL, "cannot listen on %s: %s%s", text, fi_strerror(-err),
+		 err == -FI_EADDRINUSE ? ": port 0 takes a free one" : "");
 	return err;
 }
 
@@ -202,7 +203,8 @@ int listen_begin(struct acceptor *l, const struct listen_how *how, int socks[2])
 	if (!err && how->inside)
 		err = begin(l, ACCEPTOR_INSIDE, &socks[ACCEPTOR_INSIDE], how->backlog);
 	if (err)
-		LOG_WARN(LOG_EP_CTRL, "cannot listen: %s", fi_strerror(-err));
+		LOG_WARN(LOG_EP_CTRL, "cannot listen with a backlog of %d: %s", how->backlog,
+			 fi_strerror(-err));
 	return err;
 }
 

@@ -113,7 +113,8 @@ static int trigger_of(const struct ep *ep, const struct fi_triggered_context *co
 	const struct cntr *c;
 
 	if (!(ep->info->caps & FI_TRIGGER)) {
-		LOG_WARN(LOG_EP_DATA, "FI_TRIGGER is no capability of the endpoint");
+		LOG_WARN(LOG_EP_DATA,
+			 "FI_TRIGGER is no capability of the endpoint: ask for it in hints->caps");
 		return -FI_EOPNOTSUPP;
 	}
 	if (!context)

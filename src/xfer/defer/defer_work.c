@@ -116,7 +116,9 @@ static int check_operation(struct deferred *d)
 {
 	d->work.ep = endpoint_of(d->work.dom, d->op);
 	if (!d->work.ep) {
-		LOG_WARN(LOG_DOMAIN, "deferred work: no endpoint, or one of another domain");
+		LOG_WARN(LOG_DOMAIN,
+			 "deferred work of type %d: no endpoint, or one of another domain",
+			 (int)d->type);
 		return -FI_EINVAL;
 	}
 	if (!d->work.ep->enabled)

@@ -9,6 +9,7 @@
 #include "base/copy.h"
 #include "base/iov.h"
 #include "base/log.h"
+#include "base/probe.h"
 #include "cntr/cntr.h"
 #include "core/cq.h"
 #include "info/providers.h"
@@ -43,6 +44,7 @@ static void complete(struct rx *rx, struct recv *r, const struct message *m, siz
 		.src = m->peer ? peer_reported(m->peer) : m->src,
 	};
 
+	PROBE4(deliver, r, m->peer, m->tag, m->len);
 	/* The release of a multi-receive buffer is reported even if completions are selective. */
 	if (r->flags & FI_MULTI_RECV && r->exhausted && !r->arriving) {
 		slot.flags |= FI_MULTI_RECV;
@@ -218,6 +220,7 @@ static void accept_rts(struct rx *rx, struct recv *r, struct message *m)
 		pull(rx, r, m, &rts, iov, capacity);
 		return;
 	}
+	m->peer->counts.read++;
 	rx_send_ats(m, 0);
 	rx_finish(rx, r, m, capacity, base, 0);
 }
@@ -244,6 +247,7 @@ void rx_accept(struct rx *rx, struct recv *r, const struct message *m)
 	void *base = NULL;
 	size_t capacity;
 
+	PROBE4(match, r, peer, m->tag, wire_op(m->head));
 	if (peer && !list_empty(&peer->worker->spec) && !(wire_flags(m->head) & WIRE_SPEC))
 		spec_overtaken(peer, NULL);
 	if (wire_op(m->head) == WIRE_AMO) {

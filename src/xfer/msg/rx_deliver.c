@@ -6,6 +6,7 @@
 #include "base/copy.h"
 #include "base/log.h"
 #include "base/once.h"
+#include "base/probe.h"
 #include "cntr/cntr.h"
 #include "core/cq.h"
 #include "link/wire.h"
@@ -43,7 +44,8 @@ static void refuse_message(struct peer *peer, const struct packet *p, const char
 	/* The worker is closing: the sender will see the end of the connection. */
 	if (peer->worker->closing)
 		return;
-	LOG_WARN(LOG_EP_DATA, "message for receive context %u dropped: %s", wire_rx(p->head), why);
+	LOG_WARN(LOG_EP_DATA, "%s: message for receive context %u dropped: %s", peer_text(peer),
+		 wire_rx(p->head), why);
 	if (rx_wants_ack(p->head))
 		tx_control(peer, WIRE_HEAD(WIRE_ATS, 0, 0, wire_id(p->head)), FI_EOPNOTSUPP);
 }
@@ -157,10 +159,7 @@ static void deliver_control(struct worker *worker, struct peer *peer, const stru
 		break;
 	case WIRE_XOFF:
 	case WIRE_XON:
-		peer->tx.xoff_received = wire_op(p->head) == WIRE_XOFF;
-		peer_refresh(peer);
-		if (!peer->tx.xoff_received)
-			peer_busy(peer);
+		peer_pause(peer, wire_op(p->head) == WIRE_XOFF);
 		break;
 	case WIRE_PUT:
 	case WIRE_GET:
@@ -183,7 +182,10 @@ static void deliver_control(struct worker *worker, struct peer *peer, const stru
 		coll_hear(worker, peer, p);
 		break;
 	default:
-		LOG_WARN(LOG_EP_DATA, "packet of unknown kind %u dropped", wire_op(p->head));
+		LOG_WARN(
+			LOG_EP_DATA,
+			"%s: packet of unknown kind %u dropped; do both sides use the same version of the library?",
+			peer_text(peer), wire_op(p->head));
 	}
 }
 
@@ -233,6 +235,7 @@ static __attribute__((always_inline)) inline void place(struct rx *rx, struct pe
 		rx_message(rx, peer, p);
 		return;
 	}
+	PROBE4(deliver, r, peer, p->tag, p->len);
 	if (shortest)
 		memcpy(r->iov[0].iov_base, p->payload, 8);
 	else if (p->len)

@@ -122,8 +122,8 @@ void rx_message(struct rx *rx, struct peer *peer, const struct packet *p)
 	if (r)
 		rx_accept(rx, r, &m);
 	else if (p->tag && !tagged) /* no receive would match it */
-		LOG_WARN(LOG_EP_DATA, "untagged message with tag %#llx dropped",
-			 (unsigned long long)p->tag);
+		LOG_WARN(LOG_EP_DATA, "%s: untagged message with tag %#llx dropped",
+			 peer_text(peer), (unsigned long long)p->tag);
 	else
 		rx_store(rx, &m, p->len);
 }
@@ -235,7 +235,9 @@ static bool names_key(const struct rx *rx, const struct recv_args *args)
 {
 	if (!rx->dom->max_keys || args->src == FI_ADDR_UNSPEC)
 		return false;
-	LOG_WARN(LOG_EP_DATA, "FI_AUTH_KEY: a receive is not limited to one key");
+	LOG_WARN(
+		LOG_EP_DATA,
+		"FI_AUTH_KEY: a receive is not limited to one key: name a source with the key, or none");
 	return true;
 }
 

@@ -41,6 +41,7 @@ static void send_xoff(struct rx *q, struct peer *peer)
 		"%zu bytes of unexpected messages exceed FI_WEFT_UNEXPECTED_MAX=%zu: sending XOFF to the peer",
 		q->unexpected_bytes, q->unexpected_max);
 	peer->rx.xoff_sent = true;
+	peer->counts.xoff_sent++;
 	list_push(&q->paused, &peer->rx.in_xoff);
 	if (q->budget && q->unexpected_bytes <= q->unexpected_max)
 		q->budget->pausing = true;

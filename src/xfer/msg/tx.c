@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "base/probe.h"
 #include "xfer/conn/conn.h"
 #include "xfer/defer/defer.h"
 #include "xfer/rma/rma.h"
@@ -83,14 +84,18 @@ static void end_sent(struct txreq *req)
 static int send_rndv(struct txreq *req)
 {
 	struct peer *peer = req->peer;
+	enum proto proto;
 	int err;
 
 	proto_compare(req);
-	req->limit = proto_spec_bytes(peer, req, prepare_rndv(peer, req));
+	proto = prepare_rndv(peer, req);
+	req->limit = proto_spec_bytes(peer, req, proto);
 	err = send_rts(peer->real, req);
-	if (!err)
-		proto_sent(req);
-	return err;
+	if (err)
+		return err;
+	peer->counts.sent[proto]++;
+	proto_sent(req);
+	return 0;
 }
 
 /* Sends speculative fragments, behind those of other messages. */
@@ -121,11 +126,15 @@ static void await(struct txreq *req, bool whole)
 int tx_send(struct txreq *req)
 {
 	uint64_t ack = ack_flags(req->flags);
-	bool whole = !proto_is_long(req->peer->real, req->len);
+	struct peer *peer = req->peer;
+	bool whole = !proto_is_long(peer->real, req->len);
 	int err = whole ? send_whole(req, ack) : send_rndv(req);
 
 	if (err)
 		return err;
+	PROBE4(send, req, peer, req->tag, req->len);
+	if (whole && proto_of_packet(peer->real, req->len) == PROTO_ZCOPY)
+		peer->counts.sent[PROTO_ZCOPY]++;
 	if (whole && !ack)
 		end_sent(req);
 	else
@@ -312,8 +321,10 @@ int tx_slow(struct ep *ep, struct xfer x)
 	peer = peer_get(ep->worker, x.addr & ep->addr_mask);
 	x.head |= (x.addr >> ep->rx_shift & ep->rx_index_mask) << 16;
 	if (!peer) {
-		LOG_WARN(LOG_EP_DATA, "send: fi_addr %#llx is not in the address vector",
-			 (unsigned long long)x.addr);
+		LOG_WARN(
+			LOG_EP_DATA,
+			"send: fi_addr %#llx is not in the address vector: fi_av_insert returns those that are",
+			(unsigned long long)x.addr);
 		return -FI_EINVAL;
 	}
 	if (x.flags & FI_INJECT && x.len > ep_inject_max(ep, x.flags) && !copies(peer, x.len))
@@ -402,6 +413,7 @@ void tx_cts(struct worker *worker, struct peer *peer, const struct packet *p)
 
 	if (!req || req->peer != peer || (req->state != TXREQ_RTS && req->state != TXREQ_SPEC))
 		return;
+	peer->counts.streamed++;
 	tx_req_deregister(req);
 	req->remote_id = (uint32_t)p->tag;
 	req->limit = req->len;

@@ -6,6 +6,7 @@
 
 #include "base/copy.h"
 #include "base/log.h"
+#include "base/probe.h"
 #include "xfer/defer/defer.h"
 #include "xfer/worker.h"
 #include "xfer/msg/tx.h"
@@ -149,6 +150,7 @@ void tx_req_fail(struct txreq *req, int err, int reason)
 
 void tx_req_end(struct txreq *req, int err)
 {
+	PROBE2(sent, req, err);
 	if (err) {
 		tx_req_fail(req, err, err);
 		return;

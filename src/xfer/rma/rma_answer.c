@@ -74,7 +74,8 @@ int rma_result(struct txreq *req, const struct packet *p)
 static void take_result(struct peer *peer, struct txreq *req, const struct packet *p)
 {
 	if (!expects_result(req) || p->tag != req->got || p->len > req->len - req->got) {
-		LOG_WARN(LOG_EP_DATA, "unexpected result of %zu bytes dropped", p->len);
+		LOG_WARN(LOG_EP_DATA, "%s: unexpected result of %zu bytes dropped", peer_text(peer),
+			 p->len);
 		return;
 	}
 	scatter(req, p);
@@ -116,8 +117,9 @@ void rma_answer(struct peer *peer, const struct packet *p)
 	struct txreq *req;
 
 	if (peer->rma.seq - seq > INT32_MAX) {
-		LOG_WARN(LOG_EP_DATA, "answer to operation %u dropped: the last one sent was %u",
-			 seq, peer->rma.seq);
+		LOG_WARN(LOG_EP_DATA,
+			 "%s: answer to operation %u dropped: the last one sent was %u",
+			 peer_text(peer), seq, peer->rma.seq);
 		return;
 	}
 	if (wire_op(p->head) == WIRE_DONE) {

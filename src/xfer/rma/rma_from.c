@@ -205,7 +205,8 @@ int rma_from_atomic(struct rma *o, struct rma_store *store, const struct entry_a
 	if (!lengths_agree(o, m) || same_tag(o)) {
 		LOG_WARN(
 			LOG_EP_DATA,
-			"atomic: operands, results and remote ranges do not agree in elements or keys");
+			"atomic: %zu operands, %zu results and %zu remote ranges do not agree in elements or keys",
+			msg->iov_count, o->result_count, o->remote_count);
 		return -FI_EINVAL;
 	}
 	if (o->len > WIRE_AMO_MAX)

@@ -177,8 +177,10 @@ static void push_data(struct rx *rx, uint64_t kind, size_t len, uint64_t data)
 						 .data = data,
 						 .src = FI_ADDR_NOTAVAIL});
 	else
-		LOG_WARN(LOG_EP_DATA, "remote CQ data %#llx dropped: no such context, or no queue",
-			 (unsigned long long)data);
+		LOG_WARN(
+			LOG_EP_DATA,
+			"remote CQ data %#llx dropped: no such context, or no queue; bind one with FI_RECV",
+			(unsigned long long)data);
 }
 
 /*
@@ -416,8 +418,8 @@ static __attribute__((noinline)) void serve(struct worker *worker, struct peer *
 		return;
 	}
 	if (!rma_parse(&r, peer, p)) {
-		LOG_WARN(LOG_EP_DATA, "a one-sided request of %zu bytes contradicts itself",
-			 p->len);
+		LOG_WARN(LOG_EP_DATA, "%s: a one-sided request of %zu bytes contradicts itself",
+			 peer_text(peer), p->len);
 		err = -FI_EINVAL;
 	} else if (r.op == WIRE_PUT) {
 		err = put(&r);

@@ -436,7 +436,8 @@ int rma_post(struct ep *ep, const struct rma *o)
 	}
 	peer = peer_get(ep->worker, o->addr & ep->addr_mask);
 	if (!peer) {
-		LOG_WARN(LOG_EP_DATA, "one-sided: fi_addr %#llx is not in the address vector",
+		LOG_WARN(LOG_EP_DATA,
+			 "one-sided: fi_addr %#llx is not in the address vector: insert it",
 			 (unsigned long long)o->addr);
 		return -FI_EINVAL;
 	}

@@ -59,7 +59,8 @@ static void quiesce(struct worker *worker, const struct rx *rx, const struct ep 
 		}
 		LOG_WARN(
 			LOG_EP_DATA,
-			"close: an RDMA operation has not ended within the time limit: disconnecting the peer");
+			"close: an RDMA operation with %s has not ended within %d ms: disconnecting it",
+			peer_text(peer), (int)QUIESCE_MS);
 		conn_fail(peer, FI_ETIMEDOUT, NULL);
 	}
 }

@@ -144,10 +144,12 @@ bool rxreq_read(struct rxreq *a, const struct wire_rts *rts)
 		list_push(&a->peer->worker->spec, &a->in_spec);
 		return true;
 	}
-	if (ret < 0)
-		ret = rxreq_fetch(a->peer, rts, a->received, iov, count, want);
-	if (ret < 0)
+	if (ret >= 0)
+		a->peer->counts.joint++;
+	else if (rxreq_fetch(a->peer, rts, a->received, iov, count, want))
 		return false;
+	else
+		a->peer->counts.read++;
 	rxreq_end(a, 0);
 	return true;
 }
@@ -159,6 +161,7 @@ void rxreq_joint_ended(struct worker *worker, uint32_t id, int ret)
 	if (!a || !a->rdma_posted)
 		return;
 	if (ret >= 0) {
+		a->peer->counts.joint++;
 		rxreq_end(a, 0);
 		return;
 	}
@@ -236,8 +239,10 @@ void rxreq_rdma_done(struct worker *worker, uint32_t id)
 {
 	struct rxreq *a = pool_find(&worker->rxreq_pool, id);
 
-	if (a && a->rdma_posted)
-		rxreq_end(a, 0);
+	if (!a || !a->rdma_posted)
+		return;
+	a->peer->counts.rdma++;
+	rxreq_end(a, 0);
 }
 
 /* Returns the receive request that expects this fragment next, or NULL. */
@@ -264,6 +269,10 @@ static void advance(struct rxreq *a, size_t len)
 		shard_part(&a->peer->worker->shard);
 		return;
 	}
+	if (a->asked)
+		a->peer->counts.asked++;
+	else if (a->spec)
+		a->peer->counts.speculative++;
 	spec_overtaken(a->peer, a);
 	rxreq_end(a, 0);
 }

@@ -139,7 +139,10 @@ static int get(const char *name, struct verbs_dev **out)
 		snprintf(dev->name, sizeof(dev->name), "%s", name);
 		err = dev->lib ? fill(dev) : -FI_ENOSYS;
 		if (err) {
-			LOG_WARN(LOG_DOMAIN, "cannot open %s: %s", name, fi_strerror(-err));
+			LOG_WARN(
+				LOG_DOMAIN,
+				"cannot open %s: %s (may /dev/infiniband be opened? FI_VERBS_DEVICE_NAME chooses devices)",
+				name, fi_strerror(-err));
 			free(dev);
 			return err;
 		}

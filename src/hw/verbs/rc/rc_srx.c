@@ -49,8 +49,10 @@ static int make_queue(struct rc_srx *s)
 	s->srq = dev->lib->create_srq(dev->pd, &init);
 	if (s->srq)
 		return 0;
-	LOG_WARN(LOG_EP_CTRL, "cannot make a shared receive queue of %u: %s", s->size,
-		 fi_strerror(errno ? errno : FI_ENOMEM));
+	LOG_WARN(
+		LOG_EP_CTRL,
+		"cannot make a shared receive queue of %u: %s (a smaller fi_rx_attr.size, or ulimit -l)",
+		s->size, fi_strerror(errno ? errno : FI_ENOMEM));
 	return errno ? -errno : -FI_ENOMEM;
 }
 

@@ -36,7 +36,8 @@ static int failed(const char *what)
 {
 	int err = errno ? errno : FI_ENOMEM;
 
-	LOG_WARN(LOG_EP_CTRL, "cannot make %s: %s", what, fi_strerror(err));
+	LOG_WARN(LOG_EP_CTRL, "cannot make %s: %s (ulimit -l limits what devices may lock)", what,
+		 fi_strerror(err));
 	return -err;
 }
 
@@ -80,7 +81,9 @@ static int rc_open(struct worker *worker, void **state)
 	int err;
 
 	if (worker_domain(worker)->device_ops != &rc_device) {
-		LOG_WARN(LOG_EP_CTRL, "the domain belongs to another provider");
+		LOG_WARN(
+			LOG_EP_CTRL,
+			"the domain belongs to another provider: open it with the info of the endpoint");
 		return -FI_EINVAL;
 	}
 	if (!verbs_cmlib())

@@ -64,8 +64,8 @@ void verbs_repost(struct verbs *v, uint16_t slot)
 	int err = ibv_post_srq_recv(v->srq, &wr, &bad);
 
 	if (err)
-		LOG_WARN(LOG_EP_DATA, "cannot repost a receive slot, which is lost: %s",
-			 fi_strerror(err));
+		LOG_WARN(LOG_EP_DATA, "%s: cannot repost a receive slot, which is lost: %s",
+			 v->path.dev->name, fi_strerror(err));
 }
 
 /* Returns the link that sent the packet; NULL: unknown or closed. */

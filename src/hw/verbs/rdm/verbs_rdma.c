@@ -233,7 +233,9 @@ static bool has_to_wait(const struct verbs_direct *d, const struct verbs_rdma *m
 /* A post failed: the next progress call ends RDMA on the link. */
 static void give_up(struct verbs_link *l, int err)
 {
-	LOG_WARN(LOG_EP_DATA, "cannot post an RDMA request: %s", fi_strerror(err));
+	LOG_WARN(LOG_EP_DATA,
+		 "%s: cannot post an RDMA request to peer %#x: %s; packets from now on",
+		 l->own->path.dev->name, l->id, fi_strerror(err));
 	l->direct.next = NULL;
 	l->direct.failed = true;
 	list_remove(&l->in_attend);

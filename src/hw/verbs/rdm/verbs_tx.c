@@ -28,7 +28,8 @@ static int post(struct verbs_link *l, struct ibv_send_wr *wr, uint16_t slot)
 	if (err == ENOMEM)
 		return -FI_EAGAIN;
 	if (err) {
-		LOG_WARN(LOG_EP_DATA, "posting a send failed: %s", strerror(err));
+		LOG_WARN(LOG_EP_DATA, "%s: posting a send to peer %#x failed: %s",
+			 l->own->path.dev->name, l->id, strerror(err));
 		verbs_fail(l, err);
 		return -FI_EAGAIN; /* the next progress call ends the link and the operation */
 	}

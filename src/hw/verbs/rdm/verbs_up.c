@@ -18,7 +18,8 @@ static int failed(const char *what)
 {
 	int err = errno ? errno : ENOMEM;
 
-	LOG_WARN(LOG_EP_CTRL, "cannot make %s: %s", what, fi_strerror(err));
+	LOG_WARN(LOG_EP_CTRL, "cannot make %s: %s (ulimit -l limits what devices may lock)", what,
+		 fi_strerror(err));
 	return -err;
 }
 

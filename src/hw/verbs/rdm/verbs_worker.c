@@ -9,6 +9,7 @@
 #include "info/providers.h"
 #include "hw/verbs/rdm/verbs.h"
 #include "core/domain.h"
+#include "link/link_state.h"
 #include "link/upcall.h"
 
 /*
@@ -72,6 +73,11 @@ static int verbs_fd(void *state)
 	return ((struct verbs *)state)->epfd;
 }
 
+static void verbs_describe(const struct link *link, struct link_state *state)
+{
+	state->credits = ((const struct verbs_link *)link)->credits;
+}
+
 const struct transport verbs_transport = {
 	.name = "verbs",
 	.bit = PROVIDER_VERBS,
@@ -85,5 +91,6 @@ const struct transport verbs_transport = {
 	.prepare = verbs_prepare,
 	.abandon = verbs_abandon,
 	.connect = verbs_connect,
+	.describe = verbs_describe,
 	.drain = verbs_drain,
 };

@@ -11,7 +11,8 @@ int ud_failed(const char *what)
 {
 	int err = errno ? errno : FI_ENOMEM;
 
-	LOG_WARN(LOG_EP_CTRL, "cannot make %s: %s", what, fi_strerror(err));
+	LOG_WARN(LOG_EP_CTRL, "cannot make %s: %s (ulimit -l limits what devices may lock)", what,
+		 fi_strerror(err));
 	return -err;
 }
 

@@ -108,7 +108,8 @@ static void take(struct ud *u, const struct ibv_wc *wc)
 		deliver(u, wc);
 	if (!u->broken && ud_post(u, (uint32_t)wc->wr_id)) {
 		u->broken = true;
-		LOG_WARN(LOG_EP_DATA, "the device does not take a slot back");
+		LOG_WARN(LOG_EP_DATA, "%s does not take a slot back: the queue pair is reset",
+			 u->path.dev->name);
 	}
 }
 

@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What is known of a peer, for reports: struct fi_weft_peer; and pauses, which it tells of. */
+#include <rdma/fi_errno.h>
+#include <rdma/fi_ext_weft.h>
+
+#include "base/clock.h"
+#include "base/reason.h"
+#include "link/link_state.h"
+#include "xfer/worker.h"
+
+void peer_pause(struct peer *peer, bool pause)
+{
+	uint64_t now = clock_coarse_ms();
+
+	if (pause && !peer->tx.xoff_received) {
+		peer->counts.xoff_received++;
+		peer->counts.paused_at = now;
+	} else if (!pause && peer->tx.xoff_received) {
+		peer->counts.paused_ms += now - peer->counts.paused_at;
+	}
+	peer->tx.xoff_received = pause;
+	peer_refresh(peer);
+	if (!pause)
+		peer_busy(peer);
+}
+
+/* What we know of an error of the connection; the error itself: no more than it says. */
+static int reason_of(int err)
+{
+	switch (err) {
+	case FI_ETIMEDOUT:
+		return REASON_SILENT;
+	case FI_ECONNREFUSED:
+		return REASON_NOBODY;
+	case FI_EACCES:
+		return REASON_REFUSED;
+	case FI_ECONNRESET:
+		return REASON_ENDED;
+	default:
+		return err;
+	}
+}
+
+int peer_reason(const struct peer *peer, int err)
+{
+	const struct peer_conn *conn = &peer->conn;
+
+	if (err == FI_ECANCELED)
+		return err;
+	if (conn->disconnect_received)
+		return REASON_CLOSED;
+	if (peer->real && peer->real->reason)
+		return peer->real->reason;
+	if (conn->starved)
+		return REASON_MEMORY;
+	if (conn->overdue)
+		return REASON_OVERDUE;
+	return conn->over_budget ? REASON_BUDGET : reason_of(err);
+}
+
+const char *peer_text(const struct peer *peer)
+{
+	static __thread char text[ADDR_STR_MAX + 32];
+
+	addr_print(&peer->name, text, sizeof(text));
+	return text;
+}
+
+/* Why the worker has not opened the transport of this kind. */
+static enum fi_weft_reason why_not_open(const struct worker *worker, enum link_kind kind)
+{
+	if (kind == LINK_DEVICE && worker->auth.encrypts)
+		return FI_WEFT_NOT_ENCRYPTING;
+	for (const struct transport *const *t = transports; *t; t++)
+		if ((*t)->kind == kind && (*t)->bit & worker->wanted)
+			return FI_WEFT_NO_DEVICE;
+	return FI_WEFT_LEFT_OUT;
+}
+
+/* The reason while there is no connection. */
+static enum fi_weft_reason not_yet(const struct peer *peer)
+{
+	return peer->conn.last_error && !peer->counts.connections ? FI_WEFT_FAILED : FI_WEFT_USABLE;
+}
+
+static enum fi_weft_reason why_not_host(const struct peer *peer)
+{
+	/* The peer of a connected endpoint has no name before it connects. */
+	if (peer->name.kind != ADDR_NONE && !addr_is_local(&peer->name))
+		return FI_WEFT_OTHER_HOST;
+	switch (peer->conn.host_error) {
+	case 0:
+		return peer_linked(peer) ? FI_WEFT_PEER_CHOSE : not_yet(peer);
+	case FI_ECONNREFUSED:
+		return FI_WEFT_NO_LISTENER;
+	case FI_EACCES:
+		return FI_WEFT_OTHER_USER;
+	default:
+		return FI_WEFT_FAILED;
+	}
+}
+
+static enum fi_weft_reason why_not_device(const struct peer *peer)
+{
+	if (peer->conn.plain)
+		return FI_WEFT_FAILED;
+	return peer_linked(peer) ? FI_WEFT_NO_COMMON_DEVICE : not_yet(peer);
+}
+
+static enum fi_weft_reason why_not(const struct peer *peer, enum link_kind kind)
+{
+	bool linked = peer_linked(peer);
+
+	if (linked && peer->conn.kind == kind)
+		return FI_WEFT_USED;
+	if (!peer->worker->via[kind].state)
+		return why_not_open(peer->worker, kind);
+	if (kind == LINK_HOST)
+		return why_not_host(peer);
+	if (peer->name.kind == ADDR_STR)
+		return FI_WEFT_NO_ADDRESS;
+	if (linked && (kind == LINK_SOCKET || peer->conn.kind == LINK_HOST))
+		return FI_WEFT_NOT_NEEDED;
+	return kind == LINK_DEVICE ? why_not_device(peer) : not_yet(peer);
+}
+
+static void describe_ways(const struct peer *peer, struct fi_weft_peer *state)
+{
+	static const enum link_kind kinds[] = {[FI_WEFT_SHM] = LINK_HOST,
+					       [FI_WEFT_VERBS] = LINK_DEVICE,
+					       [FI_WEFT_TCP] = LINK_SOCKET};
+
+	state->transport = FI_WEFT_TRANSPORTS;
+	for (unsigned int i = 0; i < FI_WEFT_TRANSPORTS; i++) {
+		enum fi_weft_reason reason = why_not(peer, kinds[i]);
+
+		state->reasons[i] = reason;
+		if (reason == FI_WEFT_USED ||
+		    (reason == FI_WEFT_USABLE && state->transport == FI_WEFT_TRANSPORTS))
+			state->transport = i;
+	}
+}
+
+static void describe_link(const struct peer *peer, struct fi_weft_peer *state)
+{
+	struct link_state link = {.direct_read = FI_WEFT_USABLE};
+	const struct transport *t = peer->worker->via[peer->conn.kind].transport;
+
+	if (peer->real && t->describe)
+		t->describe(peer->real, &link);
+	else if (peer->real)
+		link.direct_read = FI_WEFT_LEFT_OUT;
+	state->credits = link.credits;
+	state->unsent_bytes = link.unsent_bytes;
+	state->retransmissions = link.retransmissions;
+	state->direct_read = link.direct_read;
+}
+
+static void describe_counts(const struct peer_counts *c, struct fi_weft_peer *state)
+{
+	state->connections = c->connections;
+	state->sent_zcopy = c->sent[PROTO_ZCOPY];
+	state->sent_rdma = c->sent[PROTO_RDMA];
+	state->sent_bounce = c->sent[PROTO_BOUNCE];
+	state->sent_pipe = c->sent[PROTO_PIPE];
+	state->sent_speculative = c->sent[PROTO_SPEC];
+	state->sent_rts = c->sent[PROTO_FETCH];
+	state->sent_streamed = c->streamed;
+	state->received_read = c->read;
+	state->received_joint = c->joint;
+	state->received_rdma = c->rdma;
+	state->received_speculative = c->speculative;
+	state->received_streamed = c->asked;
+	state->xoff_sent = c->xoff_sent;
+	state->xoff_received = c->xoff_received;
+	state->paused_ms = c->paused_ms;
+}
+
+static uint64_t length(const struct list *list)
+{
+	uint64_t count = 0;
+
+	LIST_EACH (node, list)
+		count++;
+	return count;
+}
+
+static void describe_queues(const struct peer *peer, struct fi_weft_peer *state)
+{
+	static const enum txreq_state sent[] = {TXREQ_RMA,    TXREQ_RDMA, TXREQ_ACK,
+						TXREQ_STREAM, TXREQ_SPEC, TXREQ_ZCOPY};
+
+	state->queued = peer->tx.backlog_count + length(&peer->txreqs[TXREQ_AHEAD]);
+	for (unsigned int i = 0; i < sizeof(sent) / sizeof(sent[0]); i++)
+		state->unanswered += length(&peer->txreqs[sent[i]]);
+	state->sent_requests = peer->rma.seq;
+	state->received_requests = peer->target.done_seq;
+	state->answers_bytes = peer->tx.reply_bytes;
+	state->unexpected_bytes = peer->rx.account.sum.bytes;
+	if (peer->tx.xoff_received)
+		state->paused_ms += clock_coarse_ms() - peer->counts.paused_at;
+}
+
+void peer_describe(const struct peer *peer, struct fi_weft_peer *state)
+{
+	bool tries = peer_attempts(peer) || peer->state == PEER_SECURING;
+
+	state->connection = peer->state == PEER_CONNECTED ? FI_WEFT_CONNECTED
+			    : tries                       ? FI_WEFT_CONNECTING
+							  : FI_WEFT_UNCONNECTED;
+	state->last_error = (uint32_t)peer->conn.last_error;
+	describe_ways(peer, state);
+	describe_link(peer, state);
+	describe_counts(&peer->counts, state);
+	describe_queues(peer, state);
+}

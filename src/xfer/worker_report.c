@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What a worker knows of its peers, for applications and as text. */
+#include <inttypes.h>
+#include <rdma/fi_errno.h>
+#include <rdma/fi_ext_weft.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "core/av.h"
+#include "xfer/conn/conn.h"
+#include "xfer/worker.h"
+
+static const char *const reasons[FI_WEFT_REASONS] = {
+	[FI_WEFT_USED] = "used",
+	[FI_WEFT_USABLE] = "nothing speaks against it; not connected yet",
+	[FI_WEFT_NOT_NEEDED] = "a better one is used",
+	[FI_WEFT_LEFT_OUT] = "left out by the provider, a hint, an option or a setting",
+	[FI_WEFT_NO_DEVICE] = "the address of this endpoint has no RDMA device",
+	[FI_WEFT_NOT_ENCRYPTING] = "FI_WEFT_AUTH=encrypt: RDMA devices do not encrypt",
+	[FI_WEFT_OTHER_HOST] = "the address is none of this host",
+	[FI_WEFT_NO_LISTENER] = "no process of this network namespace offers shared memory at the "
+				"address",
+	[FI_WEFT_OTHER_USER] = "the process is another user's",
+	[FI_WEFT_FAILED] = "it was tried and failed: FI_LOG_LEVEL=warn tells why",
+	[FI_WEFT_PEER_CHOSE] = "the peer has connected, in another way",
+	[FI_WEFT_NO_COMMON_DEVICE] = "the peer has no RDMA device on our network, or leaves it out",
+	[FI_WEFT_NO_ADDRESS] = "the peer's name is no address of the network",
+	[FI_WEFT_DISABLED] = "FI_SHM_DISABLE_CMA is set",
+	[FI_WEFT_NO_PTRACE] = "the kernel does not let us read the process: set "
+			      "kernel.yama.ptrace_scope=0, or give CAP_SYS_PTRACE",
+	[FI_WEFT_NO_PROCESS] = "the process cannot be seen from here: it is in another pid "
+			       "namespace",
+};
+
+static const char *const names[FI_WEFT_TRANSPORTS] = {
+	[FI_WEFT_SHM] = "shm", [FI_WEFT_VERBS] = "verbs", [FI_WEFT_TCP] = "tcp"};
+
+const char *worker_reason(uint32_t reason)
+{
+	return reason < FI_WEFT_REASONS ? reasons[reason] : "unknown";
+}
+
+/* Sets *peer to the peer of `addr`. 0 or a negative error. */
+static int find(struct worker *worker, fi_addr_t addr, struct peer **peer)
+{
+	if (worker->dgram || worker->offload)
+		return -FI_EOPNOTSUPP;
+	if (!worker->cm && (!worker->av || !av_addr(worker->av, addr)))
+		return -FI_EINVAL;
+	*peer = peer_get(worker, worker->cm ? 0 : addr);
+	return *peer ? 0 : -FI_ENOMEM;
+}
+
+int worker_peer_state(struct worker *worker, fi_addr_t addr, struct fi_weft_peer *state)
+{
+	struct peer *peer;
+	int err = find(worker, addr, &peer);
+
+	if (!err)
+		peer_describe(peer, state);
+	return err;
+}
+
+int worker_connect(struct worker *worker, fi_addr_t addr)
+{
+	struct peer *peer;
+	int err = find(worker, addr, &peer);
+
+	return err || peer->state != PEER_IDLE ? err : conn_start(peer);
+}
+
+/* A figure of a line: a uint64_t of struct fi_weft_peer. */
+struct figure {
+	const char *name;
+	size_t offset;
+};
+
+#define FIGURE(name, member)                                                                       \
+	{                                                                                          \
+		name, offsetof(struct fi_weft_peer, member)                                        \
+	}
+
+static const struct figure link_figures[] = {
+	FIGURE("credits", credits),
+	FIGURE("unsent bytes", unsent_bytes),
+	FIGURE("retransmissions", retransmissions),
+	FIGURE("connections", connections),
+};
+static const struct figure sent_figures[] = {
+	FIGURE("zero-copy", sent_zcopy),
+	FIGURE("for RDMA", sent_rdma),
+	FIGURE("bounce buffer", sent_bounce),
+	FIGURE("pipe", sent_pipe),
+	FIGURE("speculative", sent_speculative),
+	FIGURE("RTS", sent_rts),
+	FIGURE("of these streamed", sent_streamed),
+};
+static const struct figure received_figures[] = {
+	FIGURE("read", received_read),         FIGURE("joint copy", received_joint),
+	FIGURE("RDMA", received_rdma),         FIGURE("speculative", received_speculative),
+	FIGURE("streamed", received_streamed),
+};
+static const struct figure one_sided_figures[] = {
+	FIGURE("sent", sent_requests),
+	FIGURE("received", received_requests),
+};
+static const struct figure flow_figures[] = {
+	FIGURE("XOFF sent", xoff_sent),
+	FIGURE("XOFF received", xoff_received),
+	FIGURE("paused ms", paused_ms),
+};
+static const struct figure queue_figures[] = {
+	FIGURE("not sent", queued),
+	FIGURE("not answered", unanswered),
+	FIGURE("bytes of answers", answers_bytes),
+	FIGURE("bytes unexpected", unexpected_bytes),
+};
+
+static const struct line {
+	const char *title;
+	const struct figure *figures;
+	size_t count;
+} lines[] = {
+#define LINE(title, list)                                                                          \
+	{                                                                                          \
+		title, list, sizeof(list) / sizeof((list)[0])                                      \
+	}
+	LINE("link", link_figures),
+	LINE("long messages sent", sent_figures),
+	LINE("long messages received", received_figures),
+	LINE("one-sided requests in packets", one_sided_figures),
+	LINE("flow control", flow_figures),
+	LINE("queues", queue_figures),
+};
+
+static void print_line(const struct line *line, const struct fi_weft_peer *state, FILE *out)
+{
+	fprintf(out, "    %s:", line->title);
+	for (size_t i = 0; i < line->count; i++)
+		fprintf(out, "%s %s %" PRIu64, i ? "," : "", line->figures[i].name,
+			*(const uint64_t *)((const char *)state + line->figures[i].offset));
+	putc('\n', out);
+}
+
+static void print_ways(const struct fi_weft_peer *state, FILE *out)
+{
+	for (unsigned int i = 0; i < FI_WEFT_TRANSPORTS; i++)
+		fprintf(out, "    %s: %s\n", names[i], reasons[state->reasons[i]]);
+	if (state->transport == FI_WEFT_SHM)
+		fprintf(out, "    direct reads of its memory: %s\n", reasons[state->direct_read]);
+}
+
+static void print_peer(const struct peer *peer, FILE *out)
+{
+	static const char *const connections[] = {[FI_WEFT_UNCONNECTED] = "not connected",
+						  [FI_WEFT_CONNECTING] = "connecting",
+						  [FI_WEFT_CONNECTED] = "connected"};
+	struct fi_weft_peer state = {.size = sizeof(state)};
+	char name[ADDR_STR_MAX + 32];
+
+	peer_describe(peer, &state);
+	addr_print(&peer->name, name, sizeof(name));
+	fprintf(out, "  peer %s: %s\n", name, connections[state.connection]);
+	if (state.last_error)
+		fprintf(out, "    last error: %s\n", fi_strerror((int)state.last_error));
+	print_ways(&state, out);
+	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++)
+		print_line(&lines[i], &state, out);
+}
+
+void worker_report(struct worker *worker, FILE *out)
+{
+	struct fi_weft_stats stats = {.size = sizeof(stats)};
+	char name[ADDR_STR_MAX + 32];
+
+	worker_stats(worker, &stats);
+	addr_print(&worker->name, name, sizeof(name));
+	fprintf(out, "endpoint %s of process %d\n", name, (int)getpid());
+	fprintf(out,
+		"  unexpected messages %" PRIu64 ", bytes %" PRIu64 "; dropped %" PRIu64
+		"; connections refused %" PRIu64 ", pending %" PRIu64 "\n",
+		stats.unexpected_count, stats.unexpected_bytes, stats.unexpected_dropped,
+		stats.unauthorized_refused + stats.unknown_refused, stats.pending_count);
+	LIST_EACH (node, &worker->peers_list)
+		print_peer(LIST_ENTRY(node, struct peer, in_worker), out);
+}
