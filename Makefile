@@ -55,6 +55,8 @@ APART := $(filter %/compat.o %/external_folder.o,$(OBJ))
 $(LIB): $(filter-out $(APART),$(OBJ)) $(APART:.o=.static.o)
 	$(call say,AR)rm -f $@ && $(AR) rcs $@ $^
 
+# These are for once, or for whoever looks: short code counts more than fast.
+$(BUILD)/src/hook/%.o $(BUILD)/src/info/%.o: override CFLAGS := $(CFLAGS:-O2=-Os)
 $(BUILD)/%.static.o: CPPFLAGS += -DWEFT_STATIC
 $(BUILD)/%.static.o: %.c $(CONFIG); $(cc)
 $(BUILD)/%.o:        %.c $(CONFIG); $(cc)
@@ -125,6 +127,7 @@ t/%: $(BUILD)/t/%	## run one test: make t/base_pool, HW=shm make t/api_tagged AR
 	@tests/run.sh $*
 t/%: all
 	@tests/run.sh $*
+t/api_hooked: $(patsubst %,$(BUILD)/t/%,$(filter api_%,$(PROG))) # which it runs
 
 asan: SAN = address,undefined -fno-sanitize-recover=undefined -DENABLE_DEBUG=1
 tsan: SAN = thread -Wno-error

@@ -22,6 +22,19 @@
 	    "cq, eq, mr, cntr; a leading ^ leaves them out")                                       \
 	ROW(int, log_interval, "FI_LOG_INTERVAL", "2000",                                          \
 	    "Milliseconds between two messages that are limited in rate")                          \
+	ROW(const char *, hook, "FI_HOOK", NULL,                                                   \
+	    "Semicolon list of what sees each call of the application: trace, perf, profile, "     \
+	    "monitor")                                                                             \
+	ROW(const char *, monitor_folder, "FI_OFI_HOOK_MONITOR_BASEPATH", NULL,                    \
+	    "Folder of the files that FI_HOOK=monitor shows its figures in; unset: ofi-UID in "    \
+	    "/dev/shm")                                                                            \
+	ROW(bool, monitor_linger, "FI_OFI_HOOK_MONITOR_LINGER", "no",                              \
+	    "Such a file stays when its process ends")                                             \
+	ROW(const char *, perf_counter, "FI_PERF_CNTR", "cpu_instr",                               \
+	    "What FI_HOOK=perf counts beside the time: cpu_instr, cpu_cycles")                     \
+	ROW(const char *, trace_file, "FI_WEFT_TRACE_FILE", NULL,                                  \
+	    "Beginning of the name of the file, for Perfetto, to which FI_HOOK=trace writes the "  \
+	    "calls; the process id and .json follow")                                              \
 	ROW(const char *, provider, "FI_PROVIDER", NULL,                                           \
 	    "Comma list of providers to offer; a leading ^ leaves them out")                       \
 	ROW(const char *, provider_path, "FI_PROVIDER_PATH", NULL,                                 \

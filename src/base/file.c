@@ -54,6 +54,17 @@ int file_resize(int fd, off_t len)
 	return ret;
 }
 
+ssize_t file_write_at(int fd, const void *buf, size_t len, off_t at)
+{
+	struct held h;
+	ssize_t ret;
+
+	hold(&h);
+	ret = pwrite(fd, buf, len, at);
+	release(&h, ret < 0);
+	return ret;
+}
+
 ssize_t file_write(int fd, const void *buf, size_t len)
 {
 	struct held h;

@@ -14,5 +14,7 @@ int file_resize(int fd, off_t len);
 ssize_t file_write(int fd, const void *buf, size_t len);
 /* Writes all bytes. Returns 0 or a negative error. */
 int file_write_all(int fd, const void *buf, size_t len);
+/* As pwrite(2): the same at an offset. */
+ssize_t file_write_at(int fd, const void *buf, size_t len, off_t at);
 
 #endif

@@ -39,6 +39,10 @@ struct ep *ep_new(struct domain *dom, size_t fclass, void *context)
 
 	if (!ep)
 		return NULL;
+	if (xfer_tables(ep)) {
+		free(ep);
+		return NULL;
+	}
 	ep->fid.fid.fclass = fclass;
 	ep->fid.fid.context = context;
 	ep->fid.fid.ops = &ep_fi_ops;
@@ -53,7 +57,6 @@ struct ep *ep_new(struct domain *dom, size_t fclass, void *context)
 	ep->rma_inject_max = ep->atomic_inject_max = XFER_INJECT_MAX;
 	list_init(&ep->aliases);
 	list_init(&ep->in_aliases);
-	xfer_refuse(ep);
 	ref_get(&dom->ref);
 	return ep;
 }

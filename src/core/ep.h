@@ -16,8 +16,8 @@
 #include "core/domain.h"
 #include "core/eq.h"
 
-struct entry_own;
 struct ep_cm;
+struct ep_tables;
 struct offload;
 struct rx;
 struct worker;
@@ -62,7 +62,7 @@ struct ep {
 	bool is_alias;
 	unsigned int barred;      /* PROVIDER_ bits of transports that the application forbids */
 	bool firewalled;          /* FI_OPT_FIREWALL_ADDR: peers cannot connect to it */
-	struct entry_own *tables; /* fid.msg, tagged, rma and atomic once enabled */
+	struct ep_tables *tables; /* fid.msg, tagged, rma, atomic, collective: see xfer_tables */
 	struct list aliases;      /* struct ep.in_aliases */
 	struct list in_aliases;
 	unsigned int index;           /* of a context in its scalable endpoint */

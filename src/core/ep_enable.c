@@ -269,12 +269,11 @@ static int enable_locked(struct ep *ep)
 	}
 	if (!err)
 		err = xfer_enable(ep);
-	if (!err)
-		err = xfer_install(ep, &(struct xfer_roles){.sends = sends(ep),
-							    .receives = receives(ep) && !ep->srx,
-							    .initiates = initiates(ep)});
 	if (err)
 		return err;
+	xfer_install(ep, &(struct xfer_roles){.sends = sends(ep),
+					      .receives = receives(ep) && !ep->srx,
+					      .initiates = initiates(ep)});
 	ep->enabled = true;
 	if (ep->base->firewalled)
 		worker_reach_out(ep->worker);

@@ -65,13 +65,13 @@ int ep_control(struct fid *fid, int command, void *arg)
 	}
 }
 
-/* Copies all of the base but identity, default flags and tables. */
+/* Copies all of the base but identity, tables and default flags. */
 static void copy_state(struct ep *alias, const struct ep *base)
 {
 	struct ep keep = *alias;
 
 	*alias = *base;
-	alias->fid.fid = keep.fid.fid;
+	alias->fid = keep.fid;
 	alias->shard = keep.shard;
 	alias->tables = keep.tables;
 	alias->in_aliases = keep.in_aliases;
@@ -89,8 +89,7 @@ static void install_alias(struct ep *alias)
 	struct xfer_roles roles = {
 		.sends = transmits, .receives = a->rx || a->device_srx, .initiates = transmits};
 
-	if (xfer_install(alias, &roles))
-		xfer_refuse(alias);
+	xfer_install(alias, &roles);
 }
 
 int ep_alias(struct ep *ep, struct fi_alias *arg)
@@ -108,7 +107,10 @@ int ep_alias(struct ep *ep, struct fi_alias *arg)
 	if (!alias)
 		return -FI_ENOMEM;
 	*alias = *ep;
-	alias->tables = NULL;
+	if (xfer_tables(alias)) {
+		free(alias);
+		return -FI_ENOMEM;
+	}
 	alias->base = ep;
 	alias->tx_op_flags = arg->flags & FI_RECV ? ep->tx_op_flags : arg->flags & ~FI_TRANSMIT;
 	alias->rx_op_flags = arg->flags & FI_RECV ? arg->flags & ~FI_RECV : ep->rx_op_flags;
@@ -117,7 +119,6 @@ int ep_alias(struct ep *ep, struct fi_alias *arg)
 	shard_enter(ep->dom, &alias->shard);
 	copy_state(alias, ep);
 	list_push(&ep->aliases, &alias->in_aliases);
-	xfer_refuse(alias);
 	if (ep->enabled)
 		install_alias(alias);
 	domain_unlock(ep->dom);

@@ -8,6 +8,7 @@
 #include "core/eq.h"
 #include "core/fabric.h"
 #include "base/fid.h"
+#include "hook/hook.h"
 #include "info/external.h"
 #include "info/opened.h"
 #include "core/pep.h"
@@ -133,14 +134,23 @@ static int fabric_open(struct fi_fabric_attr *attr, struct fid_fabric **fabric, 
 	return 0;
 }
 
+static int open_hooked(struct fi_fabric_attr *attr, struct fid_fabric **fabric, void *context)
+{
+	int ret = fabric_open(attr, fabric, context);
+
+	if (!ret)
+		hook_fabric(*fabric);
+	return ret;
+}
+
 int fi_fabric(struct fi_fabric_attr *attr, struct fid_fabric **fabric, void *context)
 {
-	return fabric_open(attr, fabric, context);
+	return open_hooked(attr, fabric, context);
 }
 
 int fi_fabric2(struct fi_info *info, struct fid_fabric **fabric, uint64_t flags, void *context)
 {
 	if (!info || flags)
 		return -FI_EINVAL;
-	return fabric_open(info->fabric_attr, fabric, context);
+	return open_hooked(info->fabric_attr, fabric, context);
 }

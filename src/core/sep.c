@@ -146,14 +146,6 @@ static int open_receives(struct ep *ep)
 	return 0;
 }
 
-static void close_receives(struct ep *ep)
-{
-	if (ep->device_srx)
-		ep->dom->device_ops->srx_close(ep->device_srx);
-	if (ep->rx)
-		xfer_rx_close(ep->rx);
-}
-
 /* A shared receive context has queues from the start; endpoints that bind it deliver messages. */
 int sep_srx_open(struct fid_domain *domain, struct fi_rx_attr *attr, struct fid_ep **out,
 		 void *context)
@@ -181,14 +173,10 @@ int sep_srx_open(struct fid_domain *domain, struct fi_rx_attr *attr, struct fid_
 	if (err)
 		goto free_ep;
 	ep_fold_flags(ep, 0, ep->info->rx_attr->op_flags);
-	err = xfer_install(ep, &(struct xfer_roles){.receives = true});
-	if (err)
-		goto close_receives;
+	xfer_install(ep, &(struct xfer_roles){.receives = true});
 	ep->enabled = true;
 	*out = &ep->fid;
 	return 0;
-close_receives:
-	close_receives(ep);
 free_ep:
 	ep_free(ep);
 	return err;

@@ -200,10 +200,13 @@ int xfer_atomic_valid(enum atomic_form form, enum fi_datatype type, enum fi_op o
 bool xfer_notifies_late(const struct worker *worker);
 /* Does a device perform the endpoint's operations and completions? See link/offload.h. */
 bool xfer_offloaded(const struct worker *worker);
-/* Installs tables that fit the endpoint's capabilities and `roles`. Returns 0 or -FI_ENOMEM. */
-int xfer_install(struct ep *ep, const struct xfer_roles *roles);
-/* Installs tables that refuse all calls: for an endpoint that is not enabled, or is shut down. */
-void xfer_refuse(struct ep *ep);
+/*
+ * Allocates ep->tables, to which fid.msg and its like point from here on; all calls refuse until
+ * xfer_install. The caller frees them. Returns 0 or -FI_ENOMEM.
+ */
+int xfer_tables(struct ep *ep);
+/* Fills the tables with what fits the endpoint's capabilities and `roles`. */
+void xfer_install(struct ep *ep, const struct xfer_roles *roles);
 /*
  * The endpoint is being closed: its outstanding operations complete on `successor`; if that is
  * NULL, by FI_ECANCELED. Messages partly sent still go out, within a bounded time. Domain locked.

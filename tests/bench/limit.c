@@ -5,6 +5,7 @@
  *     limit copy SIZE..  copying the bytes into shared memory, passing a line, copying them out
  *     limit cma SIZE..   passing a cache line, then reading the bytes by one process_vm_readv
  *     limit ring         million lines/s through a ring of lines
+ *     limit claims       the same in windows of 64, each line claimed as if others sent, too, then an answer
  *     limit vmread SIZE..   one process_vm_readv of the bytes while the other side spins
  *     limit vmwrite SIZE..  one process_vm_writev
  *     limit halves SIZE..   one process_vm_writev of a half while the other side does a process_vm_readv of the other half
@@ -20,6 +21,8 @@
 
 #define MAX_SIZE (4u << 20)
 #define RING     256 /* lines; a power of two */
+#define WINDOW   64  /* lines */
+#define PACKET   40u /* bytes of a header and a payload of 8 */
 
 /*
  * What a side writes for the other one: its number of messages, small messages in the same line.
@@ -34,6 +37,7 @@ struct line {
 struct shared {
 	struct line line[RING][2];
 	struct line ring[RING];
+	_Alignas(64) _Atomic uint32_t claim[RING]; /* of a line: the pass that may write it */
 	_Alignas(64) _Atomic uint32_t taken;
 	_Alignas(4096) char room[2][MAX_SIZE];
 };
@@ -192,11 +196,59 @@ static double ring_rate(size_t size)
 	return lines / (microseconds() - start);
 }
 
+/* Where a side notes the message of this pass for itself, as a library does for its application. */
+static char *note(void)
+{
+	return rx + pass % RING * sizeof(struct line);
+}
+
+/* Claims the line of this pass by a locked instruction, fills it, hands it over and notes that. */
+static void put_claimed(void)
+{
+	struct line *at = &shared->ring[pass % RING];
+	_Atomic uint32_t *claim = &shared->claim[pass % RING];
+	uint32_t before = atomic_load_explicit(claim, memory_order_relaxed);
+
+	if (!atomic_compare_exchange_strong(claim, &before, pass))
+		pair_fail("a line was claimed by somebody else");
+	memcpy(at->payload, tx, PACKET);
+	atomic_store_explicit(&at->count, pass, memory_order_release);
+	memcpy(note(), tx, sizeof *at);
+}
+
+static void get_claimed(void)
+{
+	struct line *at = &shared->ring[pass % RING];
+
+	while (atomic_load_explicit(&at->count, memory_order_acquire) != pass)
+		;
+	memcpy(note(), at, sizeof *at);
+}
+
+/* The least that a stream of client.c does. `taken` is the answer to a window. */
+static double claimed_rate(size_t size)
+{
+	int windows = pair_windows(size);
+	double start = microseconds();
+
+	for (int i = 0; i < windows; i++) {
+		for (int j = 0; j < WINDOW; j++) {
+			pass++;
+			side == 0 ? put_claimed() : get_claimed();
+		}
+		if (side == 1)
+			atomic_store_explicit(&shared->taken, pass, memory_order_release);
+		while (atomic_load_explicit(&shared->taken, memory_order_acquire) != pass)
+			;
+	}
+	return windows * WINDOW / (microseconds() - start);
+}
+
 static const struct way ways[] = {
 	{"line", latency, line_put, line_get}, {"copy", latency, copy_put, copy_get},
 	{"cma", latency, line_put, cma_get},   {"ring", ring_rate, NULL, NULL},
 	{"vmread", call, vm_read, NULL},       {"vmwrite", call, vm_write, NULL},
-	{"halves", halves, NULL, NULL},
+	{"halves", halves, NULL, NULL},        {"claims", claimed_rate, NULL, NULL},
 };
 
 static void measure(size_t size)

@@ -86,8 +86,8 @@ def messages(b):
     yield Row("shm/latency-inject", "us", [8], b.sided("shm", "client", "-i", "PROVIDER", "lat", "{}"))
     yield Row("shm/latency-safe", "us", [8], b.sided("shm", "client", "-s", "PROVIDER", "lat", "{}"))
     yield Row("shm/rate", "M/s", [8, 4096], {**b.sided("shm", "client", "PROVIDER", "rate", "{}"),
-                                             **b.of_ucx("tag_bw", SHM, "M/s", window=64), **b.limit("ring", "limit", "ring")})
-    yield Row("shm/rate-inject", "M/s", [8], {**b.sided("shm", "client", "-i", "PROVIDER", "rate", "{}"), **b.limit("ring", "limit", "ring")})
+                                             **b.of_ucx("tag_bw", SHM, "M/s", window=64), **b.limit("claims", "limit", "claims")})
+    yield Row("shm/rate-inject", "M/s", [8], {**b.sided("shm", "client", "-i", "PROVIDER", "rate", "{}"), **b.limit("claims", "limit", "claims")})
     yield Row("shm/bandwidth", "GB/s", LONG, {**b.sided("shm", "client", "PROVIDER", "bandwidth", "{}"),
                                               **b.of_ucx("tag_bw", SHM, "GB/s", window=64)})
     yield Row("machine/line", "us", [64], b.limit("line", "limit", "line"))

@@ -47,7 +47,7 @@ awk -f man/links.awk man/*.[1-9] >"$root/links"
 while read -r link page; do
 	[ "$(cat "$man/man${link##*.}/$link")" = ".so man${page##*.}/$page" ]
 done <"$root/links"
-for tool in fi_info fi_pingpong fi_strerror; do [ -x "$root/opt/weft/bin/$tool" ]; done
+for tool in fi_info fi_pingpong fi_strerror fi_mon_sampler; do [ -x "$root/opt/weft/bin/$tool" ]; done
 LD_LIBRARY_PATH=$root/opt/weft/lib64 "$root/opt/weft/bin/fi_strerror" 11 >/dev/null
 
 "${make[@]}" uninstall

@@ -16,7 +16,7 @@ os.chdir(os.path.join(os.path.dirname(os.path.realpath(__file__)), "../.."))
 build = os.environ.get("BUILD", "build")
 
 # As in includes.sh and docs/ARCHITECTURE.md.
-LEVEL = {"base": 1, "atomic": 2, "link": 2, "info": 3, "core": 4, "cntr": 4, "hw": 5, "xfer": 6, "coll": 7}
+LEVEL = {"base": 1, "atomic": 2, "link": 2, "info": 3, "core": 4, "cntr": 4, "hook": 4, "hw": 5, "xfer": 6, "coll": 7}
 
 
 def level(path):

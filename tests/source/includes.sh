@@ -14,7 +14,7 @@ broken_rules() {
 		level["base"] = 1
 		level["atomic"] = level["link"] = 2
 		level["info"] = 3
-		level["core"] = level["cntr"] = 4
+		level["core"] = level["cntr"] = level["hook"] = 4
 		level["hw"] = 5
 		level["xfer"] = 6
 		level["coll"] = 7
@@ -33,7 +33,7 @@ broken_rules() {
 		split($0, part, /["<>]/)
 		if (quoted && part[2] !~ /\// && part[2] != "config.h")
 			print FILENAME ": \"" part[2] "\" does not name its room"
-		if (quoted || part[2] ~ /^(base|atomic|link|info|core|cntr|hw|xfer|coll)\//)
+		if (quoted || part[2] ~ /^(base|atomic|link|info|core|cntr|hook|hw|xfer|coll)\//)
 			judge(part[2])
 	}
 	function judge(header,  to, n) {

@@ -88,27 +88,27 @@ _Static_assert(offsetof(struct fi_op_msg, ep) == 0 && offsetof(struct fi_op_tagg
 /* Does the endpoint have the call for this work? */
 static bool has_call(const struct ep *ep, enum fi_op_type type)
 {
-	const struct refuse_tables *no = &refuse_support;
+	const struct ep_tables *has = ep->tables, *no = &refuse_support;
 
 	switch (type) {
 	case FI_OP_RECV:
-		return ep->rx && ep->fid.msg->recvmsg != no->msg.recvmsg;
+		return ep->rx && has->msg.recvmsg != no->msg.recvmsg;
 	case FI_OP_SEND:
-		return ep->fid.msg->sendmsg != no->msg.sendmsg;
+		return has->msg.sendmsg != no->msg.sendmsg;
 	case FI_OP_TRECV:
-		return ep->rx && ep->fid.tagged->recvmsg != no->tagged.recvmsg;
+		return ep->rx && has->tagged.recvmsg != no->tagged.recvmsg;
 	case FI_OP_TSEND:
-		return ep->fid.tagged->sendmsg != no->tagged.sendmsg;
+		return has->tagged.sendmsg != no->tagged.sendmsg;
 	case FI_OP_READ:
-		return ep->fid.rma->readmsg != no->rma.readmsg;
+		return has->rma.readmsg != no->rma.readmsg;
 	case FI_OP_WRITE:
-		return ep->fid.rma->writemsg != no->rma.writemsg;
+		return has->rma.writemsg != no->rma.writemsg;
 	case FI_OP_ATOMIC:
-		return ep->fid.atomic->writemsg != no->atomic.writemsg;
+		return has->atomic.writemsg != no->atomic.writemsg;
 	case FI_OP_FETCH_ATOMIC:
-		return ep->fid.atomic->readwritemsg != no->atomic.readwritemsg;
+		return has->atomic.readwritemsg != no->atomic.readwritemsg;
 	default:
-		return ep->fid.atomic->compwritemsg != no->atomic.compwritemsg;
+		return has->atomic.compwritemsg != no->atomic.compwritemsg;
 	}
 }
 

@@ -14,13 +14,6 @@ struct entry_tables {
 	struct fi_ops_tagged tagged;
 };
 
-/* Tables of an enabled endpoint. Calls that the endpoint lacks refuse; none is NULL. */
-struct entry_own {
-	struct entry_tables two_sided;
-	struct fi_ops_rma rma;
-	struct fi_ops_atomic atomic;
-};
-
 /* Without the domain's lock; with it; with it, for connected endpoints: addresses are ignored. */
 extern const struct entry_tables entry_st;
 extern const struct entry_tables entry_mt;
@@ -29,8 +22,11 @@ extern const struct entry_tables entry_pair;
 extern const struct fi_ops_rma entry_rma_st, entry_rma_mt;
 extern const struct fi_ops_atomic entry_atomic_st, entry_atomic_mt;
 
-/* Tables whose entry functions all refuse. */
-struct refuse_tables {
+/*
+ * Tables of one endpoint, at the same place from its opening to its end: fid.msg and its like point
+ * here. Calls that the endpoint lacks, or that come too early, refuse; none is NULL.
+ */
+struct ep_tables {
 	struct fi_ops_msg msg;
 	struct fi_ops_tagged tagged;
 	struct fi_ops_rma rma;
@@ -38,7 +34,8 @@ struct refuse_tables {
 	struct fi_ops_collective collective;
 };
 
-extern const struct refuse_tables refuse_state;   /* -FI_EOPBADSTATE: not enabled, or shut down */
-extern const struct refuse_tables refuse_support; /* -FI_EOPNOTSUPP: not a capability */
+/* Tables whose entry functions all refuse. */
+extern const struct ep_tables refuse_state;   /* -FI_EOPBADSTATE: not enabled */
+extern const struct ep_tables refuse_support; /* -FI_EOPNOTSUPP: not a capability */
 
 #endif

@@ -53,7 +53,7 @@ static void install_messages(struct ep *ep, bool sends, bool receives)
 	const struct entry_tables *from = ep->base->cm        ? &entry_pair
 					  : ep->dom->unlocked ? &entry_st
 							      : &entry_mt;
-	struct entry_tables *to = &ep->tables->two_sided;
+	struct ep_tables *to = ep->tables;
 	const struct fi_ops_msg *msg = &from->msg;
 	uint64_t caps = ep->info->caps;
 
@@ -147,21 +147,27 @@ static bool joins(const struct ep *ep)
 	       ep->info->ep_attr->type == FI_EP_RDM;
 }
 
-int xfer_install(struct ep *ep, const struct xfer_roles *roles)
+int xfer_tables(struct ep *ep)
 {
-	if (!ep->tables)
-		ep->tables = malloc(sizeof(*ep->tables));
-	if (!ep->tables)
+	struct ep_tables *tables = malloc(sizeof(*tables));
+
+	if (!tables)
 		return -FI_ENOMEM;
+	*tables = refuse_state;
+	ep->tables = tables;
+	ep->fid.msg = &tables->msg;
+	ep->fid.tagged = &tables->tagged;
+	ep->fid.rma = &tables->rma;
+	ep->fid.atomic = &tables->atomic;
+	ep->fid.collective = &tables->collective;
+	return 0;
+}
+
+void xfer_install(struct ep *ep, const struct xfer_roles *roles)
+{
 	install_messages(ep, roles->sends, roles->receives);
 	install_rma(ep, roles->initiates);
-	ep->fid.msg = &ep->tables->two_sided.msg;
-	ep->fid.tagged = &ep->tables->two_sided.tagged;
-	ep->fid.rma = &ep->tables->rma;
-	ep->fid.atomic = &ep->tables->atomic;
-	ep->fid.collective = (struct fi_ops_collective *)(joins(ep) ? &coll_entries
-								    : &refuse_support.collective);
-	return 0;
+	ep->tables->collective = joins(ep) ? coll_entries : refuse_support.collective;
 }
 
 int xfer_enable(struct ep *ep)
@@ -188,15 +194,6 @@ bool xfer_notifies_late(const struct worker *worker)
 bool xfer_offloaded(const struct worker *worker)
 {
 	return worker->offload != NULL;
-}
-
-void xfer_refuse(struct ep *ep)
-{
-	ep->fid.msg = (struct fi_ops_msg *)&refuse_state.msg;
-	ep->fid.tagged = (struct fi_ops_tagged *)&refuse_state.tagged;
-	ep->fid.rma = (struct fi_ops_rma *)&refuse_state.rma;
-	ep->fid.atomic = (struct fi_ops_atomic *)&refuse_state.atomic;
-	ep->fid.collective = (struct fi_ops_collective *)&refuse_state.collective;
 }
 
 void xfer_forget(struct ep *ep, struct ep *successor)

@@ -107,7 +107,7 @@ REFUSE(ssize_t, collective_msg, struct fid_ep *a, const struct fi_msg_collective
        struct fi_ioc *c, void **d, size_t e, uint64_t f)
 REFUSE(ssize_t, collective_barrier2, struct fid_ep *a, fi_addr_t b, uint64_t c, void *d)
 
-const struct refuse_tables REFUSE_TABLE = {
+const struct ep_tables REFUSE_TABLE = {
 	.msg = {.size = sizeof(struct fi_ops_msg),
 		.recv = msg_recv,
 		.recvv = msg_recvv,

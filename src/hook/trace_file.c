@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The file of a trace: an array of the events of Chrome's trace event format, as Perfetto reads it.
+ * Each event is written over the end of the array, with a new end, by one system call: the file is
+ * complete after each, however the process ends.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <unistd.h>
+
+#include "base/env.h"
+#include "base/file.h"
+#include "base/forked.h"
+#include "base/log.h"
+#include "hook/trace.h"
+
+#define EVENT_BYTES 16384
+#define VALUE_BYTES 4096
+
+static const char end_of_array[] = "\n]\n";
+
+static struct {
+	pthread_mutex_t mutex;
+	int fd;      /* -1: none */
+	bool opened; /* by this process, or it could not be */
+	off_t end;   /* where end_of_array is */
+} file = {.mutex = PTHREAD_MUTEX_INITIALIZER, .fd = -1};
+
+/* ---- JSON ------------------------------------------------------------------------------------- */
+
+/* Microseconds, whatever the locale. */
+static void add_us(struct text *t, const char *name, uint64_t ns)
+{
+	text_add(t, ",\"%s\":%llu.%03u", name, (unsigned long long)(ns / 1000),
+		 (unsigned int)(ns % 1000));
+}
+
+static void add_string(struct text *t, const char *string)
+{
+	text_add(t, "\"");
+	for (; *string; string++) {
+		unsigned char c = (unsigned char)*string;
+
+		if (c == '"' || c == '\\')
+			text_add(t, "\\%c", c);
+		else if (c < 0x20 || c >= 0x7f)
+			text_add(t, "\\u%04x", c);
+		else
+			text_add(t, "%c", c);
+	}
+	text_add(t, "\"");
+}
+
+static void add_member(struct text *t, const struct shape *shape, uint64_t bits)
+{
+	char shown[VALUE_BYTES];
+	struct text value;
+
+	text_init(&value, shown, sizeof(shown));
+	value_add(&value, shape, bits);
+	add_string(t, shape->name);
+	text_add(t, ":");
+	if (shape->show == SHOW_NUMBER)
+		text_add(t, "%s", shown);
+	else
+		add_string(t, shown);
+}
+
+/* Writes {"name":value,...}, or nothing but {} if that is too long. */
+static void add_values(struct text *t, const struct call *call)
+{
+	size_t before = t->len;
+
+	for (size_t i = 0; i < call->count; i++) {
+		text_add(t, i ? "," : "{");
+		add_member(t, &call->shapes[i], call->values[i]);
+	}
+	text_add(t, "}");
+	if (t->size - t->len < sizeof("}") + sizeof(end_of_array)) {
+		t->len = before;
+		text_add(t, "{}");
+	}
+}
+
+/* ---- The file --------------------------------------------------------------------------------- */
+
+/* Writes over the end of the array. Ends the file's use if that fails. */
+static void put(const char *event, size_t len)
+{
+	ssize_t n = file_write_at(file.fd, event, len, file.end);
+
+	if (n == (ssize_t)len) {
+		file.end += (off_t)(len - strlen(end_of_array));
+		return;
+	}
+	LOG_WARN(LOG_CORE, "FI_WEFT_TRACE_FILE: the trace ends, %zd of %zu bytes were written: %s",
+		 n, len, n < 0 ? strerror(errno) : "no space");
+	if (file_write_at(file.fd, end_of_array, strlen(end_of_array), file.end) > 0)
+		(void)!file_resize(file.fd, file.end + (off_t)strlen(end_of_array));
+	forked_close(file.fd);
+	file.fd = -1;
+}
+
+static void put_head(void)
+{
+	char head[512];
+	struct text t;
+
+	text_init(&t, head, sizeof(head));
+	text_add(&t, "[\n{\"name\":\"process_name\",\"ph\":\"M\",\"pid\":%d,\"args\":{\"name\":",
+		 (int)getpid());
+	add_string(&t, program_invocation_short_name);
+	text_add(&t, "}}%s", end_of_array);
+	put(head, t.len);
+}
+
+static int create(const char *path)
+{
+	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
+	int err;
+
+	if (fd < 0) {
+		LOG_WARN(LOG_CORE, "FI_WEFT_TRACE_FILE: %s: %s", path, strerror(errno));
+		return -1;
+	}
+	err = forked_guard(fd);
+	if (!err)
+		return fd;
+	close(fd);
+	return -1;
+}
+
+static void open_file(void)
+{
+	char path[4096];
+
+	file.opened = true;
+	if (getauxval(AT_SECURE)) {
+		LOG_WARN(LOG_CORE, "no FI_WEFT_TRACE_FILE: the program runs with raised rights");
+		return;
+	}
+	if (snprintf(path, sizeof(path), "%s.%d.json", env_get()->trace_file, (int)getpid()) >=
+	    (int)sizeof(path)) {
+		LOG_WARN(LOG_CORE, "FI_WEFT_TRACE_FILE: the name is too long: %.60s...", path);
+		return;
+	}
+	file.fd = create(path);
+	file.end = 0;
+	if (file.fd >= 0)
+		put_head();
+}
+
+static void before_fork(void)
+{
+	pthread_mutex_lock(&file.mutex);
+}
+
+static void in_parent(void)
+{
+	pthread_mutex_unlock(&file.mutex);
+}
+
+/* The child gets a file of its own; base/forked closes the parent's. */
+static void in_child(void)
+{
+	file.fd = -1;
+	file.opened = false;
+	pthread_mutex_unlock(&file.mutex);
+}
+
+static void watch_forks(void)
+{
+	pthread_atfork(before_fork, in_parent, in_child);
+}
+
+static void append(const char *event, size_t len)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+	int kept = errno;
+
+	pthread_once(&once, watch_forks);
+	pthread_mutex_lock(&file.mutex);
+	if (!file.opened)
+		open_file();
+	if (file.fd >= 0)
+		put(event, len);
+	pthread_mutex_unlock(&file.mutex);
+	errno = kept;
+}
+
+void trace_file_add(const struct call *call, const char *name, const char *category)
+{
+	char event[EVENT_BYTES];
+	struct text t;
+
+	if (!env_get()->trace_file)
+		return;
+	text_init(&t, event, sizeof(event));
+	text_add(&t, ",\n{\"name\":\"%s\",\"cat\":\"%s\",\"ph\":\"X\",\"pid\":%d,\"tid\":%d", name,
+		 category, (int)getpid(), (int)gettid());
+	add_us(&t, "ts", call->began.ns);
+	add_us(&t, "dur", call->ended.ns - call->began.ns);
+	text_add(&t, ",\"args\":");
+	add_values(&t, call);
+	text_add(&t, "}%s", end_of_array);
+	append(event, t.len);
+}

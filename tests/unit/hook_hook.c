@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Proves that each call of the interface is hooked, and that a wrapped object is what it was. */
+#include <string.h>
+
+#include "hook/call.h"
+#include "suite.h"
+
+/* ---- Tables ----------------------------------------------------------------------------------- */
+
+/* Members of a table that have no function of the room. */
+static size_t missing(const void *table)
+{
+	const uintptr_t *members = table;
+	size_t none = 0;
+
+	for (size_t i = 1; i < members[0] / sizeof(uintptr_t); i++)
+		none += !members[i];
+	return none;
+}
+
+START_TEST(complete)
+{
+	ck_assert_uint_eq(missing(&calls_fabric), 0);
+	ck_assert_uint_eq(missing(&calls_mr), 0);
+	ck_assert_uint_eq(missing(&calls_cm), 0);
+	ck_assert_uint_eq(missing(&calls_av_set), 0);
+	ck_assert_uint_eq(missing(&calls_msg), 0);
+	ck_assert_uint_eq(missing(&calls_tagged), 0);
+	ck_assert_uint_eq(missing(&calls_rma), 0);
+	ck_assert_uint_eq(missing(&calls_atomic), 0);
+	ck_assert_uint_eq(missing(&calls_collective), 0);
+	ck_assert_uint_eq(missing(&calls_eq), 0);
+	ck_assert_uint_eq(missing(&calls_wait), 0);
+	ck_assert_uint_eq(missing(&calls_poll), 0);
+	/* One member each, of API 2.7, whose parameters nobody knows. */
+	ck_assert_uint_eq(missing(&calls_domain), 1);
+	ck_assert_uint_eq(missing(&calls_ep), 1);
+	ck_assert_uint_eq(missing(&calls_av), 1);
+	ck_assert_uint_eq(missing(&calls_cq), 1);
+	ck_assert_uint_eq(missing(&calls_cntr), 1);
+}
+END_TEST
+
+/* ---- Objects ---------------------------------------------------------------------------------- */
+
+static int close_result;
+static struct fid *closed;
+static const void *ops_at_close;
+
+static int close_counter(struct fid *fid)
+{
+	closed = fid;
+	ops_at_close = ((struct fid_cntr *)fid)->ops;
+	return close_result;
+}
+
+static struct fi_ops fid_ops = {.size = sizeof(struct fi_ops), .close = close_counter};
+
+static uint64_t added;
+
+static uint64_t read_counter(struct fid_cntr *cntr)
+{
+	return cntr->fid.context ? 7 : 0;
+}
+
+static int add(struct fid_cntr *cntr, uint64_t value)
+{
+	(void)cntr;
+	added += value;
+	return -FI_EAGAIN;
+}
+
+static struct fi_ops_cntr cntr_ops = {
+	.size = sizeof(struct fi_ops_cntr), .read = read_counter, .add = add};
+
+static struct fid_cntr cntr;
+
+static void setup(void)
+{
+	closed = NULL;
+	close_result = 0;
+	added = 0;
+	cntr = (struct fid_cntr){.fid = {FI_CLASS_CNTR, &cntr, &fid_ops}, .ops = &cntr_ops};
+	hook_object(&cntr.fid);
+}
+
+START_TEST(passes_on)
+{
+	ck_assert_ptr_ne(cntr.ops, &cntr_ops);
+	ck_assert_ptr_eq(cntr.fid.context, &cntr);
+	ck_assert_uint_eq(cntr.ops->read(&cntr), 7);
+	ck_assert_int_eq(cntr.ops->add(&cntr, 5), -FI_EAGAIN);
+	ck_assert_uint_eq(added, 5);
+	ck_assert_int_eq(cntr.fid.ops->close(&cntr.fid), 0);
+}
+END_TEST
+
+START_TEST(lacks)
+{
+	ck_assert_ptr_null(cntr.ops->wait);
+	ck_assert_ptr_null(cntr.fid.ops->bind);
+	ck_assert_uint_eq(cntr.ops->size, sizeof(struct fi_ops_cntr));
+	ck_assert_int_eq(cntr.fid.ops->close(&cntr.fid), 0);
+}
+END_TEST
+
+/* A provider of another release: what lies behind its table is no member. */
+START_TEST(short_table)
+{
+	struct fi_ops_cntr known = cntr_ops;
+	struct fid_cntr old = {.fid = {FI_CLASS_CNTR, NULL, &fid_ops}, .ops = &known};
+
+	known.size = offsetof(struct fi_ops_cntr, set);
+	known.set = add;
+	hook_object(&old.fid);
+	ck_assert_uint_eq(old.ops->size, offsetof(struct fi_ops_cntr, set));
+	ck_assert(!FI_CHECK_OP(old.ops, struct fi_ops_cntr, set));
+	ck_assert(FI_CHECK_OP(old.ops, struct fi_ops_cntr, add));
+	ck_assert_int_eq(old.fid.ops->close(&old.fid), 0);
+	ck_assert_int_eq(cntr.fid.ops->close(&cntr.fid), 0);
+}
+END_TEST
+
+START_TEST(ends_bare)
+{
+	ck_assert_int_eq(cntr.fid.ops->close(&cntr.fid), 0);
+	ck_assert_ptr_eq(closed, &cntr.fid);
+	ck_assert_ptr_eq(ops_at_close, &cntr_ops);
+	ck_assert_ptr_eq(cntr.ops, &cntr_ops);
+	ck_assert_ptr_eq(cntr.fid.ops, &fid_ops);
+}
+END_TEST
+
+START_TEST(stays)
+{
+	close_result = -FI_EBUSY;
+	ck_assert_int_eq(cntr.fid.ops->close(&cntr.fid), -FI_EBUSY);
+	ck_assert_ptr_ne(cntr.ops, &cntr_ops);
+	ck_assert_int_eq(cntr.ops->add(&cntr, 1), -FI_EAGAIN);
+	ck_assert_uint_eq(added, 1);
+	close_result = 0;
+	ck_assert_int_eq(cntr.fid.ops->close(&cntr.fid), 0);
+}
+END_TEST
+
+START_TEST(once)
+{
+	struct fi_ops_cntr *shown = cntr.ops;
+
+	hook_object(&cntr.fid);
+	ck_assert_ptr_eq(cntr.ops, shown);
+	ck_assert_int_eq(cntr.fid.ops->close(&cntr.fid), 0);
+	ck_assert_ptr_eq(cntr.ops, &cntr_ops);
+}
+END_TEST
+
+/* A copy of an object has tables of its own, which the end of the object leaves alone. */
+START_TEST(copied)
+{
+	struct fid_cntr copy = cntr;
+
+	hook_object(&copy.fid);
+	ck_assert_ptr_ne(copy.ops, cntr.ops);
+	ck_assert_int_eq(cntr.fid.ops->close(&cntr.fid), 0);
+	ck_assert_int_eq(copy.ops->add(&copy, 2), -FI_EAGAIN);
+	ck_assert_uint_eq(added, 2);
+	ck_assert_int_eq(copy.fid.ops->close(&copy.fid), 0);
+	ck_assert_ptr_eq(copy.ops, &cntr_ops);
+}
+END_TEST
+
+START_TEST(left_alone)
+{
+	struct fid nic = {FI_CLASS_NIC, NULL, &fid_ops};
+
+	hook_object(&nic);
+	ck_assert_ptr_eq(nic.ops, &fid_ops);
+	hook_object(NULL);
+	ck_assert_int_eq(cntr.fid.ops->close(&cntr.fid), 0);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("hook_hook");
+	TCase *tables = tcase_create("tables"), *objects = tcase_create("objects");
+
+	tcase_add_test(tables, complete);
+	suite_add_tcase(suite, tables);
+	tcase_add_checked_fixture(objects, setup, NULL);
+	tcase_add_test(objects, passes_on);
+	tcase_add_test(objects, lacks);
+	tcase_add_test(objects, short_table);
+	tcase_add_test(objects, ends_bare);
+	tcase_add_test(objects, stays);
+	tcase_add_test(objects, once);
+	tcase_add_test(objects, copied);
+	tcase_add_test(objects, left_alone);
+	suite_add_tcase(suite, objects);
+	return suite_run(suite);
+}
