@@ -14,6 +14,7 @@
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
+#include <rdma/fi_errno.h>
 
 #include "../src/hook/tally_page.h"
 
@@ -70,7 +71,7 @@ static const char *map(int fd, struct sampled *s)
 	void *at;
 
 	if (fstat(fd, &is))
-		return strerror(errno);
+		return fi_strerror(errno);
 	if (is.st_uid != geteuid() || !S_ISREG(is.st_mode))
 		return "not a file of this user";
 	if (is.st_size < (off_t)sizeof(struct tally_page))
@@ -78,7 +79,7 @@ static const char *map(int fd, struct sampled *s)
 	s->bytes = (size_t)is.st_size;
 	at = mmap(NULL, s->bytes, PROT_READ, MAP_SHARED, fd, 0);
 	if (at == MAP_FAILED)
-		return strerror(errno);
+		return fi_strerror(errno);
 	s->page = at;
 	if (is_page(s->page, s->bytes))
 		return NULL;
@@ -94,10 +95,10 @@ static const char *open_page(const char *folder, const char *pid, struct sampled
 	int fd;
 
 	if (snprintf(path, sizeof(path), "%s/%s", folder, pid) >= (int)sizeof(path))
-		return strerror(ENAMETOOLONG);
+		return fi_strerror(ENAMETOOLONG);
 	fd = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
 	if (fd < 0)
-		return strerror(errno);
+		return fi_strerror(errno);
 	why = map(fd, s);
 	close(fd);
 	return why;
@@ -115,7 +116,7 @@ static int list(const char *folder)
 	struct sampled s;
 
 	if (!dir) {
-		fprintf(stderr, "fi_mon_sampler: %s: %s\n", folder, strerror(errno));
+		fprintf(stderr, "fi_mon_sampler: %s: %s\n", folder, fi_strerror(errno));
 		return EXIT_FAILURE;
 	}
 	while ((entry = readdir(dir))) {

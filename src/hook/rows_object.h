@@ -22,7 +22,6 @@
 #define ALIAS_OF(command, arg) ((command) == FI_ALIAS ? *((struct fi_alias *)(arg))->fid : NULL)
 
 #define REGION DECODED(access, FI_TYPE_CAPS), HEX(requested_key), FLAGS(flags), POINTER(context)
-#define NAMED  POINTER(fid), POINTER(addr), NUMBER(addrlen)
 #define OPTION POINTER(fid), NUMBER(level), NUMBER(optname), POINTER(optval)
 
 /* clang-format off */
@@ -188,17 +187,18 @@
 
 #define CM_CALLS(CALL, OPEN)                                                                       \
 	CALL(int, fi_setname, ((struct fid_ep *)fid)->cm, setname,                                 \
-	     (fid_t fid, void *addr, size_t addrlen), (fid, addr, addrlen), NAMED)                 \
+	     (fid_t fid, void *addr, size_t addrlen), (fid, addr, addrlen),                        \
+	     POINTER(fid), ENDPOINT_NAME(addr), NUMBER(addrlen))                                   \
 	CALL(int, fi_getname, ((struct fid_ep *)fid)->cm, getname,                                 \
 	     (fid_t fid, void *addr, size_t *addrlen), (fid, addr, addrlen),                       \
-	     POINTER(fid), POINTER(addr), POINTER(addrlen))                                        \
+	     POINTER(fid), WRITTEN_NAME(addr), POINTER(addrlen))                                   \
 	CALL(int, fi_getpeer, ep->cm, getpeer,                                                     \
 	     (struct fid_ep *ep, void *addr, size_t *addrlen), (ep, addr, addrlen),                \
-	     POINTER(ep), POINTER(addr), POINTER(addrlen))                                         \
+	     POINTER(ep), WRITTEN_NAME(addr), POINTER(addrlen))                                    \
 	CALL(int, fi_connect, ep->cm, connect,                                                     \
 	     (struct fid_ep *ep, const void *addr, const void *param, size_t paramlen),            \
 	     (ep, addr, param, paramlen),                                                          \
-	     POINTER(ep), POINTER(addr), POINTER(param), NUMBER(paramlen))                         \
+	     POINTER(ep), ENDPOINT_NAME(addr), POINTER(param), NUMBER(paramlen))                   \
 	CALL(int, fi_listen, pep->cm, listen, (struct fid_pep *pep), (pep), POINTER(pep))          \
 	CALL(int, fi_accept, ep->cm, accept,                                                       \
 	     (struct fid_ep *ep, const void *param, size_t paramlen), (ep, param, paramlen),       \
@@ -220,7 +220,8 @@
 	     (struct fid_av *av, const void *addr, size_t count, fi_addr_t *fi_addr,               \
 	      uint64_t flags, void *context),                                                      \
 	     (av, addr, count, fi_addr, flags, context),                                           \
-	     POINTER(av), POINTER(addr), NUMBER(count), POINTER(fi_addr), FLAGS(flags),            \
+	     POINTER(av), SHOWN("addr", (uintptr_t)(ret > 0 ? addr : NULL), SHOW_NAME, 0),         \
+	     NUMBER(count), POINTER(fi_addr), FLAGS(flags),                                        \
 	     POINTER(context))                                                                     \
 	CALL(int, fi_av_insertsvc, av->ops, insertsvc,                                             \
 	     (struct fid_av *av, const char *node, const char *service, fi_addr_t *fi_addr,        \

@@ -4,6 +4,9 @@
 #include <ctype.h>
 #include <rdma/fi_errno.h>
 #include <string.h>
+#include <sys/socket.h>
+
+#include "base/addr.h"
 
 #define DECODED_BYTES 4096
 #define ENTRIES_MAX   16 /* completions of one call that are shown */
@@ -81,6 +84,28 @@ static void add_entries(struct text *t, const struct value_entries *entries)
 	text_add(t, shown < entries->count ? "...]" : "]");
 }
 
+/*
+ * The format is the provider's. Addresses that tell what they are, sockaddr and strings, are shown;
+ * of others only where they are.
+ */
+static void add_name(struct text *t, const void *name)
+{
+	char printed[ADDR_STR_MAX];
+	sa_family_t family;
+	struct addr a;
+
+	memcpy(&family, name, sizeof(family));
+	if (memcmp(name, "fi", sizeof(family)) == 0)
+		text_add(t, "%.*s", ADDR_STR_MAX, (const char *)name);
+	else if ((family == AF_INET || family == AF_INET6) &&
+		 addr_from_user(&a, FI_SOCKADDR, name, 0) == 0) {
+		addr_print(&a, printed, sizeof(printed));
+		addr_free(&a);
+		text_add(t, "%s", printed);
+	} else
+		text_add(t, "%p", name);
+}
+
 static void add_status(struct text *t, long long status)
 {
 	text_add(t, "%lld", status);
@@ -119,6 +144,12 @@ void value_add(struct text *t, const struct shape *shape, uint64_t bits)
 		break;
 	case SHOW_DECODED_AT:
 		add_decoded(t, pointer, (enum fi_type)shape->type);
+		break;
+	case SHOW_NAME:
+		if (pointer)
+			add_name(t, pointer);
+		else
+			text_add(t, "NULL");
 		break;
 	case SHOW_ENTRIES:
 		add_entries(t, pointer);

@@ -21,7 +21,8 @@ enum show {
 	SHOW_TEXT,       /* const char * */
 	SHOW_DECODED,    /* by fi_tostr */
 	SHOW_DECODED_AT, /* a pointer to what fi_tostr decodes, or NULL */
-	SHOW_ENTRIES     /* struct value_entries * */
+	SHOW_ENTRIES,    /* struct value_entries * */
+	SHOW_NAME        /* a pointer to an address of an endpoint, in any format, or NULL */
 };
 
 /* Completions that a call has read. */
@@ -50,12 +51,15 @@ struct shape {
 
 #define POINTER(argument)          SHOWN(#argument, (uintptr_t)(argument), SHOW_POINTER, 0)
 #define TEXT(argument)             SHOWN(#argument, (uintptr_t)(argument), SHOW_TEXT, 0)
+#define ENDPOINT_NAME(argument)    SHOWN(#argument, (uintptr_t)(argument), SHOW_NAME, 0)
 #define NUMBER(argument)           SHOWN(#argument, argument, SHOW_NUMBER, 0)
 #define HEX(argument)              SHOWN(#argument, argument, SHOW_HEX, 0)
 #define ADDRESS(argument)          SHOWN(#argument, argument, SHOW_ADDRESS, 0)
 #define DECODED(argument, type)    SHOWN(#argument, argument, SHOW_DECODED, type)
 #define DECODED_AT(argument, type) SHOWN(#argument, (uintptr_t)(argument), SHOW_DECODED_AT, type)
 #define FLAGS(argument)            DECODED(argument, FI_TYPE_OP_FLAGS)
+/* An address that the call has written, unless it failed. */
+#define WRITTEN_NAME(argument) SHOWN(#argument, (uintptr_t)(ret ? NULL : (argument)), SHOW_NAME, 0)
 /* A member of what an argument points to, unless it is NULL. */
 #define IN(pointer, show, member)                                                                  \
 	SHOWN(#member, (pointer) ? (uint64_t)(pointer)->member : 0, show, 0)
@@ -69,8 +73,8 @@ void value_add(struct text *t, const struct shape *shape, uint64_t bits);
 size_t value_entry_size(enum fi_cq_format format);
 
 /*
- * Lengths of what a call is given, before the call has judged it: arrays that are missing, or longer
- * than any provider takes, count as nothing.
+ * Lengths of what a call is given, before the call has judged it: arrays that are missing, or
+ * longer than any provider takes, count as nothing.
  */
 #define VALUE_SEGMENTS_MAX 64
 

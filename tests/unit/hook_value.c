@@ -2,6 +2,7 @@
 /* Proves how a trace shows the arguments and results of calls: on one line, whatever they are. */
 #include "hook/value.h"
 
+#include <netinet/in.h>
 #include <rdma/fi_domain.h>
 #include <rdma/fi_errno.h>
 #include <stdio.h>
@@ -78,6 +79,24 @@ START_TEST(texts)
 }
 END_TEST
 
+START_TEST(names)
+{
+	struct sockaddr_in in = {.sin_family = AF_INET, .sin_port = htons(4711)};
+	struct sockaddr_in6 in6 = {
+		.sin6_family = AF_INET6, .sin6_port = htons(5), .sin6_addr = IN6ADDR_LOOPBACK_INIT};
+	const uint64_t other[4] = {UINT64_MAX};
+	char where[32];
+
+	in.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	ck_assert_ptr_nonnull(strstr(shown(SHOW_NAME, 0, (uintptr_t)&in), "127.0.0.1:4711"));
+	ck_assert_ptr_nonnull(strstr(shown(SHOW_NAME, 0, (uintptr_t)&in6), "[::1]:5"));
+	ck_assert_str_eq(shown(SHOW_NAME, 0, (uintptr_t) "fi_shm://7"), "fi_shm://7");
+	ck_assert_str_eq(shown(SHOW_NAME, 0, 0), "NULL");
+	snprintf(where, sizeof(where), "%p", (const void *)other);
+	ck_assert_str_eq(shown(SHOW_NAME, 0, (uintptr_t)other), where);
+}
+END_TEST
+
 START_TEST(entries)
 {
 	struct fi_cq_tagged_entry e[20] = {{.op_context = (void *)0x10,
@@ -132,6 +151,7 @@ int main(void)
 	tcase_add_test(tcase, statuses);
 	tcase_add_test(tcase, decoded);
 	tcase_add_test(tcase, texts);
+	tcase_add_test(tcase, names);
 	tcase_add_test(tcase, entries);
 	tcase_add_test(tcase, lengths);
 	suite_add_tcase(suite, tcase);
