@@ -90,19 +90,17 @@ static void uninstall_handler(void)
 		sigaction(signal_number, &ignore, NULL);
 }
 
-static void before_fork(void)
+/* Another thread may have held the lock. The workers are the parent's, which reports on them. */
+static void in_child(void)
 {
-	pthread_mutex_lock(&open_lock);
+	pthread_mutex_init(&open_lock, NULL);
+	list_init(&open_workers);
 }
 
-static void after_fork(void)
-{
-	pthread_mutex_unlock(&open_lock);
-}
-
+/* Fork does not wait for the lock: that may take long at exit, where glibc removes the handlers. */
 static void install(void)
 {
-	pthread_atfork(before_fork, after_fork, after_fork);
+	pthread_atfork(NULL, NULL, in_child);
 	install_handler();
 }
 
@@ -268,17 +266,13 @@ static void report_at_exit(struct worker *worker)
 	free(text);
 }
 
-/* The process ends with open endpoints. A forked child leaves its parent's alone. */
+/* The process ends with open endpoints. */
 static __attribute__((destructor)) void stats_at_exit(void)
 {
 	uninstall_handler();
 	if (pthread_mutex_trylock(&open_lock))
 		return;
-	LIST_EACH (node, &open_workers) {
-		struct worker *worker = LIST_ENTRY(node, struct worker, in_stats);
-
-		if (!domain_foreign(worker->dom))
-			report_at_exit(worker);
-	}
+	LIST_EACH (node, &open_workers)
+		report_at_exit(LIST_ENTRY(node, struct worker, in_stats));
 	pthread_mutex_unlock(&open_lock);
 }

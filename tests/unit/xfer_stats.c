@@ -4,9 +4,11 @@
  * file, standard error and the signal are: each test runs a program of its own in a child.
  */
 #include <fcntl.h>
+#include <pthread.h>
 #include <rdma/fi_cm.h>
 #include <rdma/fi_domain.h>
 #include <rdma/fi_endpoint.h>
+#include <semaphore.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -17,7 +19,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "core/ep.h"
 #include "suite.h"
+#include "xfer/worker.h"
 
 #define LIMIT 20   /* seconds a program may take */
 #define POLLS 5000 /* reads of a queue, more than lie between two looks for a signal */
@@ -266,6 +270,81 @@ START_TEST(late_signal)
 }
 END_TEST
 
+/* A child leaves the report to its parent. */
+static void exit_in_child(void)
+{
+	int status = -1;
+	pid_t pid;
+
+	open_endpoint(FI_THREAD_SAFE);
+	pid = fork();
+	if (pid == 0)
+		exit(0);
+	waitpid(pid, &status, 0);
+	must(status);
+	must(!access(file, F_OK));
+}
+
+START_TEST(parents)
+{
+	ck_assert_int_eq(run(exit_in_child, file), 0);
+	ck_assert_int_eq(strncmp(content(file), "endpoint ", 9), 0);
+	ck_assert_ptr_null(strstr(text + 1, "endpoint "));
+}
+END_TEST
+
+static pthread_t forker;
+static bool forks_late;
+
+static void *fork_and_open(void *exiting)
+{
+	int status = -1;
+	pid_t pid;
+
+	sem_wait(exiting);
+	usleep(30000); /* into the wait for the lock of the shard, where forking has gone wrong */
+	pid = fork();
+	if (pid == 0) {
+		alarm(LIMIT / 2);
+		open_endpoint(FI_THREAD_SAFE);
+		_exit(0);
+	}
+	waitpid(pid, &status, 0);
+	must(status);
+	return NULL;
+}
+
+static sem_t exiting;
+
+static void say_exiting(void)
+{
+	sem_post(&exiting);
+}
+
+/* The report at exit waits in vain for a lock while another thread forks. */
+static void fork_at_exit(void)
+{
+	forks_late = true;
+	open_endpoint(FI_THREAD_SAFE);
+	must(sem_init(&exiting, 0, 0));
+	must(pthread_create(&forker, NULL, fork_and_open, &exiting));
+	must(atexit(say_exiting));
+	shard_take(worker_shard(((struct ep *)ep)->worker));
+}
+
+/* Runs after the destructors of the library, which is linked behind this file. */
+static __attribute__((destructor)) void await_forker(void)
+{
+	if (forks_late)
+		must(pthread_join(forker, NULL));
+}
+
+START_TEST(forked)
+{
+	ck_assert_int_eq(run(fork_at_exit, file), 0);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("xfer_stats");
@@ -281,6 +360,8 @@ int main(void)
 	tcase_add_test(tcase, unread);
 	tcase_add_test(tcase, at_exit);
 	tcase_add_test(tcase, late_signal);
+	tcase_add_test(tcase, parents);
+	tcase_add_test(tcase, forked);
 	suite_add_tcase(suite, tcase);
 	return suite_run(suite);
 }
