@@ -567,6 +567,7 @@ START_TEST(names_are_shared_in_a_domain)
 	close_av(third);
 	ck_assert_int_eq(av_open(&dom.fid, &read, &reader, NULL), -FI_EINVAL);
 	ck_assert_int_eq(dom.ref, 0);
+	shard_close_all(&other);
 }
 END_TEST
 
