@@ -58,14 +58,14 @@ void conn_forget(struct peer *peer)
 void conn_fail(struct peer *peer, int err, const struct wire_hello *hello)
 {
 	struct worker *worker = peer->worker;
-	bool again = worker->reaches_out && peer_linked(peer) && err != FI_ESHUTDOWN;
+	bool again = worker->reaches_out && conn_reach_renews(peer, err);
 
 	if (peer_attempts(peer))
 		conn_reach_explain(peer, err);
 	peer_failed(peer, err);
 	if (worker->cm)
 		worker->cm->ended(worker, err, hello);
-	else if (again && peer->addr != FI_ADDR_NOTAVAIL)
+	else if (again)
 		conn_reach_out(worker, peer->addr);
 	else
 		conn_forget(peer);

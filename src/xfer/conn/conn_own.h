@@ -82,6 +82,11 @@ struct addr conn_reach_address(const struct peer *peer);
 int conn_reach_await(struct peer *peer);
 /* Has connect() got no answer for so long that a hello in the peer's name counts instead, wherever it comes from? */
 bool conn_reach_unanswered(const struct peer *peer);
+/*
+ * Is a connection that breaks with `err` (positive) to be made again at once, by an endpoint that peers cannot connect
+ * to? Only if the network or a reset ended it, and it has lasted: a second, and after each such renewal twice as long.
+ */
+bool conn_reach_renews(struct peer *peer, int err);
 /* Logs that an attempt failed with `err` (positive): what was tried, and why each of it failed. */
 void conn_reach_explain(const struct peer *peer, int err);
 

@@ -16,6 +16,9 @@
 /* The kernel repeats a SYN after a second: two have got no answer. */
 #define UNANSWERED_MS 1500
 
+#define LASTED_MS    UINT64_C(1000) /* from its attempt on, a connection has lasted that is renewed */
+#define DOUBLED_MOST 6              /* times, as renewals follow each other */
+
 bool conn_reach_firewalled(const struct peer *peer)
 {
 	return peer->addr != FI_ADDR_NOTAVAIL && av_firewalled(peer->worker->av, peer->addr);
@@ -48,12 +51,24 @@ void conn_reach_out(struct worker *worker, fi_addr_t addr)
 {
 	const struct addr *name = av_addr(worker->av, addr);
 	struct peer *peer = name && !addr_is_local(name) ? peer_get(worker, addr) : NULL;
-	int err = 0;
 
 	if (peer && peer->state == PEER_IDLE && !conn_reach_firewalled(peer))
-		err = conn_start(peer);
-	if (err)
-		peer->conn.refused = -err;
+		peer->conn.unasked = !conn_start(peer);
+}
+
+bool conn_reach_renews(struct peer *peer, int err)
+{
+	uint64_t lasted = clock_coarse_ms() - peer->conn.attempt_ms;
+
+	if ((err != FI_ECONNRESET && err != FI_ETIMEDOUT) || !peer_linked(peer) ||
+	    peer->conn.over_budget || peer->addr == FI_ADDR_NOTAVAIL)
+		return false;
+	if (lasted >= LASTED_MS << (DOUBLED_MOST + 1))
+		peer->conn.renewals = 0;
+	if (lasted < LASTED_MS << peer->conn.renewals)
+		return false;
+	peer->conn.renewals += peer->conn.renewals < DOUBLED_MOST;
+	return true;
 }
 
 /* What became of the attempt within the host, if there was one. */
