@@ -66,6 +66,7 @@ struct peer_conn {
 	bool late;      /* our hello was sent long after connect() began */
 	bool awaited;   /* PEER_CONNECTING without an attempt of ours: the peer has to connect */
 	bool unasked;   /* no operation asked for the last attempt */
+	bool outward;   /* the advertised address was not found within the host */
 	bool losing;    /* peer_failed or peer_not_taken is under way */
 	bool wrong_key; /* the peer has used an unknown key */
 	bool disconnect_received;

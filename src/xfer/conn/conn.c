@@ -81,12 +81,7 @@ static bool retry(struct peer *peer)
 	if ((!peer->conn.late && !peer->conn.auth) || peer->conn.retries++ >= RETRIES)
 		return false;
 	LOG_INFO(LOG_EP_CTRL, "peer closed the connection before our hello: connecting again");
-	forked_close(peer->conn.sock);
-	peer->conn.sock = peer->conn.wake = -1;
-	conn_abandon(peer);
-	peer->state = PEER_CONNECTING;
-	peer->conn.deadline = conn_deadline();
-	conn_again(peer);
+	conn_restart(peer);
 	return true;
 }
 
@@ -106,7 +101,10 @@ static void unsent(struct peer *peer, int err)
 {
 	if ((err == -FI_ECONNRESET || err == -EPIPE) && retry(peer))
 		return;
-	conn_fail(peer, err == -FI_ECONNRESET ? FI_ECONNREFUSED : -err, NULL);
+	if (err == -FI_ECONNREFUSED && conn_reach_outward(peer))
+		conn_restart(peer);
+	else
+		conn_fail(peer, err == -FI_ECONNRESET ? FI_ECONNREFUSED : -err, NULL);
 }
 
 /* Handles the end of connect(). */

@@ -9,7 +9,9 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "core/av.h"
+#include "xfer/conn/advertise.h"
 #include "xfer/conn/conn_own.h"
+#include "xfer/conn/connect.h"
 
 #define TEXT_MAX (ADDR_STR_MAX + 32)
 
@@ -24,11 +26,33 @@ bool conn_reach_firewalled(const struct peer *peer)
 	return peer->addr != FI_ADDR_NOTAVAIL && av_firewalled(peer->worker->av, peer->addr);
 }
 
+/*
+ * Where is the peer if it is an endpoint of this host that advertises its address? Networks need not lead what is sent
+ * to that address back into the host.
+ */
+static bool nearby(const struct peer *peer, struct addr *at)
+{
+	return !peer->conn.outward && connect_local(peer->worker->acceptor.network, at) &&
+	       at->kind == peer->name.kind && advertise_port(&peer->name, &at->port);
+}
+
+bool conn_reach_outward(struct peer *peer)
+{
+	struct addr at;
+
+	if (!nearby(peer, &at))
+		return false;
+	peer->conn.outward = true;
+	return true;
+}
+
 struct addr conn_reach_address(const struct peer *peer)
 {
 	const struct addr *own = &peer->worker->name;
-	struct addr to = peer->name;
+	struct addr to = peer->name, at;
 
+	if (nearby(peer, &at))
+		return at;
 	if (addr_is_link_local(&to) && addr_is_link_local(own))
 		to.scope = own->scope;
 	return to;

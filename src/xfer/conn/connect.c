@@ -225,6 +225,15 @@ bool connect_heard(int sock, uint64_t ms)
 	       info.tcpi_state == TCP_ESTABLISHED && info.tcpi_last_ack_recv < ms;
 }
 
+bool connect_local(int sock, struct addr *addr)
+{
+	struct sockaddr_storage at;
+	socklen_t len = sizeof(at);
+
+	return !getsockname(sock, (struct sockaddr *)&at, &len) &&
+	       !addr_from_user(addr, FI_SOCKADDR, &at, len);
+}
+
 bool connect_remote(int sock, struct addr *addr)
 {
 	struct sockaddr_storage from;
@@ -236,11 +245,7 @@ bool connect_remote(int sock, struct addr *addr)
 
 static bool ends(int sock, struct addr *own, struct addr *other)
 {
-	struct sockaddr_storage from;
-	socklen_t len = sizeof(from);
-
-	return !getsockname(sock, (struct sockaddr *)&from, &len) &&
-	       !addr_from_user(own, FI_SOCKADDR, &from, len) && connect_remote(sock, other);
+	return connect_local(sock, own) && connect_remote(sock, other);
 }
 
 /*

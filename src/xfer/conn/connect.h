@@ -65,6 +65,8 @@ void connect_set_linked(int sock);
 void connect_probe(int sock, bool on);
 /* Has anything come from the other end within the last `ms`? The kernel's answers count. */
 bool connect_heard(int sock, uint64_t ms);
+/* Fills in the address that a TCP socket is bound to. False: there is none. */
+bool connect_local(int sock, struct addr *addr);
 /* Fills in the address of a TCP socket's other end. False: there is none. */
 bool connect_remote(int sock, struct addr *addr);
 
