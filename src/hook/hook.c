@@ -92,9 +92,13 @@ void hook_end(enum call_id id, struct instant began, size_t bytes, const struct 
 	      const uint64_t *values, size_t count)
 {
 	struct call call = {id, began, hook_begin(), bytes, count, shapes, values};
+	int before;
 
+	/* Layers write files under locks: a thread that was cancelled there would keep them. */
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before);
 	for (size_t i = 0; i < chosen_count; i++)
 		chosen[i]->call(&call);
+	pthread_setcancelstate(before, NULL);
 }
 
 static void end_fabric(void)
