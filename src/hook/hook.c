@@ -142,7 +142,6 @@ static const void *const classes[][TABLES_MAX] = {
 	[FI_CLASS_AV] = {&calls_fid, &calls_av},
 	[FI_CLASS_AV_SET] = {&calls_fid, &calls_av_set},
 	[FI_CLASS_MR] = {&calls_fid},
-	[FI_CLASS_MC] = {&calls_fid},
 	[FI_CLASS_CQ] = {&calls_fid, &calls_cq},
 	[FI_CLASS_EQ] = {&calls_fid, &calls_eq},
 	[FI_CLASS_CNTR] = {&calls_fid, &calls_cntr},

@@ -66,6 +66,18 @@ static int close_counter(struct fid *fid)
 
 static struct fi_ops fid_ops = {.size = sizeof(struct fi_ops), .close = close_counter};
 
+/* Another thread has read the event of the join, and closed the object: its memory is gone. */
+static int join_ended(struct fid_ep *ep, const void *addr, uint64_t flags, struct fid_mc **mc,
+		      void *context)
+{
+	(void)ep;
+	(void)addr;
+	(void)flags;
+	(void)context;
+	*mc = (struct fid_mc *)8;
+	return 0;
+}
+
 static uint64_t added;
 
 static uint64_t read_counter(struct fid_cntr *cntr)
@@ -219,6 +231,21 @@ START_TEST(copied)
 }
 END_TEST
 
+START_TEST(joined)
+{
+	struct fi_ops_cm cm_ops = {.size = sizeof(cm_ops), .join = join_ended};
+	struct fid_ep ep = {.fid = {FI_CLASS_EP, NULL, &fid_ops}, .cm = &cm_ops};
+	struct fid_mc *mc = NULL;
+
+	hook_object(&ep.fid);
+	ck_assert_ptr_ne(ep.cm, &cm_ops);
+	ck_assert_int_eq(ep.cm->join(&ep, NULL, 0, &mc, NULL), 0);
+	ck_assert_ptr_nonnull(mc);
+	ck_assert_int_eq(ep.fid.ops->close(&ep.fid), 0);
+	ck_assert_int_eq(cntr.fid.ops->close(&cntr.fid), 0);
+}
+END_TEST
+
 START_TEST(left_alone)
 {
 	struct fid nic = {FI_CLASS_NIC, NULL, &fid_ops};
@@ -247,6 +274,7 @@ int main(void)
 	tcase_add_test(objects, entries_during_close);
 	tcase_add_test(objects, once);
 	tcase_add_test(objects, copied);
+	tcase_add_test(objects, joined);
 	tcase_add_test(objects, left_alone);
 	suite_add_tcase(suite, objects);
 	return suite_run(suite);
