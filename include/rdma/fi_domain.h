@@ -497,7 +497,7 @@ FI_DEPRECATED_FUNC WEFT_CALL int fi_av_bind(struct fid_av *av, struct fid *fid, 
  * array of char *). Array fi_addr gets a handle for each, FI_ADDR_NOTAVAIL for those that failed;
  * it may be NULL with FI_AV_TABLE. With FI_AV_USER_ID it holds the ids on entry. Returns how many
  * were inserted; with FI_EVENT 0, and fi_addr must stay valid until FI_AV_COMPLETE. flags: FI_MORE,
- * FI_SYNC_ERR, FI_AV_USER_ID, FI_AUTH_KEY; FI_FIREWALL_ADDR is refused, -FI_ENOSYS. With
+ * FI_SYNC_ERR, FI_AV_USER_ID, FI_AUTH_KEY; FI_FIREWALL_ADDR: the peers alone can connect. With
  * FI_AUTH_KEY, required where domain_attr has FI_AV_AUTH_KEY, fi_addr holds the keys on entry.
  * fi_av(3)
  */

@@ -49,7 +49,7 @@ enum {
 	FI_OPT_INJECT_TAGGED_SIZE,
 	FI_OPT_INJECT_RMA_SIZE,
 	FI_OPT_INJECT_ATOMIC_SIZE,
-	FI_OPT_FIREWALL_ADDR            /* bool: peers cannot connect to this endpoint; refused */
+	FI_OPT_FIREWALL_ADDR            /* bool: peers cannot connect to this endpoint, it connects */
 };
 
 /* Values of FI_OPT_FI_HMEM_P2P: transfers between a device and the NIC without the CPU. */

@@ -86,6 +86,8 @@ int addr_of_process(struct addr *a);
 struct addr addr_unmapped(const struct addr *a);
 /* Is the address 127.0.0.0/8 or ::1? */
 bool addr_is_loopback(const struct addr *a);
+/* Is it an IPv6 address of a link, fe80::/10? Its scope tells which link, by a number of each host's own. */
+bool addr_is_link_local(const struct addr *a);
 /*
  * True for loopback, the unspecified address, strings (names of endpoints on this host) and the
  * addresses of this host's interfaces. The list of interfaces is at most a second old.

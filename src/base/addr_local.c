@@ -85,6 +85,11 @@ bool addr_is_loopback(const struct addr *a)
 	return real.kind == ADDR_IN && real.ip[0] == IN_LOOPBACKNET;
 }
 
+bool addr_is_link_local(const struct addr *a)
+{
+	return a->kind == ADDR_IN6 && a->ip[0] == 0xfe && (a->ip[1] & 0xc0) == 0x80;
+}
+
 bool addr_is_local(const struct addr *a)
 {
 	static const uint8_t any[16];

@@ -48,12 +48,24 @@
 	ROW(int, tcp_port_low, "FI_TCP_PORT_LOW_RANGE", "0",                                       \
 	    "First of the port numbers endpoints choose from; 0: any of the dynamic range")        \
 	ROW(int, tcp_port_high, "FI_TCP_PORT_HIGH_RANGE", "0", "Last of those port numbers")       \
+	ROW(int, udp_port_low, "FI_WEFT_UDP_PORT_LOW_RANGE", "0",                                  \
+	    "First of the port numbers datagram endpoints choose from; 0: the system chooses")     \
+	ROW(int, udp_port_high, "FI_WEFT_UDP_PORT_HIGH_RANGE", "0", "Last of those port numbers")  \
+	ROW(const char *, advertise, "FI_WEFT_ADVERTISE", NULL,                                    \
+	    "IP address that peers use for endpoints over TCP instead of the one they are bound "  \
+	    "to; a port number behind it stands for FI_TCP_PORT_LOW_RANGE")                        \
+	ROW(bool, tcp_firewall_addr, "FI_TCP_FIREWALL_ADDR", "no",                                \
+	    "Peers cannot connect to this process: its endpoints connect to each address that "    \
+	    "is inserted into their address vector")                                               \
 	ROW(int, peer_timeout, "FI_WEFT_PEER_TIMEOUT", "30000",                                    \
 	    "Milliseconds without a sign of life after which a peer across the network is gone")   \
 	ROW(int, sender_timeout, "FI_WEFT_SENDER_TIMEOUT", "-1",                                   \
 	    "Milliseconds without any part of a long message after which a sender across the "     \
 	    "network, which announced it and was asked for it, is gone; 0: never; -1: never if "   \
 	    "the address vector holds it, else FI_WEFT_PEER_TIMEOUT")                              \
+	ROW(int, operation_timeout, "FI_WEFT_OPERATION_TIMEOUT", "0",                              \
+	    "Milliseconds without progress of an operation after which its peer, if it is "        \
+	    "across the network or not connected yet, is given up; 0: never")                      \
 	ROW(bool, closed, "FI_WEFT_CLOSED", "no",                                                  \
 	    "Only peers whose address is in the address vector may connect")                       \
 	ROW(const char *, auth_key_file, "FI_WEFT_AUTH_KEY_FILE", NULL,                            \

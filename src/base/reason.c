@@ -26,6 +26,12 @@ static const char *const own[] = {
 					   "differ",
 	[REASON_ENDED - REASON_BUDGET] = "the peer's process ended, or the network cut the "
 					 "connection",
+	[REASON_STUCK - REASON_BUDGET] =
+		"an operation made no progress for "
+		"FI_WEFT_OPERATION_TIMEOUT: the peer is stopped, or computes",
+	[REASON_AWAITED - REASON_BUDGET] =
+		"the address was inserted with FI_FIREWALL_ADDR, and the "
+		"peer has not connected within FI_WEFT_PEER_TIMEOUT",
 };
 
 _Static_assert(sizeof(own) / sizeof(own[0]) == REASON_END - REASON_BUDGET,

@@ -16,6 +16,8 @@ enum reason {
 	REASON_NOBODY,          /* nobody is at the address */
 	REASON_REFUSED,         /* one side does not let the other one in */
 	REASON_ENDED,           /* its process ended, or the network cut the connection */
+	REASON_STUCK,           /* an operation with it stood still */
+	REASON_AWAITED,         /* it alone could connect, and has not */
 	REASON_END
 };
 

@@ -86,10 +86,6 @@ int coll_connect(struct coll *c, struct peer *peer)
 		return 0;
 	}
 	err = conn_start(peer);
-	if (err == -FI_EAGAIN) {
-		coll_wake_in(c, COLL_LATER_MS);
-		return 0;
-	}
 	return err ? err : 1;
 }
 

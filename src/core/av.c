@@ -34,6 +34,16 @@ fi_addr_t av_find(struct av *av, const struct addr *addr, unsigned int key)
 	return index;
 }
 
+size_t av_count(const struct av *av)
+{
+	return av_store_count(av->store);
+}
+
+bool av_firewalled(const struct av *av, fi_addr_t index)
+{
+	return av_store_firewalled(av->store, (uint32_t)index);
+}
+
 uint64_t av_version(const struct av *av)
 {
 	const struct av_store *s = av->store;

@@ -65,6 +65,12 @@ const struct addr *av_addr(const struct av *av, fi_addr_t index);
  */
 fi_addr_t av_find(struct av *av, const struct addr *addr, unsigned int key);
 
+/* Returns how many indexes were handed out so far, holes included. */
+size_t av_count(const struct av *av);
+
+/* Was the existing entry inserted with FI_FIREWALL_ADDR: can only its endpoint connect to us? */
+bool av_firewalled(const struct av *av, fi_addr_t index);
+
 /* Returns a number that differs after each insertion into the vector. */
 uint64_t av_version(const struct av *av);
 

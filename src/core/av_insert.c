@@ -8,19 +8,20 @@
 #include "core/av_keys.h"
 #include "core/av_store.h"
 #include "core/eq.h"
+#include "link/engine.h"
 
 /* Of vectors without keys, and with some. */
-#define FLAGS_KNOWN (FI_MORE | FI_SYNC_ERR | FI_AV_USER_ID)
-#define KEYS_KNOWN  (FI_MORE | FI_SYNC_ERR | FI_AUTH_KEY)
+#define FLAGS_KNOWN (FI_MORE | FI_SYNC_ERR | FI_FIREWALL_ADDR | FI_AV_USER_ID)
+#define KEYS_KNOWN  (FI_MORE | FI_SYNC_ERR | FI_FIREWALL_ADDR | FI_AUTH_KEY)
 
 static int check_flags(const struct av_insertion *in)
 {
 	bool event = in->av->flags & FI_EVENT;
 
-	if (in->flags & FI_FIREWALL_ADDR) {
+	if (in->flags & FI_FIREWALL_ADDR && !worker_connects(in->av->dom->info)) {
 		LOG_WARN(
 			LOG_AV,
-			"FI_FIREWALL_ADDR is not supported, for sends connect to the address: insert without it");
+			"FI_FIREWALL_ADDR: endpoints of this domain connect to no network: insert without it");
 		return -FI_ENOSYS;
 	}
 	if ((in->flags & ~(in->av->keys ? KEYS_KNOWN : FLAGS_KNOWN)) ||
@@ -124,6 +125,10 @@ static int insert_one(struct av_insertion *in, struct addr *a, uint32_t *index)
 		err = av_store_set_id(s, *index, id);
 	if (err && !av_store_release(s, *index))
 		av_store_remove(s, *index);
+	if (!err && in->flags & FI_FIREWALL_ADDR)
+		av_store_set_firewall(s, *index);
+	if (!err)
+		worker_reach_entry(in->av, *index);
 	return err;
 }
 

@@ -301,7 +301,7 @@ void av_store_hold(struct av_store *s, uint32_t index)
 {
 	uint8_t *uses = uses_of(s, index);
 
-	if (*uses < AV_STORE_USES_MAX)
+	if ((*uses & AV_STORE_USES_MAX) < AV_STORE_USES_MAX)
 		++*uses;
 }
 
@@ -309,9 +309,19 @@ bool av_store_release(struct av_store *s, uint32_t index)
 {
 	uint8_t *uses = uses_of(s, index);
 
-	if (*uses == 0)
+	if ((*uses & AV_STORE_USES_MAX) == 0)
 		return false;
-	if (*uses < AV_STORE_USES_MAX)
+	if ((*uses & AV_STORE_USES_MAX) < AV_STORE_USES_MAX)
 		--*uses;
 	return true;
+}
+
+void av_store_set_firewall(struct av_store *s, uint32_t index)
+{
+	*uses_of(s, index) |= AV_STORE_FIREWALL;
+}
+
+bool av_store_firewalled(struct av_store *s, uint32_t index)
+{
+	return *uses_of(s, index) & AV_STORE_FIREWALL;
 }

@@ -13,8 +13,13 @@
 
 /* Limit of entries, set by the 32 bits of a hash slot. */
 #define AV_STORE_MAX (UINT32_MAX - 1)
-/* An entry inserted this often is no longer counted and stays until the store ends. */
-#define AV_STORE_USES_MAX UINT8_MAX
+/*
+ * struct addr.uses of an entry: repeated insertions in the lower bits; the top bit is set if nobody can connect to the
+ * address (FI_FIREWALL_ADDR). An entry inserted AV_STORE_USES_MAX times is no longer counted and stays until the store
+ * ends.
+ */
+#define AV_STORE_USES_MAX 0x7fu
+#define AV_STORE_FIREWALL 0x80u
 
 struct av_store {
 	struct domain *dom;
@@ -24,7 +29,7 @@ struct av_store {
 	struct list members;          /* struct av.in_store; guarded by both locks */
 	struct av_shared shared;      /* the entries of a store with a name */
 	struct av_shared_entry found; /* the copy that av_store_at returned last */
-	struct av_rows rows;          /* kind ADDR_NONE: a hole; uses: repeated insertions */
+	struct av_rows rows;          /* kind ADDR_NONE: a hole; uses: AV_STORE_ bits */
 	size_t count;    /* indexes handed out so far, holes included; unused with a name */
 	size_t capacity; /* entries that rows.table has space for */
 	size_t holes;
@@ -81,6 +86,9 @@ int av_store_set_id(struct av_store *s, uint32_t index, fi_addr_t id);
 
 /* Counts a further insertion of an existing entry. Between begin and end. */
 void av_store_hold(struct av_store *s, uint32_t index);
+/* Notes FI_FIREWALL_ADDR of an existing entry, until its removal; av_store_firewalled tells. */
+void av_store_set_firewall(struct av_store *s, uint32_t index);
+bool av_store_firewalled(struct av_store *s, uint32_t index);
 /* Undoes one insertion. false: it was the only one, and the caller removes the entry. */
 bool av_store_release(struct av_store *s, uint32_t index);
 

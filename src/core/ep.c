@@ -5,6 +5,7 @@
 #include <rdma/fi_errno.h>
 #include <stdlib.h>
 
+#include "base/env.h"
 #include "base/log.h"
 #include "core/ep_cm.h"
 #include "base/fid.h"
@@ -95,6 +96,7 @@ int ep_own_info(struct ep *ep, const struct fi_info *info)
 	ep->min_multi_recv = default_min_multi_recv(ep->info);
 	ep->tx_op_flags = ep->info->tx_attr->op_flags;
 	ep->rx_op_flags = ep->info->rx_attr->op_flags;
+	ep->firewalled = env_get()->tcp_firewall_addr && worker_connects(ep->info);
 	if (ep->info->ep_attr->type == FI_EP_DGRAM)
 		ep->info->caps &= ~(FI_TAGGED | FI_RMA | FI_ATOMIC);
 	return 0;

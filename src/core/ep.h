@@ -61,6 +61,7 @@ struct ep {
 	bool enabled;
 	bool is_alias;
 	unsigned int barred;      /* PROVIDER_ bits of transports that the application forbids */
+	bool firewalled;          /* FI_OPT_FIREWALL_ADDR: peers cannot connect to it */
 	struct ep_tables *tables; /* fid.msg, tagged, rma, atomic, collective: see xfer_tables */
 	struct list aliases;      /* struct ep.in_aliases */
 	struct list in_aliases;

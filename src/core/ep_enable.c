@@ -275,6 +275,8 @@ static int enable_locked(struct ep *ep)
 					      .receives = receives(ep) && !ep->srx,
 					      .initiates = initiates(ep)});
 	ep->enabled = true;
+	if (ep->base->firewalled)
+		worker_reach_out(ep->worker);
 	ep_refresh_aliases(ep);
 	return 0;
 }

@@ -111,7 +111,7 @@ static bool bool_option(const struct ep *ep, int optname)
 {
 	if (optname == FI_OPT_SHARED_MEMORY_PERMITTED)
 		return !(ep->base->barred & PROVIDER_SHM);
-	return optname != FI_OPT_FIREWALL_ADDR;
+	return optname != FI_OPT_FIREWALL_ADDR || ep->base->firewalled;
 }
 
 int ep_option_get(fid_t fid, int level, int optname, void *optval, size_t *optlen)
@@ -193,12 +193,27 @@ static int permit_shared_memory(struct ep *ep, bool permitted)
 	return err;
 }
 
-/* FI_OPT_FIREWALL_ADDR cannot be set: peers would have to know that they cannot connect. */
+/* FI_OPT_FIREWALL_ADDR, which has to be known when the endpoint begins to connect. */
+static int set_firewalled(struct ep *ep, bool value)
+{
+	int err = 0;
+
+	if (value && !worker_connects(ep->info))
+		return -FI_EOPNOTSUPP;
+	domain_lock(ep->dom);
+	if (ep->enabled && ep->firewalled != value)
+		err = -FI_EOPBADSTATE;
+	else
+		ep->firewalled = value;
+	domain_unlock(ep->dom);
+	return err;
+}
+
 static int set_bool(struct ep *ep, int optname, bool value)
 {
 	if (optname == FI_OPT_SHARED_MEMORY_PERMITTED)
 		return permit_shared_memory(ep->base, value);
-	return optname == FI_OPT_FIREWALL_ADDR && value ? -FI_EOPNOTSUPP : 0;
+	return optname == FI_OPT_FIREWALL_ADDR ? set_firewalled(ep->base, value) : 0;
 }
 
 /* There is no device memory here, so p2p cannot be required. */

@@ -42,6 +42,8 @@ struct waiter;
 
 /* Returns PROVIDER_ bits of the transports that an endpoint of this entry may use. */
 unsigned int worker_wanted(const struct fi_info *info);
+/* Do endpoints of this entry connect to their peers, across a network? */
+bool worker_connects(const struct fi_info *info);
 /*
  * Opens a worker, bound to info->src_addr, or to any free address. `barred`: PROVIDER_ bits of
  * transports that the worker must not use. Domain locked.
@@ -118,6 +120,13 @@ int worker_quiesce(struct worker *worker);
 
 /* Binds the vector whose entries name the worker's peers. Domain locked. */
 void worker_bind_av(struct worker *worker, struct av *av);
+/*
+ * Peers cannot connect to the worker: it connects to each address of its vector that is not on this host, now and when
+ * one is inserted. Domain locked.
+ */
+void worker_reach_out(struct worker *worker);
+/* The vector has got the entry: workers that reach out connect to it. Domain locked. */
+void worker_reach_entry(struct av *av, fi_addr_t index);
 /* The entry of the bound vector is being removed: its peer loses its address. Domain locked. */
 void worker_forget_entry(struct av *av, fi_addr_t index);
 /* The entry of the vector has got another user id. Domain locked. */

@@ -265,6 +265,8 @@ void peer_expel(struct peer *peer)
 {
 	peer->conn.over_budget = true;
 	peer->reported = FI_ADDR_NOTAVAIL;
+	if (peer->real)
+		peer->real->silent = false; /* its receives end: we end the link, not the peer */
 	peer_busy(peer);
 }
 
@@ -317,7 +319,7 @@ void peer_overdue(struct peer *peer, int ms)
 static void forgive(struct peer *peer)
 {
 	peer->conn.losing = peer->conn.over_budget = false;
-	peer->conn.starved = peer->conn.overdue = false;
+	peer->conn.starved = peer->conn.overdue = peer->conn.stuck = false;
 }
 
 static void close_sockets(struct peer *peer)
@@ -430,8 +432,6 @@ void peer_not_taken(struct peer *peer, int err)
 	if (list_empty(&peer->txreqs[TXREQ_BACKLOG]) && list_empty(&peer->txreqs[TXREQ_AHEAD]))
 		return;
 	err = conn_start(peer);
-	if (err == -FI_EAGAIN)
-		conn_start_later(peer);
-	else if (err)
+	if (err)
 		peer_failed(peer, -err);
 }

@@ -52,7 +52,7 @@ enum txreq_state {
 /* The connection and the attempts to make it. Owned by xfer/conn/ and peer.c. */
 struct peer_conn {
 	/*
-	 * The peer exceeded a budget, or `starved` or `overdue`: the next progress call disconnects it. Meanwhile
+	 * The peer exceeded a budget, or is `starved`, `overdue` or `stuck`: the next progress call disconnects it. Meanwhile
 	 * `reported` stays FI_ADDR_NOTAVAIL.
 	 */
 	bool over_budget;
@@ -60,9 +60,11 @@ struct peer_conn {
 	bool starved;
 	/* The peer does not send what it announced, so the connection must end. */
 	bool overdue;
+	bool stuck;     /* an operation with the peer stands still, so the connection must end */
 	bool inside;    /* the bootstrap socket is a Unix socket: the peer is on this host */
 	bool plain;     /* a LINK_DEVICE to the peer failed; not proposed again */
 	bool late;      /* our hello was sent long after connect() began */
+	bool awaited;   /* PEER_CONNECTING without an attempt of ours: the peer has to connect */
 	bool losing;    /* peer_failed or peer_not_taken is under way */
 	bool wrong_key; /* the peer has used an unknown key */
 	bool disconnect_received;

@@ -36,6 +36,8 @@ static int reason_of(int err)
 		return REASON_REFUSED;
 	case FI_ECONNRESET:
 		return REASON_ENDED;
+	case FI_EFIREWALLADDR:
+		return REASON_AWAITED;
 	default:
 		return err;
 	}
@@ -55,6 +57,8 @@ int peer_reason(const struct peer *peer, int err)
 		return REASON_MEMORY;
 	if (conn->overdue)
 		return REASON_OVERDUE;
+	if (conn->stuck)
+		return REASON_STUCK;
 	return conn->over_budget ? REASON_BUDGET : reason_of(err);
 }
 

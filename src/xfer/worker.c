@@ -83,6 +83,12 @@ unsigned int worker_wanted(const struct fi_info *info)
 	return wanted;
 }
 
+bool worker_connects(const struct fi_info *info)
+{
+	return info->ep_attr && info->ep_attr->type == FI_EP_RDM &&
+	       worker_wanted(info) & ~PROVIDER_SHM;
+}
+
 static void close_hw(struct worker *worker)
 {
 	for (unsigned int i = 0; i < LINK_KINDS; i++)
@@ -303,6 +309,23 @@ static void worker_forget(struct worker *worker, fi_addr_t fi_addr)
 		return;
 	tx_fail_all(peer, FI_EADDRNOTAVAIL, FI_EADDRNOTAVAIL);
 	peer_free(peer);
+}
+
+void worker_reach_out(struct worker *worker)
+{
+	worker->reaches_out = true;
+	for (fi_addr_t i = 0; worker->av && i < av_count(worker->av); i++)
+		conn_reach_out(worker, i);
+}
+
+void worker_reach_entry(struct av *av, fi_addr_t index)
+{
+	LIST_EACH (node, &av->workers) {
+		struct worker *worker = LIST_ENTRY(node, struct worker, in_av);
+
+		if (worker->reaches_out)
+			conn_reach_out(worker, index);
+	}
 }
 
 void worker_forget_id(struct av *av, fi_addr_t index)

@@ -51,6 +51,7 @@ struct worker {
 	unsigned int served; /* one-sided requests received from peers */
 	uint64_t next_poll;  /* ms: earliest time of the next poll of the sockets */
 	uint64_t next_check; /* ms: the same for rxreq_check */
+	uint64_t next_stuck; /* ms: the same for conn_stuck_check */
 	struct list busy;    /* peers with queued output: struct peer.tx.in_busy */
 	/* Peers with unanswered one-sided operations: struct peer.rma.in_awaiting. */
 	struct list awaiting;
@@ -91,6 +92,7 @@ struct worker {
 	void *cm_arg;               /* argument of `cm`: the struct ep */
 	void *cm_data; /* application data of the connection request, owned here; or NULL */
 	size_t cm_len;
+	bool reaches_out;     /* peers cannot connect to it: see worker_reach_out */
 	bool probing;         /* some peer's conn.probing is set */
 	unsigned int wanted;  /* PROVIDER_ bits of the transports that may be used */
 	uint64_t held_ms;     /* ms: when the acceptor's held connections were last looked at */

@@ -150,6 +150,12 @@ static inline struct fid_av *obj_av(struct obj *o, enum fi_av_type type, int rx_
 	return av;
 }
 
+/* Do endpoints connect across a network? */
+static inline bool obj_connects(void)
+{
+	return strcmp(api_provider(), "shm") != 0;
+}
+
 static inline struct fid_ep *obj_ep(struct obj *o)
 {
 	struct fid_ep *ep;

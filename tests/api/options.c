@@ -178,6 +178,7 @@ static void known_options(struct api *a)
 	int p2p = -1;
 	bool yes = true;
 	size_t len = sizeof(p2p);
+	struct fid_ep *ep;
 
 	(void)a;
 	if (api_other())
@@ -196,7 +197,13 @@ static void known_options(struct api *a)
 	OK(fi_setopt(&o.ep->fid, FI_OPT_ENDPOINT, FI_OPT_FIREWALL_ADDR, &yes, len));
 	yes = true;
 	CHECK_EQ(fi_setopt(&o.ep->fid, FI_OPT_ENDPOINT, FI_OPT_FIREWALL_ADDR, &yes, len),
-		 -FI_EOPNOTSUPP);
+		 obj_connects() ? -FI_EOPBADSTATE : -FI_EOPNOTSUPP);
+	ep = obj_ep(&o);
+	CHECK_EQ(fi_setopt(&ep->fid, FI_OPT_ENDPOINT, FI_OPT_FIREWALL_ADDR, &yes, len),
+		 obj_connects() ? 0 : -FI_EOPNOTSUPP);
+	OK(fi_getopt(&ep->fid, FI_OPT_ENDPOINT, FI_OPT_FIREWALL_ADDR, &yes, &len));
+	CHECK_EQ(yes, obj_connects());
+	CLOSE(ep);
 	CHECK_EQ(fi_setopt(&o.ep->fid, FI_OPT_ENDPOINT, FI_OPT_FI_HMEM_P2P, &p2p, 1), -FI_EINVAL);
 	CHECK_EQ(fi_setopt(&o.ep->fid, FI_OPT_ENDPOINT, FI_OPT_MIN_MULTI_RECV, &len, 4),
 		 -FI_EINVAL);

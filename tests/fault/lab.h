@@ -6,7 +6,10 @@
 #ifndef FAULT_LAB_H
 #define FAULT_LAB_H
 
+#include <net/if.h>
+#include <netinet/in.h>
 #include <sched.h>
+#include <sys/ioctl.h>
 
 #include "node.h"
 
@@ -35,6 +38,21 @@ static inline void lab_address(const struct lab *lab)
 		fail("no address in a network of our own");
 }
 
+/*
+ * The kernel passes packets some time after the wire is up, a second or more where many wires are made; earlier ones
+ * are lost.
+ */
+static inline void lab_wait_for_wire(const char *name)
+{
+	struct ifreq req = {0};
+	int sock = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+	snprintf(req.ifr_name, sizeof(req.ifr_name), "%s", name);
+	while (sock >= 0 && !ioctl(sock, SIOCGIFFLAGS, &req) && !(req.ifr_flags & IFF_RUNNING))
+		usleep(1000);
+	close(sock);
+}
+
 /* Enters a network namespace. Process 0 makes the veth pair, process 1 waits for it. */
 static inline void lab_enter(const struct lab *lab)
 {
@@ -47,6 +65,7 @@ static inline void lab_enter(const struct lab *lab)
 		hear(lab->end, &word, 1);
 		lab_address(lab);
 		tell(lab->end, &word, 1);
+		lab_wait_for_wire("eth0");
 		return;
 	}
 	hear(lab->end, &word, 1);
@@ -55,6 +74,7 @@ static inline void lab_enter(const struct lab *lab)
 	lab_address(lab);
 	tell(lab->end, &word, 1);
 	hear(lab->end, &word, 1);
+	lab_wait_for_wire("eth0");
 }
 
 /* From now on this process sends to a MAC address that nobody has: its packets are lost. */

@@ -20,6 +20,9 @@
 #ifndef NODE_MR
 #define NODE_MR 0 /* FI_MR_ bits */
 #endif
+#ifndef NODE_FORMAT
+#define NODE_FORMAT FI_FORMAT_UNSPEC /* of addresses */
+#endif
 #ifndef NODE_WAIT
 #define NODE_WAIT FI_WAIT_NONE /* wait object of the queue */
 #endif
@@ -67,6 +70,7 @@ static inline struct fi_info *node_info(void)
 	hints->fabric_attr->prov_name = strdup(provider());
 	hints->ep_attr->type = FI_EP_RDM;
 	hints->caps = NODE_CAPS;
+	hints->addr_format = NODE_FORMAT;
 	hints->domain_attr->mr_mode = NODE_MR;
 	ret = fi_getinfo(FI_VERSION(1, 17), NULL, NULL, 0, hints, &info);
 	fi_freeinfo(hints);

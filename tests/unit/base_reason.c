@@ -80,14 +80,16 @@ END_TEST
 START_TEST(we_ended_it)
 {
 	static const char *const words[] = {"FI_WEFT_UNEXPECTED_LIMIT", "no memory",
-					    "FI_WEFT_SENDER_TIMEOUT"};
+					    "FI_WEFT_SENDER_TIMEOUT", "FI_WEFT_OPERATION_TIMEOUT"};
 	struct fi_cq_err_entry entry;
 
 	fake.peer->conn.over_budget = true;
 	fake.peer->conn.starved = _i == 1;
 	fake.peer->conn.overdue = _i == 2;
+	fake.peer->conn.stuck = _i == 3;
 	ck_assert_ptr_nonnull(strstr(reason_text(peer_reason(fake.peer, FI_EPROTO)), words[_i]));
-	fake.peer->conn.over_budget = fake.peer->conn.starved = fake.peer->conn.overdue = false;
+	fake.peer->conn.over_budget = fake.peer->conn.starved = false;
+	fake.peer->conn.overdue = fake.peer->conn.stuck = false;
 	entry = lose(0, false);
 	ck_assert_ptr_null(strstr(said(&entry), words[_i]));
 }
@@ -112,7 +114,7 @@ int main(void)
 	tcase_add_test(tcase, device_says);
 	tcase_add_test(tcase, device_says_nothing);
 	tcase_add_test(tcase, peer_closes);
-	tcase_add_loop_test(tcase, we_ended_it, 0, 3);
+	tcase_add_loop_test(tcase, we_ended_it, 0, 4);
 	tcase_add_test(tcase, texts);
 	suite_add_tcase(suite, tcase);
 	return suite_run(suite);

@@ -242,6 +242,34 @@ START_TEST(failures_are_reported_one_by_one)
 }
 END_TEST
 
+/* FI_FIREWALL_ADDR holds from any insertion of the address until its last removal. */
+START_TEST(firewalled)
+{
+	struct fid_av *fid = open_av(FI_AV_TABLE, 0);
+	struct fi_fabric_attr tcp = {.prov_name = (char[]){"tcp"}};
+	struct fi_ep_attr rdm = {.type = FI_EP_RDM};
+	struct sockaddr_in in = in_of(7);
+	fi_addr_t at = insert(fid, 7), other = insert(fid, 8);
+
+	ck_assert_int_eq(fi_av_insert(fid, &in, 1, NULL, FI_FIREWALL_ADDR, NULL), -FI_ENOSYS);
+	ck_assert(!av_firewalled(av_of(fid), at));
+	info.fabric_attr = &tcp;
+	info.ep_attr = &rdm;
+	ck_assert_int_eq(fi_av_insert(fid, &in, 1, NULL, FI_FIREWALL_ADDR, NULL), 1);
+	ck_assert(av_firewalled(av_of(fid), at));
+	ck_assert(!av_firewalled(av_of(fid), other));
+	for (unsigned int i = 0; i < 2; i++) {
+		ck_assert(av_firewalled(av_of(fid), at));
+		ck_assert_int_eq(fi_av_remove(fid, &at, 1, 0), 0);
+	}
+	ck_assert_uint_eq(insert(fid, 7), at);
+	ck_assert(!av_firewalled(av_of(fid), at));
+	info.fabric_attr = NULL;
+	info.ep_attr = NULL;
+	ck_assert_int_eq(fi_close(&fid->fid), 0);
+}
+END_TEST
+
 START_TEST(insert_refuses)
 {
 	struct fid_av *av = open_av(FI_AV_TABLE, 0);
@@ -539,6 +567,7 @@ START_TEST(names_are_shared_in_a_domain)
 	close_av(third);
 	ck_assert_int_eq(av_open(&dom.fid, &read, &reader, NULL), -FI_EINVAL);
 	ck_assert_int_eq(dom.ref, 0);
+	shard_close_all(&other);
 }
 END_TEST
 
@@ -764,6 +793,7 @@ static void add_vector_tests(TCase *t)
 	tcase_add_test(t, addresses_of_one_call_keep_their_index);
 	tcase_add_test(t, find_agrees_with_a_simple_model);
 	tcase_add_test(t, failures_are_reported_one_by_one);
+	tcase_add_test(t, firewalled);
 	tcase_add_test(t, insert_refuses);
 	tcase_add_test(t, remove_refuses_and_goes_on);
 	tcase_add_test(t, lookup_and_straddr_say_what_they_need);

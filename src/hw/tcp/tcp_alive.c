@@ -67,10 +67,17 @@ void tcp_alive_poll(struct tcp *t)
 	}
 }
 
+/* The shorter one of two limits of time, of which 0 and less means none. */
+static int shortest(int a, int b)
+{
+	return a > 0 && (b <= 0 || a < b) ? a : b;
+}
+
 /* Makes sleepers check, too. Without the timer they sleep until the kernel gives the peer up. */
 void tcp_alive_timer(struct tcp *t)
 {
-	int timeout = env_get()->peer_timeout, ms = timeout / POLLS + 1;
+	int timeout = shortest(env_get()->peer_timeout, env_get()->operation_timeout);
+	int ms = timeout / POLLS + 1;
 	struct timespec every = {ms / 1000, ms % 1000 * 1000000L};
 	struct epoll_event ev = {.events = EPOLLIN};
 

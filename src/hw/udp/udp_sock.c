@@ -10,6 +10,7 @@
 
 #include "base/forked.h"
 #include "base/log.h"
+#include "base/ports.h"
 #include "info/rules.h"
 #include "info/providers.h"
 #include "hw/udp/udp.h"
@@ -47,20 +48,49 @@ static int bind_to(int fd, const struct addr *at, bool group)
 	return forked_guard(fd);
 }
 
-int udp_bind(const struct addr *at, bool group)
+static int bound_socket(const struct addr *at, bool group)
 {
 	int fd = socket(at->kind == ADDR_IN6 ? AF_INET6 : AF_INET,
 			SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	int err = fd < 0 ? -errno : bind_to(fd, at, group);
-	char text[ADDR_STR_MAX];
 
 	if (!err)
 		return fd;
-	addr_print(at, text, sizeof(text));
-	LOG_WARN(LOG_EP_CTRL, "no socket at %s: %s", text, fi_strerror(-err));
 	if (fd >= 0)
 		close(fd);
 	return err;
+}
+
+static int logged(const struct addr *at, int fd)
+{
+	char text[ADDR_STR_MAX];
+
+	if (fd >= 0)
+		return fd;
+	addr_print(at, text, sizeof(text));
+	LOG_WARN(LOG_EP_CTRL, "no socket at %s: %s", text, fi_strerror(-fd));
+	return fd;
+}
+
+int udp_bind(const struct addr *at, bool group)
+{
+	return logged(at, bound_socket(at, group));
+}
+
+/* Binds to *name; to a port number of the user's range if it has none and there is one. */
+static int bind_in_range(struct addr *name)
+{
+	struct ports ports = ports_udp();
+	int fd = -FI_EADDRINUSE;
+
+	if (name->port || !ports.given)
+		return udp_bind(name, false);
+	name->port = ports_first(&ports);
+	for (unsigned int i = 0; i < ports.count && fd == -FI_EADDRINUSE; i++) {
+		name->port = ports_next(&ports, name->port);
+		fd = bound_socket(name, false);
+	}
+	return logged(name, fd);
 }
 
 /* Fills in the port number, which the system chose if none was asked for. */
@@ -86,7 +116,7 @@ static int open_socket(struct udp *u, struct addr *name)
 			name->kind);
 		return -FI_EINVAL;
 	}
-	u->fd = udp_bind(name, false);
+	u->fd = bind_in_range(name);
 	if (u->fd < 0)
 		return u->fd;
 	err = complete_name(u->fd, name);

@@ -134,6 +134,16 @@ static void admit(struct acceptor *a, int sock, bool inside)
 	forked_close(sock);
 }
 
+/* Mostly for lack of descriptors. The connection waits in the listener's backlog. */
+static void cannot_accept(int err)
+{
+	static uint64_t logged;
+
+	if (log_due(&logged))
+		LOG_WARN(LOG_EP_CTRL, "a connection is not accepted yet, and waits: %s%s",
+			 fi_strerror(err), err == EMFILE ? " (ulimit -n)" : "");
+}
+
 static void accept_all(struct acceptor *a, bool inside)
 {
 	int listener = inside ? a->inside : a->network;
@@ -151,8 +161,10 @@ static void accept_all(struct acceptor *a, bool inside)
 			return;
 		}
 		sock = accept4(listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
-		if (sock < 0 && errno != EAGAIN && errno != EINTR && errno != ECONNABORTED)
+		if (sock < 0 && errno != EAGAIN && errno != EINTR && errno != ECONNABORTED) {
+			cannot_accept(errno);
 			pause_listening(a);
+		}
 		if (sock < 0)
 			return;
 		admit(a, sock, inside);

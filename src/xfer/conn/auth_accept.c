@@ -120,6 +120,8 @@ bool auth_comes_from(const struct accepted *conn, const struct addr *name)
 		return false;
 	from = addr_unmapped(&from);
 	from.port = named.port; /* that of the listener */
+	if (addr_is_link_local(&from))
+		from.scope = named.scope;
 	return addr_equal(&from, &named) || (addr_is_local(&from) && addr_is_local(&named));
 }
 

@@ -3,6 +3,7 @@
  * Handshake, by the peer's state (xfer/peer.h):
  *   IDLE        conn_start on this host: connect, send HELLO_CONNECT     -> HANDSHAKE
  *               conn_start across the network: begin connect()           -> CONNECTING
+ *               the same, if only the peer can connect: conn_reach_await -> CONNECTING
  *   CONNECTING  connect() succeeded: send HELLO_CONNECT                  -> HANDSHAKE
  *   HANDSHAKE   HELLO_ACCEPT received: make the link                     -> CONNECTED
  *               HELLO_CROSSED received: the peer's attempt wins          -> CROSSED
@@ -57,10 +58,15 @@ void conn_forget(struct peer *peer)
 void conn_fail(struct peer *peer, int err, const struct wire_hello *hello)
 {
 	struct worker *worker = peer->worker;
+	bool again = worker->reaches_out && peer_linked(peer) && err != FI_ESHUTDOWN;
 
+	if (peer_attempts(peer))
+		conn_reach_explain(peer, err);
 	peer_failed(peer, err);
 	if (worker->cm)
 		worker->cm->ended(worker, err, hello);
+	else if (again && peer->addr != FI_ADDR_NOTAVAIL)
+		conn_reach_out(worker, peer->addr);
 	else
 		conn_forget(peer);
 }
@@ -306,7 +312,9 @@ void rx_ended(struct worker *worker, uint32_t src, int err)
  */
 void conn_expel(struct peer *peer)
 {
-	int err = peer->conn.starved ? FI_ENOMEM : peer->conn.overdue ? FI_ETIMEDOUT : FI_EPROTO;
+	int err = peer->conn.starved                       ? FI_ENOMEM
+		  : peer->conn.overdue || peer->conn.stuck ? FI_ETIMEDOUT
+							   : FI_EPROTO;
 
 	if (peer->state != PEER_CONNECTED || !peer->conn.inside) {
 		rx_ended(peer->worker, pool_id(peer), err);
@@ -375,7 +383,7 @@ static void expire(struct worker *worker, bool heard)
 		/* PEER_HANDSHAKE has no deadline: our hello has arrived, so the peer is alive. */
 		if ((peer->state == PEER_CROSSED || peer->state == PEER_CONNECTING) &&
 		    now >= peer->conn.deadline)
-			conn_fail(peer, FI_ETIMEDOUT, NULL);
+			conn_fail(peer, peer->conn.awaited ? FI_EFIREWALLADDR : FI_ETIMEDOUT, NULL);
 		else if (peer_reads_out(peer))
 			conn_forget(peer);
 		else

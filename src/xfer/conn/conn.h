@@ -31,15 +31,15 @@ struct worker_cm {
  */
 int conn_listen(struct worker *worker);
 /*
- * Begins to connect an idle peer. 0; -FI_EAGAIN: the listener's backlog is full, try later; or
- * another error: the peer cannot be reached.
+ * Begins to connect an idle peer. While its listener's backlog is full, later progress calls try again, within the time
+ * of an attempt. 0, or a negative error: the peer cannot be reached.
  */
 int conn_start(struct peer *peer);
 /*
- * Lets later progress calls connect an idle peer whose listener's backlog is full, within the time
- * of an attempt.
+ * Connects to the entry of the address vector, unless it is on this host or cannot be connected to: it could not connect
+ * to us. An error is logged, and left to the first operation.
  */
-void conn_start_later(struct peer *peer);
+void conn_reach_out(struct worker *worker, fi_addr_t addr);
 /*
  * Reads the hello of a peer that we are connecting to. Called when a packet of the peer comes
  * first: the peer has accepted us, and sent its hello before the packet.
@@ -56,6 +56,11 @@ void conn_expel(struct peer *peer);
 void conn_wrong_key(struct peer *peer, uint64_t key);
 /* Polls the sockets without blocking. Returns true if there was an event. */
 bool conn_poll(struct worker *worker);
+/*
+ * Gives up peers with which operations stand still (FI_WEFT_OPERATION_TIMEOUT); to be called often. A peer in no entry
+ * may be freed.
+ */
+void conn_stuck_check(struct worker *worker, uint64_t now);
 /* Sends a disconnect message to each peer, disconnects and frees all peers, closes all sockets. */
 void conn_close(struct worker *worker);
 

@@ -171,7 +171,8 @@ static enum verdict judge(const struct worker *worker, const struct peer *peer,
 			return CROSSED;
 		return same_process(peer, conn) ? TAKE : HOLD;
 	case PEER_CONNECTING:
-		return auth_comes_from(conn, &peer->key) ? TAKE : HOLD;
+		return conn_reach_unanswered(peer) || auth_comes_from(conn, &peer->key) ? TAKE
+											: HOLD;
 	case PEER_CROSSED:
 		return peer->conn.incarnation == theirs ? TAKE : HOLD;
 	default:

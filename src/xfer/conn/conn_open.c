@@ -10,6 +10,7 @@
 #include "base/env.h"
 #include "base/forked.h"
 #include "base/log.h"
+#include "xfer/conn/advertise.h"
 #include "xfer/conn/conn_own.h"
 #include "xfer/conn/connect.h"
 #include "xfer/conn/listen.h"
@@ -137,18 +138,23 @@ int conn_attempt(struct peer *peer)
 	struct worker *worker = peer->worker;
 	/* Others, if they are closed, too, know this endpoint by its address. */
 	const struct addr *source = worker->auth.closed ? &worker->name : NULL;
+	struct addr to = conn_reach_address(peer);
 	int err = -FI_EHOSTUNREACH;
 
 	peer->conn.attempt_ms = clock_coarse_ms();
 	peer->conn.deadline = conn_deadline();
-	if (worker->via[LINK_HOST].state && addr_is_local(&peer->name))
+	peer->conn.awaited = false;
+	if (worker->via[LINK_HOST].state &&
+	    (addr_is_local(&peer->name) || advertise_is_own(&peer->name)))
 		err = attempt(peer, connect_inside(&peer->key), true);
 	peer->conn.host_error = -err;
 	if (err == -FI_ECONNREFUSED && worker->cm)
 		err = attempt(peer, conn_single_inside(peer), true);
 	if (worker_on_network(worker) && peer->name.kind != ADDR_STR &&
 	    (err == -FI_EHOSTUNREACH || err == -FI_ECONNREFUSED || err == -FI_EACCES))
-		err = attempt(peer, connect_network(&peer->name, source), false);
+		err = conn_reach_firewalled(peer)
+			      ? conn_reach_await(peer)
+			      : attempt(peer, connect_network(&to, source), false);
 	return err;
 }
 
@@ -163,18 +169,12 @@ void conn_wait_outside(struct peer *peer)
 		peer_busy(peer); /* makes a sleeping waiter poll again soon */
 }
 
-void conn_start_later(struct peer *peer)
-{
-	conn_wait_outside(peer);
-	peer->conn.deadline = conn_deadline();
-}
-
 void conn_again(struct peer *peer)
 {
 	uint64_t deadline = peer->conn.deadline;
 	int err;
 
-	if (peer->state != PEER_CONNECTING || peer->conn.sock >= 0)
+	if (peer->state != PEER_CONNECTING || peer->conn.sock >= 0 || peer->conn.awaited)
 		return;
 	peer->worker->handshakes--;
 	peer->state = PEER_IDLE;
@@ -208,7 +208,6 @@ static bool lacks_key(const struct peer *peer)
 
 int conn_start(struct peer *peer)
 {
-	char text[ADDR_STR_MAX + 32];
 	int err;
 
 	if (peer->worker->cm)
@@ -217,11 +216,13 @@ int conn_start(struct peer *peer)
 		return connect_self(peer);
 	peer->conn.retries = 0;
 	err = lacks_key(peer) ? -FI_EACCES : conn_attempt(peer);
-	if (err && err != -FI_EAGAIN) {
+	if (err == -FI_EAGAIN) {
+		conn_wait_outside(peer);
+		return 0;
+	}
+	if (err) {
 		peer->conn.last_error = -err;
-		addr_print(&peer->name, text, sizeof(text));
-		LOG_WARN(LOG_EP_CTRL, "cannot connect to %s: %s (fi_info --why tells more)", text,
-			 fi_strerror(-err));
+		conn_reach_explain(peer, -err);
 	}
 	return err;
 }

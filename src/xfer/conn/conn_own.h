@@ -70,6 +70,21 @@ void conn_retry_held(struct worker *worker);
  */
 int conn_take(struct peer *peer, struct accepted *conn, const struct hello_fields *fields);
 
+/* conn_reach.c: networks where only one side can connect */
+/* Can only the peer connect to us, as the application has said (FI_FIREWALL_ADDR)? */
+bool conn_reach_firewalled(const struct peer *peer);
+/*
+ * Returns the address to connect to. Applications exchange addresses of a link with the number that the link has on the
+ * peer's host: an endpoint bound to such an address has one link only, whose number it takes. Shares a string.
+ */
+struct addr conn_reach_address(const struct peer *peer);
+/* Waits for such a peer to connect, until the deadline of an attempt. 0. */
+int conn_reach_await(struct peer *peer);
+/* Has connect() got no answer for so long that a hello in the peer's name counts instead, wherever it comes from? */
+bool conn_reach_unanswered(const struct peer *peer);
+/* Logs that an attempt failed with `err` (positive): what was tried, and why each of it failed. */
+void conn_reach_explain(const struct peer *peer, int err);
+
 /* conn.c */
 /*
  * Frees an idle peer without an address vector entry or undelivered messages, so that short-lived

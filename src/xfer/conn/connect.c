@@ -9,6 +9,7 @@
 #include <rdma/fi_errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "base/env.h"
@@ -16,7 +17,8 @@
 #include "base/log.h"
 #include "link/wire.h"
 
-#define PROBES 3 /* unanswered keepalive probes after which an idle peer counts as dead */
+#define SPARE  16 /* descriptors that no socket of ours takes */
+#define PROBES 3  /* unanswered keepalive probes after which an idle peer counts as dead */
 
 socklen_t connect_unix_name(struct sockaddr_un *un, const struct addr *name)
 {
@@ -52,12 +54,31 @@ pid_t connect_pid(int sock)
 	return cred.pid;
 }
 
+/* The kernel gives the lowest free descriptor: so many, and more, are in use. */
+static bool leaves_some(int sock)
+{
+	struct rlimit files;
+
+	if (getrlimit(RLIMIT_NOFILE, &files) || (rlim_t)sock + SPARE < files.rlim_cur)
+		return true;
+	LOG_WARN(LOG_EP_CTRL,
+		 "no socket: %d descriptors of %llu (ulimit -n) are in use, and the last %d are "
+		 "left to the application",
+		 sock, (unsigned long long)files.rlim_cur, SPARE);
+	return false;
+}
+
 int connect_socket(int family)
 {
 	int type = family == AF_UNIX ? SOCK_SEQPACKET : SOCK_STREAM;
 	int sock = socket(family, type | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 
-	return sock < 0 ? -errno : sock;
+	if (sock < 0)
+		return -errno;
+	if (leaves_some(sock))
+		return sock;
+	close(sock);
+	return -FI_EMFILE;
 }
 
 int connect_keep(int sock, int err)

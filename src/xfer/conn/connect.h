@@ -17,7 +17,10 @@
  */
 socklen_t connect_unix_name(struct sockaddr_un *un, const struct addr *name);
 
-/* Returns a non-blocking socket of this family, SOCK_SEQPACKET for AF_UNIX, or a negative error. */
+/*
+ * Returns a non-blocking socket of this family, SOCK_SEQPACKET for AF_UNIX, or a negative error. -FI_EMFILE: it would
+ * take one of the last descriptors of the process, which is logged.
+ */
 int connect_socket(int family);
 /*
  * Ends the setup of `sock`. If `err` is 0, notes the socket with forked_guard and returns it; else

@@ -238,5 +238,7 @@ int hello_name(const struct wire_hello *hello, struct addr *name)
 {
 	int err = addr_from_user(name, hello->name_format, hello->name, hello->name_len);
 
+	if (!err && addr_is_link_local(name))
+		name->scope = 0; /* the sender's number of the link, which means nothing here */
 	return err == -FI_EINVAL ? -FI_EPROTO : err;
 }

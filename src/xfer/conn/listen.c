@@ -7,18 +7,14 @@
 #include <rdma/fi_errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/random.h>
 #include <unistd.h>
 
-#include "base/env.h"
 #include "base/forked.h"
 #include "base/log.h"
+#include "base/ports.h"
 #include "info/ifaces.h"
+#include "xfer/conn/advertise.h"
 #include "xfer/conn/connect.h"
-
-/* Dynamic port numbers, from which the kernel chooses, too. */
-#define DYNAMIC_LOW  49152
-#define DYNAMIC_HIGH 65535
 
 /*
  * Seconds that the kernel withholds silent connections from accept() (TCP_DEFER_ACCEPT): a process
@@ -43,11 +39,16 @@ static int bound_socket(const struct sockaddr *sa, socklen_t len, int backlog)
 	return connect_keep(sock, err);
 }
 
-static int bind_inside(const struct addr *name, int backlog)
+/* The Unix socket has the name that peers use. */
+static int bind_inside(const struct addr *bound, int backlog)
 {
 	struct sockaddr_un un;
-	socklen_t len = connect_unix_name(&un, name);
+	struct addr name;
+	int err = advertise_name(bound, &name);
+	socklen_t len = connect_unix_name(&un, &name);
 
+	if (err)
+		return err;
 	return bound_socket((struct sockaddr *)&un, len, backlog);
 }
 
@@ -90,38 +91,15 @@ static int bind_both(const struct addr *name, const struct listen_how *how, int 
 	return err;
 }
 
-/* Returns the range of port numbers that the user permits. */
-static void port_range(unsigned int *low, unsigned int *count)
-{
-	int from = env_get()->tcp_port_low, to = env_get()->tcp_port_high;
-
-	if (from == 0 && to == 0) {
-		from = DYNAMIC_LOW;
-		to = DYNAMIC_HIGH;
-	} else if (from <= 0 || to < from || to > UINT16_MAX) {
-		LOG_WARN(
-			LOG_EP_CTRL,
-			"FI_TCP_PORT_LOW_RANGE=%d, FI_TCP_PORT_HIGH_RANGE=%d: not a valid range, ignored",
-			from, to);
-		from = DYNAMIC_LOW;
-		to = DYNAMIC_HIGH;
-	}
-	*low = (unsigned int)from;
-	*count = (unsigned int)(to - from) + 1;
-}
-
 /* Binds to any free port number. 0 or a negative error. */
 static int bind_any_port(struct addr *name, const struct listen_how *how, int socks[2])
 {
-	unsigned int low, count;
-	uint16_t start;
+	struct ports ports = ports_tcp();
 	int err = -FI_EADDRINUSE;
 
-	if (getrandom(&start, sizeof(start), 0) != sizeof(start))
-		return -FI_EIO;
-	port_range(&low, &count);
-	for (unsigned int i = 0; i < count && err == -FI_EADDRINUSE; i++) {
-		name->port = (uint16_t)(low + (start + i) % count);
+	name->port = ports_first(&ports);
+	for (unsigned int i = 0; i < ports.count && err == -FI_EADDRINUSE; i++) {
+		name->port = ports_next(&ports, name->port);
 		err = bind_both(name, how, socks);
 	}
 	if (err)
@@ -178,7 +156,9 @@ int listen_bind(struct addr *name, const struct listen_how *how, int socks[2])
 {
 	int err = bind_name(name, how, socks);
 
-	return err ? fail(name, err) : 0;
+	if (err)
+		return fail(name, err);
+	return advertise_name(name, name);
 }
 
 static int begin(struct acceptor *l, enum acceptor_source source, int *sock, int backlog)

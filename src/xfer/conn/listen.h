@@ -16,7 +16,8 @@ struct listen_how {
 
 /*
  * Opens the listeners of *name in the acceptor. Chooses a port number if *name lacks one, and
- * another "fi_shm://PID" name if that is taken. 0 or a negative error, logged.
+ * another "fi_shm://PID" name if that is taken. *name becomes what peers use: advertise.h. 0 or a
+ * negative error, logged.
  */
 int listen_open(struct acceptor *l, struct addr *name, const struct listen_how *how);
 

@@ -54,8 +54,10 @@ struct txreq {
 	enum proto proto : 8; /* protocol of the rendezvous, while `rndv` is not NULL */
 	bool whole;           /* one-sided, and one packet holds all data */
 	bool packets;         /* no device can perform the operation: send packets */
+	uint8_t checks; /* of conn_stuck.c in a row that found it as it was; 0: none has seen it */
 	size_t count;
 	size_t got;    /* bytes of the result received */
+	size_t seen;   /* `sent` and `got` at the last check, if there was one */
 	size_t weight; /* bytes counted in peer->rma.results, if tx_brings */
 	size_t result_count, remote_count;
 	struct iovec iov[WIRE_IOV_MAX];

@@ -51,7 +51,7 @@ int tx_ahead(struct peer *peer, const struct packet *p, struct work *work)
 		return 1;
 	if (peer->state == PEER_IDLE) {
 		err = conn_start(peer);
-		if (err && err != -FI_EAGAIN)
+		if (err)
 			return err;
 	}
 	req = make(peer, p, work);
@@ -68,7 +68,7 @@ void tx_ahead_connect(struct peer *peer)
 {
 	int err = conn_start(peer);
 
-	if (err && err != -FI_EAGAIN)
+	if (err)
 		peer_failed(peer, -err);
 }
 

@@ -146,10 +146,12 @@ static bool flush_backlog(struct peer *peer)
 	return progressed;
 }
 
+/* A peer that is to be disconnected waits for that. */
 static bool nothing_waits(const struct peer *peer)
 {
-	return list_empty(&peer->tx.controls) && list_empty(&peer->txreqs[TXREQ_ZCOPY]) &&
-	       list_empty(&peer->txreqs[TXREQ_AHEAD]) && list_empty(&peer->txreqs[TXREQ_BACKLOG]) &&
+	return !peer->conn.over_budget && list_empty(&peer->tx.controls) &&
+	       list_empty(&peer->txreqs[TXREQ_ZCOPY]) && list_empty(&peer->txreqs[TXREQ_AHEAD]) &&
+	       list_empty(&peer->txreqs[TXREQ_BACKLOG]) &&
 	       list_empty(&peer->txreqs[TXREQ_STREAM]) && list_empty(&peer->txreqs[TXREQ_SPEC]) &&
 	       list_empty(&peer->txreqs[TXREQ_REPLY]);
 }

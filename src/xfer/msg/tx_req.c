@@ -25,6 +25,7 @@ static inline void clear(struct txreq *req)
 	req->zcopy = req->place = 0;
 	req->amo = (struct wire_amo){0};
 	req->whole = req->packets = false;
+	req->checks = 0;
 	req->count = req->result_count = req->remote_count = 0;
 }
 

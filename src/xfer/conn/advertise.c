@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "xfer/conn/advertise.h"
+
+#include <rdma/fi_errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/env.h"
+#include "base/log.h"
+#include "base/ports.h"
+
+/* Reads the setting. 1; 0: there is none; -FI_EINVAL: it is wrong, which is logged. */
+static int given(struct addr *shown)
+{
+	static const uint8_t any[sizeof(shown->ip)];
+	const char *text = env_get()->advertise;
+	char uri[ADDR_STR_MAX + 32];
+
+	if (!text)
+		return 0;
+	snprintf(uri, sizeof(uri), "fi_sockaddr://%s", text);
+	if (!addr_parse(shown, uri) && memcmp(shown->ip, any, sizeof(any)) != 0)
+		return 1;
+	LOG_WARN(LOG_EP_CTRL,
+		 "FI_WEFT_ADVERTISE=%s: an IP address is wanted, with or without a port number, "
+		 "like 10.0.0.7, 10.0.0.7:4711 or [fd00::7]:4711",
+		 text);
+	return -FI_EINVAL;
+}
+
+/* The port number that stands for `bound` if `shown` stands for the first of the range; 0: none. */
+static uint16_t port_for(uint16_t bound, uint16_t shown)
+{
+	struct ports ports = ports_tcp();
+	unsigned int nth = bound - ports.low;
+
+	if (ports.given && bound >= ports.low && nth < ports.count && shown + nth <= UINT16_MAX)
+		return (uint16_t)(shown + nth);
+	LOG_WARN(LOG_EP_CTRL,
+		 "FI_WEFT_ADVERTISE=%s: port %u stands for FI_TCP_PORT_LOW_RANGE=%d; there is no "
+		 "port that stands for %u, which the endpoint has",
+		 env_get()->advertise, shown, env_get()->tcp_port_low, bound);
+	return 0;
+}
+
+int advertise_name(const struct addr *bound, struct addr *name)
+{
+	struct addr shown = {.kind = ADDR_NONE};
+	uint16_t port = bound->port;
+	int ret;
+
+	*name = *bound;
+	if (bound->kind == ADDR_STR || addr_is_loopback(bound))
+		return 0;
+	ret = given(&shown);
+	if (ret <= 0 || shown.kind != bound->kind)
+		return ret < 0 ? ret : 0;
+	if (shown.port)
+		port = port_for(port, shown.port);
+	if (!port)
+		return -FI_EINVAL;
+	shown.port = port;
+	*name = shown;
+	return 0;
+}
+
+bool advertise_is_own(const struct addr *name)
+{
+	struct addr shown;
+
+	return name->kind != ADDR_STR && given(&shown) > 0 && shown.kind == name->kind &&
+	       memcmp(shown.ip, name->ip, sizeof(shown.ip)) == 0;
+}

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The address that peers use for an endpoint instead of the one that it is bound to: FI_WEFT_ADVERTISE, for containers
+ * with published ports and hosts behind a translator of addresses.
+ */
+#ifndef WEFT_XFER_ADVERTISE_H
+#define WEFT_XFER_ADVERTISE_H
+
+#include "base/addr.h"
+
+/*
+ * Sets *name to what peers use for an endpoint bound to *bound, which may be the same object; without the setting that
+ * is *bound, with its string. 0, or -FI_EINVAL: the setting is wrong or does not fit the port number; logged.
+ */
+int advertise_name(const struct addr *bound, struct addr *name);
+/* Does the name have the IP address that endpoints of this process advertise? They may be on this host. */
+bool advertise_is_own(const struct addr *name);
+
+#endif

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Networks where only one side can connect: a firewall drops what comes to the other, or its address is one that only its
+ * own network knows. The side that cannot connect waits until the other one does.
+ */
+#include <rdma/fi_errno.h>
+#include <stdio.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "core/av.h"
+#include "xfer/conn/conn_own.h"
+
+#define TEXT_MAX (ADDR_STR_MAX + 32)
+
+/* The kernel repeats a SYN after a second: two have got no answer. */
+#define UNANSWERED_MS 1500
+
+bool conn_reach_firewalled(const struct peer *peer)
+{
+	return peer->addr != FI_ADDR_NOTAVAIL && av_firewalled(peer->worker->av, peer->addr);
+}
+
+struct addr conn_reach_address(const struct peer *peer)
+{
+	const struct addr *own = &peer->worker->name;
+	struct addr to = peer->name;
+
+	if (addr_is_link_local(&to) && addr_is_link_local(own))
+		to.scope = own->scope;
+	return to;
+}
+
+int conn_reach_await(struct peer *peer)
+{
+	peer->conn.awaited = true;
+	conn_wait_outside(peer);
+	return 0;
+}
+
+bool conn_reach_unanswered(const struct peer *peer)
+{
+	return peer->conn.awaited ||
+	       (peer->conn.sock >= 0 && clock_coarse_ms() - peer->conn.attempt_ms >= UNANSWERED_MS);
+}
+
+void conn_reach_out(struct worker *worker, fi_addr_t addr)
+{
+	const struct addr *name = av_addr(worker->av, addr);
+	struct peer *peer = name && !addr_is_local(name) ? peer_get(worker, addr) : NULL;
+	int err = 0;
+
+	if (peer && peer->state == PEER_IDLE && !conn_reach_firewalled(peer))
+		err = conn_start(peer);
+	if (err)
+		peer->conn.refused = -err;
+}
+
+/* What became of the attempt within the host, if there was one. */
+static void inside(const struct peer *peer, char *text, size_t len)
+{
+	*text = '\0';
+	if (peer->conn.host_error && peer->conn.host_error != FI_EHOSTUNREACH)
+		snprintf(text, len, "within the host: %s; ", fi_strerror(peer->conn.host_error));
+}
+
+void conn_reach_explain(const struct peer *peer, int err)
+{
+	char ours[TEXT_MAX], within[TEXT_MAX];
+	const char *theirs = peer_text(peer);
+	unsigned long long ms = clock_coarse_ms() - peer->conn.attempt_ms;
+
+	addr_print(&peer->worker->name, ours, sizeof(ours));
+	inside(peer, within, sizeof(within));
+	if (peer->worker->cm)
+		LOG_WARN(LOG_EP_CTRL, "cannot connect to %s: %s%s after %llu ms", theirs, within,
+			 fi_strerror(err), ms);
+	else if (peer->conn.awaited)
+		LOG_WARN(LOG_EP_CTRL,
+			 "no connection with %s: %swe do not connect, for it is behind a firewall "
+			 "(FI_FIREWALL_ADDR); it has not connected to %s within %llu ms",
+			 theirs, within, ours, ms);
+	else
+		LOG_WARN(LOG_EP_CTRL,
+			 "no connection with %s: %swe connect: %s after %llu ms; it has not "
+			 "connected to %s either (fi_info --why tells more)",
+			 theirs, within, fi_strerror(err), ms, ours);
+}

@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A thousand peers of one endpoint, over connections of the loopback. They come within a second, and are all served
+ * soon; idle ones cost little memory, as malloc counts it, and no time of progress; neither do addresses that are never
+ * used. Where descriptors run out, an operation says so before the application has none. The peers are sockets of another
+ * process that speak the protocol.
+ */
+#include <fcntl.h>
+#include <malloc.h>
+#include <poll.h>
+#include <sys/resource.h>
+
+#include "hello.h"
+#include "talk.h"
+
+#define PEERS        1000
+#define ADDRESSES    4000
+#define STORM_MS     1000 /* the peers connect within this time */
+#define SERVED_MS    5000
+#define ADDRESS_MOST 64   /* bytes of an address that is not used */
+#define PEER_MOST    4096 /* bytes of a peer that is connected and idle */
+#define FEW          10
+#define BATCH        2000 /* empty reads */
+#define BATCHES      200
+#define SLOWER_MOST  1.5 /* reads beside a thousand idle peers, to those beside a few */
+#define FILES        64  /* limit of descriptors */
+#define SPARE        16  /* that the library leaves to the application */
+
+static int ends[2];
+
+static size_t heap(void)
+{
+	struct mallinfo2 info = mallinfo2();
+
+	return info.uordblks + info.hblkhd;
+}
+
+static void allow_files(rlim_t want)
+{
+	struct rlimit l;
+
+	if (getrlimit(RLIMIT_NOFILE, &l))
+		fail("getrlimit: %s", strerror(errno));
+	if (l.rlim_max < want) {
+		printf("no more than %llu descriptors here\n", (unsigned long long)l.rlim_max);
+		exit(77);
+	}
+	l.rlim_cur = want;
+	if (setrlimit(RLIMIT_NOFILE, &l))
+		fail("setrlimit: %s", strerror(errno));
+}
+
+/* The name of peer `i`: an address of the loopback that nobody listens at. */
+static struct sockaddr_in name_of(unsigned int i)
+{
+	return (struct sockaddr_in){.sin_family = AF_INET,
+				    .sin_port = htons((uint16_t)(1 + i % 60000)),
+				    .sin_addr.s_addr = htonl(INADDR_LOOPBACK + 1 + i / 60000)};
+}
+
+/* ---- The peers ---- */
+
+static struct hello hello_of(unsigned int i)
+{
+	struct hello h = good_hello(i + 1);
+	struct sockaddr_in in = name_of(i);
+
+	h.serial = 1;
+	h.name_format = FI_SOCKADDR_IN;
+	h.name_len = sizeof(in);
+	memcpy(h.name, &in, sizeof(in));
+	return h;
+}
+
+static int call(const struct name *hub, unsigned int i)
+{
+	int sock = raw_connect_tcp(hub);
+	struct hello h = hello_of(i);
+
+	if (send(sock, &h, sizeof(h), MSG_NOSIGNAL) != sizeof(h))
+		fail("peer %u: no hello: %s", i, strerror(errno));
+	return sock;
+}
+
+static void await_answer(int sock, unsigned int i)
+{
+	struct hello h;
+
+	if (recv(sock, &h, sizeof(h), MSG_WAITALL) != sizeof(h) || h.kind != HELLO_ACCEPT)
+		fail("peer %u is not accepted", i);
+}
+
+/* A few peers first, then the others in a storm; all stay connected until the end. */
+static void peers(void *arg)
+{
+	static int socks[PEERS];
+	struct name hub;
+	uint64_t begin;
+
+	(void)arg;
+	allow_files(PEERS + 64);
+	hear(ends[1], &hub, sizeof(hub));
+	for (unsigned int i = 0; i < FEW; i++) {
+		socks[i] = call(&hub, i);
+		await_answer(socks[i], i);
+	}
+	tell(ends[1], "", 1);
+	hear(ends[1], &(char){0}, 1);
+	begin = now_ms();
+	for (unsigned int i = FEW; i < PEERS; i++)
+		socks[i] = call(&hub, i);
+	printf("%d peers have called within %llu ms\n", PEERS - FEW,
+	       (unsigned long long)(now_ms() - begin));
+	if (now_ms() - begin > STORM_MS)
+		printf("which is slower than a storm\n");
+	for (unsigned int i = FEW; i < PEERS; i++)
+		await_answer(socks[i], i);
+	begin = now_ms() - begin;
+	printf("all are served after %llu ms\n", (unsigned long long)begin);
+	if (begin > SERVED_MS)
+		fail("%d peers are served after %llu ms", PEERS, (unsigned long long)begin);
+	tell(ends[1], "", 1);
+	hear(ends[1], &(char){0}, 1);
+}
+
+/* ---- The hub ---- */
+
+static void insert(struct node *n, unsigned int first, unsigned int count)
+{
+	for (unsigned int i = first; i < first + count; i++) {
+		struct sockaddr_in in = name_of(i);
+
+		if (fi_av_insert(n->av, &in, 1, NULL, 0, NULL) != 1)
+			fail("fi_av_insert refuses address %u", i);
+	}
+}
+
+/* Makes progress until the peers say that they are done. */
+static void serve(struct node *n)
+{
+	struct event e;
+
+	while (recv(ends[0], &(char){0}, 1, MSG_DONTWAIT) != 1) {
+		if (node_poll(n, &e))
+			fail("an event of silent peers");
+		sched_yield();
+	}
+}
+
+static uint64_t cpu_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
+static int ascending(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+/* ns of processor time for a read of the empty queue: the median of many batches, polls of sockets included. */
+static double read_ns(struct node *n)
+{
+	double batch[BATCHES];
+
+	for (int b = 0; b < BATCHES; b++) {
+		uint64_t begin = cpu_ns();
+
+		for (int i = 0; i < BATCH; i++)
+			fi_cq_read(n->cq, NULL, 0);
+		batch[b] = (double)(cpu_ns() - begin) / BATCH;
+	}
+	qsort(batch, BATCHES, sizeof(batch[0]), ascending);
+	return batch[BATCHES / 2];
+}
+
+static void check_addresses(struct node *n)
+{
+	size_t before = heap(), each;
+
+	insert(n, PEERS, ADDRESSES);
+	each = (heap() - before) / ADDRESSES;
+	printf("%zu bytes for an address that is not used\n", each);
+	if (each > ADDRESS_MOST)
+		fail("%zu bytes for an address, more than %d", each, ADDRESS_MOST);
+}
+
+static void hub(void)
+{
+	struct name name;
+	size_t before, each;
+	double few, many;
+	struct node n;
+
+	allow_files(PEERS + 256);
+	node_open(&n, NULL);
+	insert(&n, 0, PEERS);
+	check_addresses(&n);
+	name = node_name(&n);
+	tell(ends[0], &name, sizeof(name));
+	serve(&n);
+	few = read_ns(&n);
+	before = heap();
+	tell(ends[0], "", 1);
+	serve(&n);
+	each = (heap() - before) / (PEERS - FEW);
+	many = read_ns(&n);
+	printf("%zu bytes for a peer that is connected and idle\n", each);
+	printf("an empty read takes %.1f ns beside %d peers, %.1f ns beside %d\n", few, FEW, many,
+	       PEERS);
+	if (each > PEER_MOST)
+		fail("%zu bytes for a peer, more than %d", each, PEER_MOST);
+	if (many > SLOWER_MOST * few)
+		fail("an empty read takes %.1f ns beside %d peers, %.1f ns beside %d", few, FEW,
+		     many, PEERS);
+	tell(ends[0], "", 1);
+	node_close(&n);
+}
+
+/* ---- Descriptors ---- */
+
+/* Connects to listeners of its own until descriptors are short: the operation fails, and some are left. */
+static void run_short(void *arg)
+{
+	int log = open("/tmp", O_TMPFILE | O_RDWR, 0600), left = 0, err = 0;
+	struct sockaddr_in in = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	socklen_t len = sizeof(in);
+	char text[8192] = "";
+	struct node n;
+
+	(void)arg;
+	setenv("FI_LOG_LEVEL", "warn", 1);
+	if (log < 0 || dup2(log, STDERR_FILENO) < 0)
+		fail("no file for the log");
+	node_open(&n, NULL);
+	allow_files(FILES);
+	for (int i = 0; !err && i < FILES; i++) {
+		int listener = tcp_socket();
+		fi_addr_t peer;
+		ssize_t ret;
+
+		in.sin_port = 0;
+		if (bind(listener, (struct sockaddr *)&in, sizeof(in)) || listen(listener, 1) ||
+		    getsockname(listener, (struct sockaddr *)&in, &len))
+			fail("no listener: %s", strerror(errno));
+		if (fi_av_insert(n.av, &in, 1, &peer, 0, NULL) != 1)
+			fail("fi_av_insert refuses an address");
+		ret = fi_send(n.ep, text, 8, NULL, peer, NULL);
+		err = ret < 0 ? (int)-ret : 0;
+	}
+	while (dup(log) >= 0)
+		left++;
+	if (pread(log, text, sizeof(text) - 1, 0) < 0)
+		fail("no log");
+	printf("with %d descriptors: %s, %d left\n", FILES, fi_strerror(err), left);
+	if (err != FI_EMFILE || left < SPARE - 1)
+		fail("an operation ended with %s, and %d descriptors were left", fi_strerror(err),
+		     left);
+	if (!strstr(text, "ulimit -n") || !strstr(text, "64"))
+		fail("the log tells \"%s\"", text);
+	node_close(&n);
+}
+
+int main(void)
+{
+	pid_t child;
+
+	alarm(LIMIT);
+	need_network();
+	setenv("FI_TCP_IFACE", "lo", 1);
+	finish(start("short of descriptors", run_short, NULL), "short of descriptors");
+	wire(ends);
+	child = start("peers", peers, NULL);
+	hub();
+	finish(child, "peers");
+	return EXIT_SUCCESS;
+}
