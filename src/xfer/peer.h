@@ -65,7 +65,7 @@ struct peer_conn {
 	bool plain;     /* a LINK_DEVICE to the peer failed; not proposed again */
 	bool late;      /* our hello was sent long after connect() began */
 	bool awaited;   /* PEER_CONNECTING without an attempt of ours: the peer has to connect */
-	bool unasked;   /* no operation asked for the last attempt */
+	bool early;     /* the last attempt began before an operation asked for one */
 	bool outward;   /* the advertised address was not found within the host */
 	bool losing;    /* peer_failed or peer_not_taken is under way */
 	bool wrong_key; /* the peer has used an unknown key */

@@ -51,7 +51,7 @@ START_TEST(nobody_asked)
 	peer_failed(fake.peer, FI_ECONNRESET);
 	fake.peer->state = PEER_CONNECTING;
 	fake.worker->handshakes++;
-	fake.peer->conn.unasked = _i;
+	fake.peer->conn.early = _i;
 	peer_failed(fake.peer, FI_ETIMEDOUT);
 	ck_assert_int_eq(fake.peer->conn.refused, _i ? 0 : FI_ETIMEDOUT);
 	fake.closed = 0; /* links that are still open when the endpoint is closed */

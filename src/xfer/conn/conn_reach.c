@@ -77,7 +77,7 @@ void conn_reach_out(struct worker *worker, fi_addr_t addr)
 	struct peer *peer = name && !addr_is_local(name) ? peer_get(worker, addr) : NULL;
 
 	if (peer && peer->state == PEER_IDLE && !conn_reach_firewalled(peer))
-		peer->conn.unasked = !conn_start(peer);
+		peer->conn.early = !conn_start(peer);
 }
 
 bool conn_reach_renews(struct peer *peer, int err)
