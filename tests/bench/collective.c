@@ -41,7 +41,7 @@ static struct meeting *meeting;
 static char *provider;
 static int host[MEMBERS_MAX]; /* process ids of the hosts */
 static int hosts;             /* 0: all members are where the program was started */
-static char **sizes; /* ends with NULL */
+static char **sizes;          /* ends with NULL */
 static struct fi_info *info;
 static struct fid_fabric *fabric;
 static struct fid_domain *domain;

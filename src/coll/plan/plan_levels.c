@@ -23,7 +23,7 @@
 
 enum {
 	LONG = 256 * 1024,            /* bytes of a vector; of all pieces together */
-	CHUNK = 128 * 1024,           /* bytes of a chunk of a broadcast */
+	CHUNK = 256 * 1024,           /* bytes of a chunk of a broadcast */
 	LONG_PIECE = 256,             /* bytes of a piece of alltoall */
 	LONG_TABLE = 4 * 1024 * 1024, /* bytes of all pieces of a host's members in alltoall */
 };
