@@ -5,9 +5,10 @@
  *
  *     scale ALPHA BETA ALPHA BETA GAMMA     of shared memory, of the network, of reducing
  *
- * Reads lines "barrier|allreduce|broadcast SIZE HOSTS EACH levels|flat": bytes of the vector of
- * doubles, hosts, members a host, and whether members know who shares a host. Prints for each
- * "US ROUNDS LOCAL_MESSAGES LOCAL_BYTES NET_MESSAGES NET_BYTES": ROUNDS are those of the member
+ * Reads lines "barrier|allreduce|broadcast SIZE HOSTS EACH levels|flat|dealt": bytes of the vector
+ * of doubles, hosts, members a host. levels: members know who shares a host; flat: they do not, but
+ * those of a host have neighbouring ranks; dealt: they do not, and ranks go round the hosts. Prints
+ * for each "US ROUNDS LOCAL_MESSAGES LOCAL_BYTES NET_MESSAGES NET_BYTES": ROUNDS are those of the member
  * that has the most, messages and bytes those of all members.
  *
  * The model: a message of n bytes costs ALPHA us, half of it the sender's time and half of it the
@@ -54,7 +55,8 @@ struct member {
 static struct link local, net;
 static double gamma_us; /* per byte */
 static struct member *member;
-static uint32_t size, each;
+static uint32_t size, hosts, each;
+static bool dealt;
 static uint32_t *heap, heaped; /* members that can go on, the earliest first */
 
 static void *reserve(size_t count, size_t len)
@@ -71,6 +73,11 @@ static void *reserve(size_t count, size_t len)
 static double later(double a, double b)
 {
 	return a > b ? a : b;
+}
+
+static uint32_t host(uint32_t rank)
+{
+	return dealt ? rank % hosts : rank / each;
 }
 
 /* ---- Members that can go on ------------------------------------------------------------------ */
@@ -133,9 +140,9 @@ static bool receive(struct member *m)
 
 static void send(uint32_t rank, const struct plan_message *p)
 {
-	bool near = rank / each == p->peer / each;
+	bool near = host(rank) == host(p->peer);
 	struct link *link = near ? &local : &net;
-	uint32_t from = near ? rank : rank / each, to = near ? p->peer : p->peer / each;
+	uint32_t from = near ? rank : host(rank), to = near ? p->peer : host(p->peer);
 	struct member *m = &member[rank], *peer = &member[p->peer];
 	struct message *message = reserve(1, sizeof(*message)), **last = &peer->messages;
 	double took = (double)p->count * WIDTH * link->beta, begin;
@@ -194,7 +201,7 @@ static void step(uint32_t rank)
 static uint64_t host_of(void *arg, uint32_t rank)
 {
 	(void)arg;
-	return rank / each;
+	return host(rank);
 }
 
 static void begin(struct plan_shape shape, const struct layout *layout)
@@ -204,7 +211,7 @@ static void begin(struct plan_shape shape, const struct layout *layout)
 
 		if (layout) {
 			m->layout = *layout;
-			m->layout.mine = i / each;
+			m->layout.mine = host(i);
 			shape.layout = &m->layout;
 		}
 		shape.rank = i;
@@ -262,7 +269,6 @@ static void one(const char *what, size_t bytes, bool levels)
 int main(int argc, char **argv)
 {
 	char what[16], how[16];
-	unsigned int hosts;
 	size_t bytes;
 
 	if (argc != 6) {
@@ -274,6 +280,7 @@ int main(int argc, char **argv)
 	gamma_us = atof(argv[5]);
 	while (scanf("%15s %zu %u %u %15s", what, &bytes, &hosts, &each, how) == 5) {
 		size = hosts * each;
+		dealt = !strcmp(how, "dealt");
 		one(what, bytes, !strcmp(how, "levels"));
 		fflush(stdout);
 	}

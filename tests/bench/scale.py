@@ -11,7 +11,6 @@ import csv
 import math
 import os
 import re
-import statistics
 import subprocess
 import sys
 
@@ -23,7 +22,7 @@ REDUCING = "sum/plain"
 EACH = 16  # members a host
 HOSTS = [4 ** power for power in range(7)]  # 65,536 members at the most
 CALLS = [("barrier", 8), *((what, size) for what in ("allreduce", "broadcast") for size in (8, 65536, 1048576))]
-WAYS = {"levels": "hosts known", "flat": "hosts unknown"}
+WAYS = {"levels": "hosts known", "flat": "unknown, neighbours", "dealt": "unknown, in turn"}
 
 
 def measured(page):
@@ -36,15 +35,15 @@ def measured(page):
 
 
 def from_raw(path):
-    """Returns what measured() does, of a raw.csv of the benchmark."""
+    """Returns what measured() does, of a raw.csv of the benchmark: of its rounds the best, which others disturbed least."""
     cells = {}
     with open(path, encoding="utf-8", newline="") as raw:
         for line in csv.DictReader(raw):
             if line["who"] == "Weft":
                 cells.setdefault((line["row"], int(line["size"])), []).append(float(line["value"]))
-    found = {name: {size: statistics.median(values) for (row, size), values in cells.items() if LINKS.get(row) == name}
+    found = {name: {size: min(values) for (row, size), values in cells.items() if LINKS.get(row) == name}
              for name in LINKS.values()}
-    return found, statistics.median(next(values for (row, _), values in cells.items() if row == REDUCING))
+    return found, max(next(values for (row, _), values in cells.items() if row == REDUCING))
 
 
 def fit(times):
@@ -111,19 +110,18 @@ def model_table(found, gamma):
 
 def results_table(results):
     """`results`: {(what, size, way): {hosts: us}}."""
-    head = ["members", *(f"{name_of(what, size)}, {WAYS[way]}" for what, size, way in results)]
-    lines = ["| " + " | ".join(head) + " |", "|---:" * len(head) + "|"]
-    for hosts in HOSTS:
-        lines.append(f"| {hosts * EACH} | " + " | ".join(figure(times[hosts]) for times in results.values()) + " |")
+    lines = [f"| members | hosts | {' | '.join(str(hosts * EACH) for hosts in HOSTS)} |", "|---|---|" + "---:|" * len(HOSTS)]
+    for (what, size, way), times in results.items():
+        lines.append(f"| {name_of(what, size)} | {WAYS[way]} | " + " | ".join(figure(times[hosts]) for hosts in HOSTS) + " |")
     return lines
 
 
 COLOURS = ["#555555", "#1f77b4", "#2ca02c", "#9467bd", "#ff7f0e", "#d62728", "#8c564b"]
-LEFT, TOP, WIDE, HIGH, LEAST, MOST = 70, 30, 560, 360, 0, 6  # pixels; powers of ten, us
+LEFT, TOP, WIDE, HIGH, LEAST, MOST = 70, 30, 560, 360, 0, 5  # pixels; powers of ten, us
 
 
 def plot(results):
-    """Returns the SVG: time over members, both logarithmic; solid where hosts are known, dashed where not."""
+    """Returns the SVG: time over members, both logarithmic; solid where hosts are known, dashed where ranks go round them."""
     def x(hosts):
         return LEFT + WIDE * math.log(hosts) / math.log(HOSTS[-1])
 
@@ -132,7 +130,7 @@ def plot(results):
 
     text = [f'<svg xmlns="http://www.w3.org/2000/svg" width="{LEFT + WIDE + 190}" height="{TOP + HIGH + 60}" font-family="sans-serif" font-size="12">',
             f'<rect width="100%" height="100%" fill="white"/><text x="{LEFT}" y="18">Simulated: microseconds of a collective, {EACH} members a host; '
-            'solid: hosts known, dashed: unknown</text>']
+            'solid: hosts known, dashed: unknown, ranks in turn</text>']
     for hosts in HOSTS:
         text.append(f'<path d="M{x(hosts):.1f} {TOP}v{HIGH}" stroke="#ddd"/><text x="{x(hosts):.1f}" y="{TOP + HIGH + 18}" text-anchor="middle">{hosts * EACH}</text>')
     for power in range(LEAST, MOST + 1):
@@ -140,9 +138,11 @@ def plot(results):
         text.append(f'<path d="M{LEFT} {at:.1f}h{WIDE}" stroke="#ddd"/><text x="{LEFT - 6}" y="{at + 4:.1f}" text-anchor="end">{10 ** power}</text>')
     text.append(f'<text x="{LEFT + WIDE / 2:.0f}" y="{TOP + HIGH + 42}" text-anchor="middle">members</text>')
     for (what, size, way), times in results.items():
+        if way == "flat":
+            continue
         at = CALLS.index((what, size))
         points = " ".join(f"{x(hosts):.1f},{y(max(times[hosts], 1)):.1f}" for hosts in HOSTS)
-        dash = ' stroke-dasharray="5 4"' if way == "flat" else ""
+        dash = "" if way == "levels" else ' stroke-dasharray="5 4"'
         text.append(f'<polyline points="{points}" fill="none" stroke="{COLOURS[at]}" stroke-width="1.6"{dash}/>')
         if way == "levels":
             text.append(f'<text x="{LEFT + WIDE + 34}" y="{TOP + 16 + 20 * at}">{name_of(what, size)}</text>'
