@@ -78,7 +78,8 @@ def part(page, name):
 
 
 def with_part(page, name, lines):
-    return page.replace(part(page, name), "\n".join([*lines, ""]))
+    begin = page.index(f"<!-- {name} -->\n") + len(f"<!-- {name} -->\n")
+    return page[:begin] + "\n".join([*lines, ""]) + page[page.index("<!-- end -->", begin):]
 
 
 def figure(value):
