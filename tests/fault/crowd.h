@@ -118,7 +118,7 @@ static inline void crowd_receive(struct crowd *c, unsigned int first, unsigned i
 }
 
 /* Checks a message; returns its sender. */
-static inline uint32_t crowd_check(const struct event *e, uint32_t round)
+static inline uint32_t crowd_check(struct crowd *c, const struct event *e, uint32_t round)
 {
 	const struct crowd_message *m = e->context;
 
@@ -130,6 +130,9 @@ static inline uint32_t crowd_check(const struct event *e, uint32_t round)
 	for (size_t i = 0; i < e->len - 8; i++)
 		if (m->bytes[i] != crowd_byte(m, i))
 			fail("byte %zu of %u's message differs", i, m->sender);
+	if (c->heard[m->sender] == round + 1)
+		fail("%u's message of round %u comes twice", m->sender, round);
+	c->heard[m->sender] = round + 1;
 	return m->sender;
 }
 
@@ -157,7 +160,7 @@ static inline void crowd_await(struct crowd *c, unsigned int events, uint32_t ro
 			fail("a %s ended with %s", e.flags & FI_RECV ? "receive" : "send",
 			     fi_strerror(e.err));
 		if (e.flags & FI_RECV)
-			crowd_check(&e, round);
+			crowd_check(c, &e, round);
 		events--;
 	}
 }
@@ -182,10 +185,7 @@ static inline void crowd_take(struct crowd *c, unsigned int count, uint32_t roun
 				fail("an answer ended with %s", fi_strerror(e.err));
 			continue;
 		}
-		from = crowd_check(&e, round);
-		if (answers && c->heard[from] == round + 1)
-			fail("%u sends twice in round %u", from, round);
-		c->heard[from] = round + 1;
+		from = crowd_check(c, &e, round);
 		if (answers)
 			crowd_send(c, from, from, round);
 	}
