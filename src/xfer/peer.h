@@ -84,6 +84,8 @@ struct peer_conn {
 	 */
 	int end;
 	unsigned int retries; /* of this attempt */
+	unsigned int pauses;  /* before retries of this attempt, up to PAUSES_MAX */
+	uint64_t again_ms;    /* ms: no retry before */
 	unsigned int
 		renewals; /* connections made again because the last one broke, as conn_reach.c counts them */
 	/* Positive error of the last attempt, if an operation asked for it and none that is queued could report it; else 0. */

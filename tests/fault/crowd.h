@@ -11,9 +11,10 @@
 
 #include "node.h"
 
-#define CROWD_MOST 1024 /* endpoints, or peers of one */
-#define CROWD_LEN  512  /* bytes of the longest message */
-#define CROWD_MS   20000
+#define CROWD_MOST   1024 /* endpoints, or peers of one */
+#define CROWD_LEN    512  /* bytes of the longest message */
+#define CROWD_MS     20000
+#define CROWD_NAP_US 50
 
 struct crowd_message {
 	uint32_t sender, round;
@@ -88,6 +89,16 @@ static inline void crowd_insert(struct crowd *c, const struct name *name)
 	c->peer[c->inserted++] = node_insert(&c->n, name);
 }
 
+/* Reads a completion. False: there is none; the processor is left to others a while. */
+static inline bool crowd_poll(struct crowd *c, struct event *e)
+{
+	bool any = node_poll(&c->n, e);
+
+	if (!any)
+		usleep(CROWD_NAP_US);
+	return any;
+}
+
 /* ---- Messages ---- */
 
 static inline size_t crowd_len(uint32_t sender, uint32_t round)
@@ -154,7 +165,7 @@ static inline void crowd_await(struct crowd *c, unsigned int events, uint32_t ro
 	while (events) {
 		if (now_ms() > end)
 			fail("%u operations have not ended in round %u", events, round);
-		if (!node_poll(&c->n, &e))
+		if (!crowd_poll(c, &e))
 			continue;
 		if (e.err)
 			fail("a %s ended with %s", e.flags & FI_RECV ? "receive" : "send",
@@ -177,7 +188,7 @@ static inline void crowd_take(struct crowd *c, unsigned int count, uint32_t roun
 
 		if (now_ms() > end)
 			fail("%u messages and answers are missing in round %u", left, round);
-		if (!node_poll(&c->n, &e))
+		if (!crowd_poll(c, &e))
 			continue;
 		left--;
 		if (!(e.flags & FI_RECV)) {

@@ -98,9 +98,9 @@ static void peers(void *arg)
 	meet();
 	exchange(0, PEERS, 2);
 	meet();
-	for (int i = 0; i < BURSTS; i++)
-		burst(FEW, 3);
-	burst(PEERS, 3);
+	for (unsigned int i = 0; i < BURSTS; i++)
+		burst(FEW, 3 + i);
+	burst(PEERS, 3 + BURSTS);
 	crowd_close(&crowd);
 }
 
@@ -144,14 +144,14 @@ static struct cost empty_read(void)
 }
 
 /* ns for each message, if so many peers send one. */
-static double drain(unsigned int count)
+static double drain(unsigned int count, unsigned int round)
 {
 	double ns;
 
 	crowd_receive(&hub, 0, count);
 	meet();
 	ns = meter_ns();
-	serve(count, 3, false);
+	serve(count, round, false);
 	ns = (meter_ns() - ns) / count;
 	meet();
 	return ns;
@@ -169,10 +169,10 @@ static void check_active(void)
 {
 	double few[BURSTS], median, many;
 
-	for (int i = 0; i < BURSTS; i++)
-		few[i] = drain(FEW);
+	for (unsigned int i = 0; i < BURSTS; i++)
+		few[i] = drain(FEW, 3 + i);
 	median = meter_median(few, BURSTS);
-	many = drain(PEERS);
+	many = drain(PEERS, 3 + BURSTS);
 	printf("a message taken: %.0f ns while %d peers send, %.0f ns while %d do\n", median, FEW,
 	       many, PEERS);
 	if (many > BUSIER_MOST * median)

@@ -255,13 +255,6 @@ void acceptor_expire(struct acceptor *a)
 		resume_listening(a);
 }
 
-bool acceptor_gone(const struct accepted *conn)
-{
-	struct pollfd p = {.fd = conn->sock, .events = POLLRDHUP};
-
-	return poll(&p, 1, 0) == 1;
-}
-
 void acceptor_dismiss(struct accepted *conn)
 {
 	hello_close_fds(conn->fds);

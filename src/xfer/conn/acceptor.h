@@ -81,8 +81,6 @@ bool acceptor_hold(struct acceptor *a, const struct accepted *conn);
 bool acceptor_unhold(struct acceptor *a, struct accepted *conn);
 /* Closes connections whose hello is overdue. */
 void acceptor_expire(struct acceptor *a);
-/* Has the other end closed its socket? */
-bool acceptor_gone(const struct accepted *conn);
 /* Closes a connection and the descriptors that came with the hello. */
 void acceptor_dismiss(struct accepted *conn);
 /* Closes listeners, timer and pending connections; the acceptor is then as after acceptor_init. */

@@ -149,13 +149,13 @@ static void drop_held(struct acceptor *a, struct pending *p)
 		name_origin(p->origin, from, sizeof(from));
 		LOG_WARN(
 			LOG_EP_CTRL,
-			"%s waits in the name of a peer that is connected, and others wait: refused; "
+			"%s waits in the name of a peer that is connected, and others wait: sent away; "
 			"it has %u of %u pending connections (FI_WEFT_PENDING_MAX=%u)",
 			from, p->origin->count, a->count, acceptor_pending_max());
 	}
 	hello_send(NULL, p->sock, p->held->inside,
 		   &(struct hello_fields){
-			   .kind = HELLO_REJECT, .error = FI_EADDRINUSE, .auth = &p->held->auth});
+			   .kind = HELLO_REJECT, .error = FI_EAGAIN, .auth = &p->held->auth});
 	acceptor_dismiss(p->held);
 	acceptor_pending_free(a, p);
 }

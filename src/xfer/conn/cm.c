@@ -18,6 +18,7 @@
 #include "info/providers.h"
 #include "link/upcall.h"
 #include "xfer/conn/conn_own.h"
+#include "xfer/conn/connect.h"
 #include "xfer/conn/hello.h"
 #include "xfer/conn/listen.h"
 #include "link/offload.h"
@@ -319,7 +320,7 @@ static int adopt(struct worker *worker, struct cm_request *req, const void *data
 		refuse(&conn, FI_EACCES, NULL, 0);
 		return -FI_EACCES;
 	}
-	if (acceptor_gone(&conn)) {
+	if (connect_closed(conn.sock)) {
 		acceptor_dismiss(&conn);
 		return -FI_ECONNABORTED;
 	}

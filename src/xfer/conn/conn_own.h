@@ -28,6 +28,12 @@ void conn_wait_outside(struct peer *peer);
  * may be freed.
  */
 void conn_again(struct peer *peer);
+#define PAUSES_MAX 6 /* so often a pause is twice the last one; the first is 1 ms */
+/*
+ * The acceptor has no place for us now: ends the attempt's socket; conn_again retries after a pause that grows with each
+ * time, until the deadline of the attempt. False: that has passed.
+ */
+bool conn_later(struct peer *peer);
 /* Ends the attempt's socket and begins anew, with a new deadline. The rest is as for conn_again. */
 void conn_restart(struct peer *peer);
 
@@ -85,7 +91,10 @@ struct addr conn_reach_address(const struct peer *peer);
 bool conn_reach_outward(struct peer *peer);
 /* Waits for a firewalled peer to connect, until the deadline of an attempt. 0. */
 int conn_reach_await(struct peer *peer);
-/* Has connect() got no answer for so long that a hello in the peer's name counts instead, wherever it comes from? */
+/*
+ * Is no connection of ours under way, or has connect() got no answer for so long that a hello in the peer's name counts
+ * instead, wherever it comes from?
+ */
 bool conn_reach_unanswered(const struct peer *peer);
 /*
  * Is a connection that breaks with `err` (positive) to be made again at once, by an endpoint that peers cannot connect

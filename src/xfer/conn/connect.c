@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <poll.h>
 #include <rdma/fabric.h>
 #include <rdma/fi_errno.h>
 #include <stdio.h>
@@ -282,6 +283,13 @@ void connect_set_linked(int sock)
 	connect_set(sock, IPPROTO_TCP, TCP_USER_TIMEOUT, 0);
 	if (within_host(sock))
 		setsockopt(sock, IPPROTO_TCP, TCP_CONGESTION, plain, sizeof(plain) - 1);
+}
+
+bool connect_closed(int sock)
+{
+	struct pollfd p = {.fd = sock, .events = POLLRDHUP};
+
+	return poll(&p, 1, 0) == 1;
 }
 
 int connect_result(int sock)

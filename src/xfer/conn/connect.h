@@ -42,6 +42,8 @@ int connect_inside(const struct addr *name);
  * error; -FI_EMFILE as above. `source`: an address of this host to connect from if possible, or NULL. The socket becomes writable when connect() has ended; connect_result returns the outcome.
  */
 int connect_network(const struct addr *name, const struct addr *source);
+/* Has the other end closed the connection? */
+bool connect_closed(int sock);
 /* Returns the outcome of connect(). 0: connected; -FI_EAGAIN: under way; else its error. */
 int connect_result(int sock);
 
