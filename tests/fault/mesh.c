@@ -4,13 +4,14 @@
  * send to each other at once, and close. Nobody hangs, and each message comes once. With two processes the connects cross
  * in most rounds. Nobody is refused where a listener has few places, either. Arguments: processes and rounds; OPTIONAL=1 takes as many as a large job has.
  */
-#define LIMIT limit
+#define LIMIT    limit
+#define CROWD_MS 50000
 static unsigned int limit = 110;
 
 #include "crowd.h"
 
 #define HAND_LIMIT 3600
-#define ALONE_MS   20000 /* nobody waits longer for the others */
+#define ALONE_MS   50000 /* nobody waits longer for the others */
 
 static struct shared {
 	struct name name[2][CROWD_MOST]; /* by round */

@@ -198,7 +198,8 @@ static int check_request(struct cm_listener *l, const struct accepted *conn, str
 static struct cm_request *receive(struct cm_listener *l, struct accepted *conn)
 {
 	struct cm_request *req = calloc(1, sizeof(*req));
-	int err = req ? check_request(l, conn, &req->name) : FI_ECONNREFUSED;
+	int err = req && !connect_is_spare(conn->sock) ? check_request(l, conn, &req->name)
+						       : FI_EAGAIN;
 
 	if (!err) {
 		req->conn = *conn;

@@ -15,6 +15,7 @@
  *   CROSSED     HELLO_CONNECT received or held, of the incarnation that won: accept
  *                                                                        -> CONNECTED
  *   CONNECTED   a HELLO_CONNECT received: hold it until the link ends, or refuse it
+ *   CONNECTED   both ends agree to close the idle connection -> RETIRING -> IDLE: conn_retire.c
  *   CONNECTING, HANDSHAKE  socket ended before or after a late hello, or HELLO_REJECT of
  *               FI_EAGAIN: retry                                         -> CONNECTING
  *   any         socket ended                                             -> IDLE, by peer_failed
@@ -140,11 +141,11 @@ static void crossed(struct peer *peer, const struct wire_hello *hello)
 
 static void rejected(struct peer *peer, const struct wire_hello *hello)
 {
-	if (hello->error == FI_EAGAIN && conn_later(peer))
+	int err = hello->error && hello->error <= UINT16_MAX ? (int)hello->error : FI_ECONNREFUSED;
+
+	if (err == FI_EAGAIN && conn_later(peer))
 		return;
-	conn_fail(peer,
-		  hello->error && hello->error <= UINT16_MAX ? (int)hello->error : FI_ECONNREFUSED,
-		  hello);
+	conn_fail(peer, err == FI_EAGAIN ? FI_ETIMEDOUT : err, hello);
 }
 
 static void accepted(struct peer *peer, struct accepted *conn)
@@ -376,7 +377,7 @@ static void expire(struct worker *worker, bool heard)
 		/* PEER_HANDSHAKE has no deadline: our hello has arrived, so the peer is alive. */
 		if ((peer->state == PEER_CROSSED || peer->state == PEER_CONNECTING) &&
 		    now >= peer->conn.deadline)
-			conn_fail(peer, peer->conn.awaited ? FI_EFIREWALLADDR : FI_ETIMEDOUT, NULL);
+			conn_fail(peer, conn_overdue(peer), NULL);
 		else if (peer_reads_out(peer))
 			conn_forget(peer);
 		else
@@ -400,6 +401,8 @@ bool conn_poll(struct worker *worker)
 	worker->armed |= n == EVENTS_PER_POLL; /* the next progress call polls on */
 	if (any)
 		idle_end(&worker->idle);
+	if (worker->acceptor.lacks_files)
+		conn_retire_for_accept(worker);
 	if (worker->handshakes || worker->acceptor.count || worker->unread)
 		expire(worker, any);
 	return any;
@@ -407,7 +410,7 @@ bool conn_poll(struct worker *worker)
 
 void conn_disconnect(struct peer *peer)
 {
-	if (peer->state != PEER_CONNECTED)
+	if (peer->state != PEER_CONNECTED && peer->state != PEER_RETIRING)
 		return;
 	if (peer->conn.inside)
 		send(peer->conn.sock, &(char){BOOT_DISCONNECT}, 1, MSG_DONTWAIT | MSG_NOSIGNAL);

@@ -109,7 +109,7 @@ void conn_hold(struct peer *peer, struct accepted *conn)
 		conn->held_ms = now;
 	if (outlived(peer, now - conn->held_ms))
 		refuse(peer, conn);
-	else if (acceptor_hold(&peer->worker->acceptor, conn))
+	else if (!connect_is_spare(conn->sock) && acceptor_hold(&peer->worker->acceptor, conn))
 		ask(peer);
 	else
 		conn_refuse(conn, FI_EAGAIN);

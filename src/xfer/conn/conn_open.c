@@ -15,6 +15,8 @@
 #include "xfer/conn/connect.h"
 #include "xfer/conn/listen.h"
 
+#define ROOM_MS 2 /* until an attempt looks for a descriptor again */
+
 int conn_control(struct worker *worker, int op, struct peer *peer, uint32_t events)
 {
 	struct epoll_event ev = {.events = events,
@@ -129,6 +131,13 @@ uint64_t conn_deadline(void)
 	return ms > 0 ? clock_coarse_ms() + (uint64_t)ms : UINT64_MAX;
 }
 
+int conn_overdue(const struct peer *peer)
+{
+	return peer->conn.awaited    ? FI_EFIREWALLADDR
+	       : peer->conn.no_files ? FI_EMFILE
+				     : FI_ETIMEDOUT;
+}
+
 /*
  * Tries a local address within the host first: that reaches a process in our network namespace that
  * uses shared memory. All others are reached across the network, which may be the loopback.
@@ -155,7 +164,11 @@ int conn_attempt(struct peer *peer)
 		err = conn_reach_firewalled(peer)
 			      ? conn_reach_await(peer)
 			      : attempt(peer, connect_network(&to, source), false);
-	return err;
+	peer->conn.no_files = err == -FI_EMFILE;
+	if (!peer->conn.no_files || !conn_retire_some(worker))
+		return err;
+	peer->conn.again_ms = peer->conn.attempt_ms + ROOM_MS;
+	return -FI_EAGAIN;
 }
 
 void conn_wait_outside(struct peer *peer)

@@ -14,6 +14,8 @@ int conn_watch(struct peer *peer, uint32_t events);
 int conn_say_hello(struct peer *peer);
 /* Returns the deadline (ms) of an attempt that begins now; UINT64_MAX without a peer timeout. */
 uint64_t conn_deadline(void);
+/* Returns the positive error of an attempt that has come to nothing by its deadline. */
+int conn_overdue(const struct peer *peer);
 /*
  * Begins to connect to peer->name, within the host or across the network; sets the deadline. 0 or a
  * negative error; -FI_EAGAIN: the listener's backlog is full.
@@ -77,6 +79,15 @@ void conn_retry_held(struct worker *worker);
  * in any case. 0 or a negative error.
  */
 int conn_take(struct peer *peer, struct accepted *conn, const struct hello_fields *fields);
+
+/* conn_retire.c: connections that make room */
+/*
+ * No descriptor is free: asks peers whose connection was not used for longest to close it. False: no connection of the
+ * worker could ever make room.
+ */
+bool conn_retire_some(struct worker *worker);
+/* The same for connections that come; more of them are accepted again once descriptors are free. */
+void conn_retire_for_accept(struct worker *worker);
 
 /* conn_reach.c: networks where only one side can connect */
 /* Can only the peer connect to us, as the application has said (FI_FIREWALL_ADDR)? */

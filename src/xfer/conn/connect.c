@@ -84,6 +84,13 @@ bool connect_affordable(void)
 	return affordable;
 }
 
+bool connect_is_spare(int sock)
+{
+	rlim_t limit;
+
+	return !leaves_some(sock, &limit);
+}
+
 int connect_socket(int family)
 {
 	int type = family == AF_UNIX ? SOCK_SEQPACKET : SOCK_STREAM;
@@ -224,6 +231,17 @@ bool connect_heard(int sock, uint64_t ms)
 
 	return !getsockopt(sock, IPPROTO_TCP, TCP_INFO, &info, &len) &&
 	       info.tcpi_state == TCP_ESTABLISHED && info.tcpi_last_ack_recv < ms;
+}
+
+uint64_t connect_quiet_ms(int sock)
+{
+	struct tcp_info info;
+	socklen_t len = sizeof(info);
+
+	if (getsockopt(sock, IPPROTO_TCP, TCP_INFO, &info, &len))
+		return 0;
+	return info.tcpi_last_data_sent < info.tcpi_last_data_recv ? info.tcpi_last_data_sent
+								   : info.tcpi_last_data_recv;
 }
 
 bool connect_local(int sock, struct addr *addr)

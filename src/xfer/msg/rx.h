@@ -231,6 +231,8 @@ void rx_message(struct rx *rx, struct peer *peer, const struct packet *p);
 void rx_atomic(struct rx *rx, struct peer *peer, const struct packet *p);
 /* Ends a posted receive with `err` (positive). `flags`: FI_MSG or FI_TAGGED. */
 void rx_recv_fail(struct rx *rx, struct recv *r, int err, uint64_t flags);
+/* Is a receive posted that names `src` alone? */
+bool rx_awaits(const struct rx *rx, fi_addr_t src);
 /* Ends all receives that name `src` alone with `err` (positive). */
 void rx_fail_directed(struct rx *rx, fi_addr_t src, int err);
 /* Ends all receives in the context's own queues with `err` (positive). */

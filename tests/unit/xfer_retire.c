@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* An idle connection is closed if both ends agree, and only then. */
+#include "fake_link.h"
+#include "xfer/conn/conn.h"
+#include "xfer/msg/rx.h"
+
+#define RETIRE WIRE_HEAD(WIRE_RETIRE, 0, 0, 0)
+
+static char buf[4 * FAKE_EAGER];
+
+/* Across the network, where alone there is anything to close. */
+static void setup(void)
+{
+	fake_open_connected();
+	fake.peer->conn.kind = LINK_SOCKET;
+	fake.worker->via[LINK_SOCKET].transport = &tcp_transport;
+}
+
+static void hear(enum wire_retire word)
+{
+	fake_says(RETIRE, word, 0, NULL, 0);
+}
+
+/* The last packet says `word` about the connection. */
+static bool has_said(enum wire_retire word)
+{
+	return fake.count && wire_op(fake_last(0)->head) == WIRE_RETIRE &&
+	       fake_last(0)->tag == word;
+}
+
+/* The connection is closed in good order, and the fixture is not to close it again. */
+static void closed(void)
+{
+	ck_assert_int_eq(fake.closed, 1);
+	ck_assert(!fake.link.failed);
+	ck_assert_ptr_null(fake.peer->real);
+	fake.closed = 0;
+}
+
+/* Neither agrees to close the connection nor closes it. */
+static void stays(void)
+{
+	hear(WIRE_RETIRE_ASK);
+	ck_assert(!has_said(WIRE_RETIRE_AGREE));
+	hear(WIRE_RETIRE_AGREE);
+	ck_assert(has_said(WIRE_RETIRE_STAY));
+	ck_assert_int_eq(fake.peer->state, PEER_CONNECTED);
+}
+
+START_TEST(idle_agrees_and_closes)
+{
+	hear(WIRE_RETIRE_ASK);
+	ck_assert(has_said(WIRE_RETIRE_AGREE));
+	hear(WIRE_RETIRE_DONE);
+	closed();
+	ck_assert_int_eq(fake.peer->state, PEER_IDLE);
+}
+END_TEST
+
+START_TEST(asker_closes_when_its_peer_agrees)
+{
+	hear(WIRE_RETIRE_AGREE);
+	ck_assert(has_said(WIRE_RETIRE_DONE));
+	closed();
+	ck_assert_int_eq(fake.peer->state, PEER_IDLE);
+}
+END_TEST
+
+START_TEST(both_ask)
+{
+	hear(WIRE_RETIRE_ASK);
+	hear(WIRE_RETIRE_AGREE);
+	ck_assert(has_said(WIRE_RETIRE_DONE));
+	closed();
+}
+END_TEST
+
+/* Nothing is sent between the agreement and its answer. */
+START_TEST(who_agreed_waits)
+{
+	size_t before;
+
+	hear(WIRE_RETIRE_ASK);
+	before = fake.count;
+	ck_assert_int_eq(fi_send(fake.ep, buf, 8, NULL, fake.addr, buf), 0);
+	ck_assert_int_eq(fi_inject(fake.ep, buf, 8, fake.addr), -FI_EAGAIN);
+	hear(WIRE_RETIRE_ASK);
+	ck_assert_uint_eq(fake.count, before);
+	hear(WIRE_RETIRE_STAY);
+	ck_assert_uint_eq(fake.count, before + 1);
+	ck_assert_uint_eq(wire_op(fake_last(0)->head), WIRE_MSG);
+	fake_expect(buf, FI_SEND | FI_MSG);
+}
+END_TEST
+
+/* It connects again, here to nobody. */
+START_TEST(who_waited_connects_again)
+{
+	hear(WIRE_RETIRE_ASK);
+	ck_assert_int_eq(fi_send(fake.ep, buf, 8, NULL, fake.addr, buf), 0);
+	hear(WIRE_RETIRE_DONE);
+	closed();
+	fake_expect_error(buf, FI_ECONNREFUSED);
+}
+END_TEST
+
+START_TEST(a_send_under_way)
+{
+	ck_assert_int_eq(fi_send(fake.ep, buf, sizeof(buf), NULL, fake.addr, NULL), 0);
+	stays();
+}
+END_TEST
+
+START_TEST(a_receive_that_names_the_peer)
+{
+	ck_assert_int_eq(fi_recv(fake.ep, buf, sizeof(buf), NULL, fake.addr, NULL), 0);
+	stays();
+}
+END_TEST
+
+START_TEST(a_message_that_nobody_has_received)
+{
+	fake_says(WIRE_HEAD(WIRE_MSG, 0, 0, 0), 0, 0, buf, 8);
+	stays();
+}
+END_TEST
+
+START_TEST(a_peer_that_the_vector_does_not_hold)
+{
+	ck_assert_int_eq(fi_av_remove(fake.av, &fake.addr, 1, 0), 0);
+	stays();
+}
+END_TEST
+
+/* Words that answer nothing change nothing. */
+START_TEST(words_out_of_place)
+{
+	hear(WIRE_RETIRE_DONE);
+	hear(WIRE_RETIRE_STAY);
+	hear(WIRE_RETIRE_STAY + 1);
+	ck_assert_int_eq(fake.peer->state, PEER_CONNECTED);
+	ck_assert_uint_eq(fake.count, 0);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("xfer_retire");
+	TCase *tcase = tcase_create("retire");
+
+	tcase_add_checked_fixture(tcase, setup, fake_shut);
+	tcase_add_test(tcase, idle_agrees_and_closes);
+	tcase_add_test(tcase, asker_closes_when_its_peer_agrees);
+	tcase_add_test(tcase, both_ask);
+	tcase_add_test(tcase, who_agreed_waits);
+	tcase_add_test(tcase, who_waited_connects_again);
+	tcase_add_test(tcase, a_send_under_way);
+	tcase_add_test(tcase, a_receive_that_names_the_peer);
+	tcase_add_test(tcase, a_message_that_nobody_has_received);
+	tcase_add_test(tcase, a_peer_that_the_vector_does_not_hold);
+	tcase_add_test(tcase, words_out_of_place);
+	suite_add_tcase(suite, tcase);
+	return suite_run(suite);
+}
