@@ -68,6 +68,7 @@ struct peer_conn {
 	bool awaited;   /* PEER_CONNECTING without an attempt of ours: the peer has to connect */
 	bool early;     /* the last attempt began before an operation asked for one */
 	bool outward;   /* the advertised address was not found within the host */
+	bool asked;     /* we asked to close the idle connection, and had no answer yet */
 	bool no_files;  /* the last attempt found no descriptor free */
 	bool losing;    /* peer_failed or peer_not_taken is under way */
 	bool wrong_key; /* the peer has used an unknown key */

@@ -115,6 +115,7 @@ struct worker {
 	/* Idle connections that make room: conn_retire.c. */
 	struct {
 		uint64_t next;   /* ms: not before, peers are asked again */
+		uint64_t heard;  /* ms: when a peer's question was last looked at */
 		uint64_t looked; /* ms: when the acceptor's need was last looked at */
 		bool possible;   /* there was a connection that could make room */
 	} retire;

@@ -67,6 +67,7 @@ int conn_reach_await(struct peer *peer)
 
 bool conn_reach_unanswered(const struct peer *peer)
 {
+	/* Without a socket nothing of ours is under way: as if the peer were idle. */
 	return peer->conn.sock < 0 || clock_coarse_ms() - peer->conn.attempt_ms >= UNANSWERED_MS;
 }
 

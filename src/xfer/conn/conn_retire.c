@@ -88,26 +88,57 @@ static void retire(struct peer *peer)
 		conn_forget(peer);
 }
 
+/* Has the peer's kernel all that was sent? A link that closes waits for that a short time only. */
+static bool has_all(struct peer *peer)
+{
+	const struct transport *t = peer->worker->via[LINK_SOCKET].transport;
+
+	peer->real->zcopy->flush(peer->real);
+	return connect_acknowledged(t->sock(peer->real));
+}
+
+/* One question in a ms is looked at: that takes a walk over the receives. */
+static void hear_ask(struct peer *peer)
+{
+	uint64_t now = clock_coarse_ms();
+
+	if (now == peer->worker->retire.heard)
+		return;
+	peer->worker->retire.heard = now;
+	if (!is_idle(peer) || !say(peer, WIRE_RETIRE_AGREE))
+		return;
+	peer->state = PEER_RETIRING;
+	peer_refresh(peer);
+}
+
+/* An asker that has begun something since it asked may not close: it would have said STAY. */
+static void hear_done(struct peer *peer)
+{
+	if (list_empty(&peer->rx.rxreqs) && !peer->conn.over_budget)
+		retire(peer);
+	else
+		conn_fail(peer, FI_EPROTO, NULL);
+}
+
 void conn_retire_hear(struct peer *peer, const struct packet *p)
 {
-	bool agreed = peer->state == PEER_RETIRING;
+	bool agreed = peer->state == PEER_RETIRING, asked = peer->conn.asked;
 
 	switch (p->tag) {
 	case WIRE_RETIRE_ASK:
-		if (!agreed && is_idle(peer) && say(peer, WIRE_RETIRE_AGREE)) {
-			peer->state = PEER_RETIRING;
-			peer_refresh(peer);
-		}
+		if (!agreed)
+			hear_ask(peer);
 		break;
 	case WIRE_RETIRE_AGREE:
-		if (is_idle(peer) && say(peer, WIRE_RETIRE_DONE))
+		peer->conn.asked = false;
+		if (asked && is_idle(peer) && has_all(peer) && say(peer, WIRE_RETIRE_DONE))
 			retire(peer);
 		else
 			tx_control(peer, WIRE_HEAD(WIRE_RETIRE, 0, 0, 0), WIRE_RETIRE_STAY);
 		break;
 	case WIRE_RETIRE_DONE:
 		if (agreed)
-			retire(peer);
+			hear_done(peer);
 		break;
 	case WIRE_RETIRE_STAY:
 		if (agreed) {
@@ -162,8 +193,8 @@ static bool ask_some(struct worker *worker)
 			consider(oldest, peer);
 	}
 	for (unsigned int i = 0; i < ASKED_MOST && i <= count / PART && oldest[i].peer; i++)
-		if (!is_awaited(oldest[i].peer))
-			say(oldest[i].peer, WIRE_RETIRE_ASK);
+		oldest[i].peer->conn.asked =
+			!is_awaited(oldest[i].peer) && say(oldest[i].peer, WIRE_RETIRE_ASK);
 	return count;
 }
 

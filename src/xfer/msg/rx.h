@@ -249,6 +249,11 @@ static inline size_t rx_cost(const struct unexpected *u)
 {
 	return sizeof(*u) + u->kept;
 }
+/*
+ * Returns the source for completions of a message from entry `src`: the user's id if one was given. `peer`: NULL if the
+ * sender is disconnected.
+ */
+fi_addr_t rx_reported(const struct rx *rx, struct peer *peer, fi_addr_t src);
 /* Returns the source of a kept message by now: the address vector may have got its sender since. */
 fi_addr_t rx_source(const struct unexpected *u);
 /* Keeps an unexpected message; sends XOFF if the context keeps too many bytes. */
