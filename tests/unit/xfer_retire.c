@@ -200,6 +200,23 @@ START_TEST(who_agreed_answers)
 }
 END_TEST
 
+/* One that came after the agreement, and is received after the end. */
+START_TEST(a_kept_message_names_its_sender)
+{
+	struct fi_cq_tagged_entry entry;
+	fi_addr_t from = FI_ADDR_NOTAVAIL;
+
+	ck_assert_int_eq(fi_av_set_user_id(fake.av, fake.addr, 77, 0), 0);
+	hear(WIRE_RETIRE_ASK);
+	fake_says(WIRE_HEAD(WIRE_MSG, 0, 0, 0), 0, 0, buf, 8);
+	hear(WIRE_RETIRE_DONE);
+	closed();
+	ck_assert_int_eq(fi_recv(fake.ep, buf, sizeof(buf), NULL, FI_ADDR_UNSPEC, NULL), 0);
+	ck_assert_int_eq(fi_cq_readfrom(fake.cq, &entry, 1, &from), 1);
+	ck_assert_uint_eq(from, 77);
+}
+END_TEST
+
 /* Words that answer nothing change nothing. */
 START_TEST(words_out_of_place)
 {
@@ -232,6 +249,7 @@ int main(void)
 	tcase_add_test(tcase, a_peer_that_the_vector_does_not_hold);
 	tcase_add_test(tcase, done_while_a_message_comes);
 	tcase_add_test(tcase, who_agreed_answers);
+	tcase_add_test(tcase, a_kept_message_names_its_sender);
 	tcase_add_test(tcase, words_out_of_place);
 	suite_add_tcase(suite, tcase);
 	return suite_run(suite);
