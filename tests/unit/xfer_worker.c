@@ -30,13 +30,13 @@ static void become_idle(void)
 static void arrive(uint64_t tag)
 {
 	struct shm *shm = ring_of_worker();
-	struct ring_slot *slot = ring_slot_at(&shm->ring, shm->head);
+	struct link_slot *slot = ring_slot_at(&shm->ring, shm_head(shm));
 
 	slot->src = pool_id(fake.peer);
 	slot->len = sizeof(buf);
 	slot->head = WIRE_HEAD(WIRE_MSG, WIRE_TAGGED, 0, 0);
 	slot->tag = tag;
-	__atomic_store_n(&slot->token, shm->ring.secret + shm->head, __ATOMIC_RELEASE);
+	__atomic_store_n(&slot->token, shm->ring.secret + shm_head(shm), __ATOMIC_RELEASE);
 }
 
 START_TEST(rest_until_the_sockets_are_polled)
@@ -72,16 +72,16 @@ START_TEST(recalled_packet_is_skipped)
 	uint64_t head;
 
 	become_idle();
-	head = shm->head;
+	head = shm_head(shm);
 	*ring_claim_at(&shm->ring, head) = claim_word(ring_lap(&shm->ring, head), 1, 1);
 	__atomic_store_n(&ring_slot_at(&shm->ring, head)->token,
 			 shm->ring.secret + head + RING_RECALLING, __ATOMIC_RELEASE);
 	fake_expect_nothing();
-	ck_assert_uint_eq(shm->head, head);
+	ck_assert_uint_eq(shm_head(shm), head);
 	__atomic_store_n(&ring_slot_at(&shm->ring, head)->token,
 			 shm->ring.secret + head + RING_CANCELLED, __ATOMIC_RELEASE);
 	fake_expect_nothing();
-	ck_assert_uint_eq(shm->head, head + 1);
+	ck_assert_uint_eq(shm_head(shm), head + 1);
 }
 END_TEST
 

@@ -38,7 +38,7 @@ static COLD int wake_owner(struct shm_link *s)
 
 /* Claimed slots, before they are published. */
 struct claimed {
-	struct ring_slot *slot;
+	struct link_slot *slot;
 	uint64_t pos;
 	uint64_t word; /* the claim word before our claim */
 };
@@ -58,7 +58,7 @@ INLINE bool claim(const struct shm_link *s, uint32_t slots, struct claimed *c)
 {
 	uint64_t pos = s->next, lap = ring_lap_bits(&s->ring, pos);
 	uint64_t *at = ring_claim_at(&s->ring, pos);
-	struct ring_slot *slot = ring_slot_at(&s->ring, pos);
+	struct link_slot *slot = ring_slot_at(&s->ring, pos);
 	uint64_t word;
 	bool ours;
 
@@ -110,7 +110,7 @@ INLINE int publish(struct shm_link *s, struct claimed c, uint32_t slots)
 }
 
 /* Writes all of a packet except data, payload and token. */
-INLINE void write_header(const struct shm_link *s, struct ring_slot *slot, uint64_t head,
+INLINE void write_header(const struct shm_link *s, struct link_slot *slot, uint64_t head,
 			 uint64_t tag, uint32_t len)
 {
 	slot->src = s->src;
