@@ -58,6 +58,8 @@ $(LIB): $(filter-out $(APART),$(OBJ)) $(APART:.o=.static.o)
 # These are for once, or for whoever looks: short code counts more than fast.
 SMALL = hook info coll/group xfer/conn
 $(SMALL:%=$(BUILD)/src/%/%.o): override CFLAGS := $(CFLAGS:-O2=-Os)
+# Two stores are shorter than the instructions that make them one.
+$(BUILD)/src/core/%.o $(BUILD)/src/hw/%.o $(BUILD)/src/xfer/%.o: override CFLAGS += -fno-tree-slp-vectorize
 $(BUILD)/%.static.o: CPPFLAGS += -DWEFT_STATIC
 $(BUILD)/%.static.o: %.c $(CONFIG); $(cc)
 $(BUILD)/%.o:        %.c $(CONFIG); $(cc)

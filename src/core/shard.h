@@ -26,6 +26,7 @@ struct domain;
 struct shard {
 	struct lock lock;
 	unsigned int progress_calls; /* of the application */
+	unsigned int calls_seen;     /* progress_calls at the last call that was not left out */
 	unsigned int parts;          /* counts calls of shard_part */
 	/* struct worker.in_domain: where xfer_progress_other goes on; NULL: at the first */
 	struct list *next_other;

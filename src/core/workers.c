@@ -4,10 +4,19 @@
 #include "core/workers.h"
 #include "link/engine.h"
 
+/* Of no worker: is never granted a call. */
+static struct idle never;
+
 static void set_count(struct workers *p, unsigned int count)
 {
 	__atomic_store_n(&p->count, count, __ATOMIC_RELAXED);
-	p->only = count == 1 ? p->list[0].idle : NULL;
+	p->only = count == 1 ? p->list[0].idle : &never;
+}
+
+void workers_init(struct workers *p, struct domain *dom)
+{
+	shard_enter(dom, &p->shard);
+	set_count(p, 0);
 }
 
 int workers_add(struct workers *p, struct worker *worker, struct waiter *w)
@@ -75,9 +84,19 @@ static __attribute__((noinline)) void progress_own(struct workers *p)
 			worker_progress_due(p->list[i].worker);
 }
 
-static __attribute__((noinline)) void progress_others(struct domain *dom, struct workers *p)
+/* Returns the bits of progress_calls that have changed since the last call of this. */
+static unsigned int calls_passed(struct shard *shard)
 {
-	if (!(p->shard.shard->progress_calls & WORKERS_RARELY) || domain_defers(dom)) {
+	unsigned int passed = shard->progress_calls ^ shard->calls_seen;
+
+	shard->calls_seen = shard->progress_calls;
+	return passed;
+}
+
+static __attribute__((noinline)) void progress_others(struct domain *dom, struct workers *p,
+						      unsigned int passed)
+{
+	if (passed & ~WORKERS_RARELY || domain_defers(dom)) {
 		xfer_progress(dom, p->shard.shard);
 		return;
 	}
@@ -87,16 +106,17 @@ static __attribute__((noinline)) void progress_others(struct domain *dom, struct
 
 void workers_progress_all(struct domain *dom, struct workers *p)
 {
-	if (__builtin_expect(!(p->shard.shard->progress_calls & dom->rarely) || domain_defers(dom),
-			     0))
-		progress_others(dom, p);
+	unsigned int passed = calls_passed(p->shard.shard);
+
+	if (__builtin_expect(passed & ~dom->rarely || domain_defers(dom), 0))
+		progress_others(dom, p, passed);
 	else
 		progress_own(p);
 }
 
 void workers_progress_locked(struct domain *dom, struct workers *p)
 {
-	switch (workers_look(dom, p)) {
+	switch (workers_look(p)) {
 	case WORKERS_NONE:
 		break;
 	case WORKERS_NEWS:
@@ -132,7 +152,7 @@ void workers_progress_waiting(struct domain *dom, struct workers *p, const struc
 	if (dom->cover == w)
 		xfer_progress(dom, p->shard.shard);
 	else /* the core may be another thread's for long before the next poll */
-		progress_others(dom, p);
+		progress_others(dom, p, calls_passed(p->shard.shard));
 }
 
 unsigned int workers_progress(struct domain *dom, struct workers *p)

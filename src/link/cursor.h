@@ -27,13 +27,12 @@ struct link_slot {
 _Static_assert(sizeof(struct link_slot) == LINK_SLOT, "a slot is a cache line");
 
 /*
- * The token at `at` is `next` once the packet is there, and before that differs from it in more than the
- * CURSOR_STATE_BITS highest bits. Where only these differ, or at `stop`, only the transport can go on.
+ * The token at `at` is `next` once a packet is there, and before that differs from it in more than the CURSOR_STATE_BITS
+ * highest bits. These are set in one-sided requests alone.
  */
 struct link_cursor {
 	struct link_slot *at;
 	uint64_t next;
-	const struct link_slot *stop;
 };
 
 #define CURSOR_STATE_BITS 3

@@ -76,6 +76,13 @@ void xfer_starve(struct worker *worker);
 bool worker_progress(struct worker *worker);
 /* A progress call that idle_pass did not leave out. Domain locked. */
 void worker_progress_due(struct worker *worker);
+/*
+ * fi_cq_read and fi_cq_readfrom of a queue that is empty, when a packet has come to its only worker, which has been
+ * granted calls: messages that only have to be copied go past the queue; if there is none, returns cq_read_due. Shard
+ * locked.
+ */
+ssize_t rx_read(struct cq *cq, void *buf, size_t count, struct idle *idle);
+ssize_t rx_readfrom(struct cq *cq, void *buf, size_t count, fi_addr_t *src, struct idle *idle);
 /* Delivers the packets that can be had without a system call, and no more. */
 void worker_progress_near(struct worker *worker);
 /* Returns what tells whether a progress call is due, as long as the worker is open. */

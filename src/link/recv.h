@@ -17,7 +17,7 @@ struct recv {
 	struct list link;
 	fi_addr_t src; /* FI_ADDR_UNSPEC: from any peer */
 	uint64_t tag, ignore;
-	size_t plain; /* a whole message of fewer bytes only has to be copied to iov[0]; 0: none */
+	ssize_t plain; /* a whole message of up to so many bytes only has to be copied to iov[0]; -1: none */
 	void *context;
 	uint64_t flags;    /* FI_MULTI_RECV, FI_COMPLETION, FI_CLAIM ... */
 	struct work *work; /* deferred work that posted the receive, or NULL */

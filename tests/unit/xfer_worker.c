@@ -1,42 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Proves that reads of an idle worker's queue are left out, and that nothing waits for them: link/idle.h. */
-#include "fake_link.h"
+#include "ring_says.h"
 
 #include "core/cq.h"
-#include "hw/shm/shm.h"
 #include "xfer/rma/rma_target.h"
 
 #define POLL_CALLS 64u /* reads between two polls of the sockets */
 
 static char buf[8];
 
-static struct shm *ring_of_worker(void)
-{
-	return fake.worker->via[LINK_HOST].state;
-}
-
-/* Reads until the worker has just been granted calls. */
-static void become_idle(void)
-{
-	unsigned int calls = 0;
-
-	do
-		fake_expect_nothing();
-	while (!fake.worker->idle.calls && ++calls < 2 * POLL_CALLS);
-	ck_assert_uint_gt(fake.worker->idle.calls, 1);
-}
-
-/* Writes a message into the worker's ring as the peer would. */
+/* A message comes to the worker's ring. */
 static void arrive(uint64_t tag)
 {
-	struct shm *shm = ring_of_worker();
-	struct link_slot *slot = ring_slot_at(&shm->ring, shm_head(shm));
-
-	slot->src = pool_id(fake.peer);
-	slot->len = sizeof(buf);
-	slot->head = WIRE_HEAD(WIRE_MSG, WIRE_TAGGED, 0, 0);
-	slot->tag = tag;
-	__atomic_store_n(&slot->token, shm->ring.secret + shm_head(shm), __ATOMIC_RELEASE);
+	ring_says(0, WIRE_HEAD(WIRE_MSG, WIRE_TAGGED, 0, 0), tag, 0, buf, sizeof(buf));
 }
 
 START_TEST(rest_until_the_sockets_are_polled)

@@ -20,8 +20,9 @@ struct shm_span {
 struct shm {
 	struct worker *worker;
 	struct ring ring;
-	/* At the head, the next slot to read. It runs into the second mapping of the slots until `stop`, where the head is published. */
-	struct link_cursor cursor;
+	struct link_cursor cursor; /* at the head, the next slot to read */
+	/* The head is published once the cursor is there. Runs into the second mapping of the slots. */
+	const struct link_slot *publish_at;
 	uint32_t progress_calls;   /* calls of shm_progress */
 	uint32_t reaped;           /* claims of dead peers that are not skipped yet */
 	struct shm_span wide;      /* the last packet of several slots; empty at a checked head */
@@ -79,7 +80,7 @@ static inline void shm_set_head(struct shm *shm, uint64_t pos)
 {
 	shm->cursor.at = ring_slot_at(&shm->ring, pos);
 	shm->cursor.next = shm->ring.secret + pos;
-	shm->cursor.stop = shm->cursor.at + shm_publish_step(shm);
+	shm->publish_at = shm->cursor.at + shm_publish_step(shm);
 }
 
 /* Returns the offset of the payload in a packet with this head. */

@@ -122,11 +122,14 @@ bool shm_progress(void *state)
 	uint32_t slots;
 
 	shm->progress_calls++;
+	if (__builtin_expect(shm->cursor.at >= shm->publish_at,
+			     0)) /* the engine has passed slots */
+		shm_publish_head(shm);
 	for (packets = 0; packets < PACKETS_PER_CALL && (slots = step(shm)); packets++) {
 		if (slots > 1)
 			shm->wide = (struct shm_span){shm_head(shm), shm_head(shm) + slots};
 		link_cursor_pass(&shm->cursor, slots);
-		if (__builtin_expect(shm->cursor.at >= shm->cursor.stop, 0))
+		if (__builtin_expect(shm->cursor.at >= shm->publish_at, 0))
 			shm_publish_head(shm);
 	}
 	return packets != 0;

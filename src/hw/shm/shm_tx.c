@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "base/copy.h"
 #include "hw/shm/shm.h"
 #include "link/engine.h"
 #include "link/wire.h"
@@ -198,12 +199,7 @@ static __attribute__((noinline)) int send_data(struct link *link, const void *bu
 		return send_any(link, buf, len, data, head, tag);
 	write_header(s, c.slot, head, tag, (uint32_t)len);
 	memcpy(c.slot->rest, &data, sizeof(data));
-	/* Copies by words: no call of memcpy. */
-	for (size_t at = 0; at + 8 <= len; at += 8)
-		memcpy(c.slot->rest + 8 + at, (const char *)buf + at, 8);
-	if (__builtin_expect(len % 8 != 0, 0))
-		for (size_t at = len & ~(size_t)7; at < len; at++)
-			c.slot->rest[8 + at] = ((const unsigned char *)buf)[at];
+	copy_few(c.slot->rest + 8, buf, len);
 	s->link.last = c.pos;
 	return publish(s, c, 1);
 }

@@ -154,7 +154,7 @@ static inline __attribute__((always_inline)) bool rx_post_one(struct rx *rx, boo
 	r = pool_get(&rx->recv_pool);
 	rx_recv_fill(r, rx_only_from(rx, tagged, one.src), one.tag, one.ignore, one.flags,
 		     one.context);
-	r->plain = one.len + 1;
+	r->plain = (ssize_t)one.len;
 	r->len = one.len;
 	r->iov_count = 1;
 	r->iov[0] = (struct iovec){one.buf, one.len};
@@ -193,7 +193,13 @@ void rx_abandon(struct rx *rx, struct recv *r);
 /* Does a receive take a message of `src` whose tag differs in these bits? */
 static inline bool rx_fits(fi_addr_t want, fi_addr_t src, uint64_t differing, uint64_t ignore)
 {
-	return (want == FI_ADDR_UNSPEC || want == src) && !(differing & ~ignore);
+	return !(differing & ~ignore) && (want == FI_ADDR_UNSPEC || want == src);
+}
+
+/* Does the posted receive take such a message? */
+static inline bool rx_takes(const struct recv *r, fi_addr_t src, uint64_t tag)
+{
+	return rx_fits(r->src, src, r->tag ^ tag, r->ignore);
 }
 
 /* Returns the oldest posted receive that matches, which stays on its list; or NULL. */
@@ -205,7 +211,7 @@ static inline struct recv *rx_find_posted(const struct rx *rx, bool tagged, fi_a
 	LIST_EACH (node, posted) {
 		struct recv *r = LIST_ENTRY(node, struct recv, link);
 
-		if (rx_fits(r->src, src, r->tag ^ tag, r->ignore))
+		if (rx_takes(r, src, tag))
 			return r;
 	}
 	return NULL;

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A read of an empty queue takes short plain messages from the cursor by itself: out of the slot, into the memory of
+ * the receive and the entry of the reader, past the queue. What is not that simple is left in its slot, for progress of
+ * the transport.
+ */
+#include "base/copy.h"
+#include "base/once.h"
+#include "base/probe.h"
+#include "core/cq_read.h"
+#include "link/wire.h"
+#include "xfer/msg/rx_plain.h"
+#include "xfer/worker.h"
+
+/* Longest message, in bytes, that is read here: with data it still takes one slot. */
+#define READ_MAX (LINK_SLOT - offsetof(struct link_slot, rest) - sizeof(uint64_t))
+
+static inline bool is_plain(uint64_t head)
+{
+	return (head & ~RX_PLAIN_BITS(0)) == WIRE_MSG;
+}
+
+/*
+ * Takes the plain message that has come to the cursor, and uses up one of the calls granted: while there are any,
+ * nothing but the cursor needs progress, and no request of `worker->spec` holds later messages up. `shortest`: only one
+ * of eight bytes. False: nothing was done.
+ */
+static __attribute__((always_inline)) inline bool take(struct worker *worker, struct cq *cq,
+						       struct fi_cq_tagged_entry *entry,
+						       fi_addr_t *src, uint64_t head, bool shortest)
+{
+	const struct link_slot *slot = worker->idle.cursor->at;
+	struct packet p = {.head = head, .payload = slot->rest, .len = ONCE(slot->len)};
+	struct rx *rx = worker->rx[0];
+	const struct list *posted;
+	struct cq_slot done;
+	struct peer *peer;
+	struct recv *r;
+
+	if (!rx || rx->plain_cq != cq || (shortest ? p.len != 8 : p.len > READ_MAX))
+		return false;
+	if (shortest)
+		p.len = 8; /* the compiler copies and reports a constant length */
+	posted = rx->q->posted + (wire_flags(p.head) & WIRE_TAGGED);
+	r = LIST_ENTRY(posted->next, struct recv, link);
+	if (list_empty(posted) || !rx_plain_suits(rx, r, p.len))
+		return false;
+	peer = pool_find(&worker->peer_pool, ONCE(slot->src));
+	p.tag = ONCE(slot->tag);
+	if (!peer || peer->reported == FI_ADDR_NOTAVAIL || !rx_takes(r, peer->addr, p.tag))
+		return false;
+	PROBE4(deliver, r, peer, p.tag, p.len);
+	if (src)
+		*src = peer->reported;
+	if (wire_flags(p.head) & WIRE_DATA) {
+		once_copy(&p.data, slot->rest, sizeof(p.data));
+		p.payload = slot->rest + sizeof(p.data);
+	}
+	copy_few(r->iov[0].iov_base, p.payload, p.len);
+	done = rx_plain_end(rx, r, FI_ADDR_NOTAVAIL, &p);
+	cq_write(entry, cq->format, &done);
+	link_cursor_pass(worker->idle.cursor, 1);
+	worker->idle.calls--;
+	return true;
+}
+
+/* The same for a message of any length, if one has come. */
+static bool take_any(struct worker *worker, struct cq *cq, void *entry, fi_addr_t *src)
+{
+	uint64_t head;
+
+	if (!worker->idle.calls || !link_cursor_came(worker->idle.cursor))
+		return false;
+	head = ONCE(worker->idle.cursor->at->head);
+	return is_plain(head) && take(worker, cq, entry, src, head, false);
+}
+
+/* Not inlined: rx_read would save registers for the loop. */
+ssize_t __attribute__((noinline))
+rx_readfrom(struct cq *cq, void *buf, size_t count, fi_addr_t *src, struct idle *idle)
+{
+	size_t size = cq_entry_size(cq->format), n = 0;
+
+	while (n < count &&
+	       take_any(worker_of(idle), cq, (char *)buf + n * size, src ? &src[n] : NULL))
+		n++;
+	return n ? (ssize_t)n : cq_read_due(cq, buf, count, src);
+}
+
+/* Calls no function for a message of eight bytes. */
+ssize_t rx_read(struct cq *cq, void *buf, size_t count, struct idle *idle)
+{
+	uint64_t head = ONCE(idle->cursor->at->head);
+
+	if (!is_plain(head))
+		return cq_read_due(cq, buf, count, NULL);
+	if (count != 1)
+		return rx_readfrom(cq, buf, count, NULL, idle);
+	/* The constants need no register while the message is taken. */
+	return take(worker_of(idle), cq, buf, NULL, head, true)
+		       ? 1
+		       : rx_readfrom(cq, buf, 1, NULL, idle);
+}
