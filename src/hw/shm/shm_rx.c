@@ -122,8 +122,8 @@ bool shm_progress(void *state)
 	uint32_t slots;
 
 	shm->progress_calls++;
-	if (__builtin_expect(shm->cursor.at >= shm->publish_at,
-			     0)) /* the engine has passed slots */
+	/* The engine has passed slots by itself: no more than calls are granted. */
+	if (__builtin_expect(shm->cursor.at >= shm->publish_at, 0))
 		shm_publish_head(shm);
 	for (packets = 0; packets < PACKETS_PER_CALL && (slots = step(shm)); packets++) {
 		if (slots > 1)
