@@ -126,7 +126,7 @@ static inline void rx_recv_fill(struct recv *r, fi_addr_t src, uint64_t tag, uin
 	r->context = context;
 	r->work = NULL;
 	r->arriving = 0;
-	r->exhausted = false;
+	r->exhausted = 0;
 }
 
 /* Arguments of a receive call with one segment. */
@@ -196,22 +196,16 @@ static inline bool rx_fits(fi_addr_t want, fi_addr_t src, uint64_t differing, ui
 	return !(differing & ~ignore) && (want == FI_ADDR_UNSPEC || want == src);
 }
 
-/* Does the posted receive take such a message? */
-static inline bool rx_takes(const struct recv *r, fi_addr_t src, uint64_t tag)
-{
-	return rx_fits(r->src, src, r->tag ^ tag, r->ignore);
-}
-
 /* Returns the oldest posted receive that matches, which stays on its list; or NULL. */
 static inline struct recv *rx_find_posted(const struct rx *rx, bool tagged, fi_addr_t src,
 					  uint64_t tag)
 {
-	const struct list *posted = &rx->q->posted[tagged];
+	const struct list *posted = rx->q->posted + tagged;
 
 	LIST_EACH (node, posted) {
 		struct recv *r = LIST_ENTRY(node, struct recv, link);
 
-		if (rx_takes(r, src, tag))
+		if (rx_fits(r->src, src, r->tag ^ tag, r->ignore))
 			return r;
 	}
 	return NULL;

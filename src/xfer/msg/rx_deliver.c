@@ -196,11 +196,10 @@ _Static_assert((WORKER_RX_MAX & (WORKER_RX_MAX - 1)) == 0,
 /* Delivers a plain message. */
 static void place(struct rx *rx, struct peer *peer, const struct packet *p)
 {
-	struct recv *r =
-		rx_find_posted(rx, wire_flags(p->head) & WIRE_TAGGED, peer_addr(peer), p->tag);
+	struct recv *r = rx_plain_find(rx, peer_addr(peer), p);
 	struct cq *cq = rx->plain_cq;
 
-	if (!r || !rx_plain_suits(rx, r, p->len)) {
+	if (!r) {
 		rx_message(rx, peer, p);
 		return;
 	}

@@ -12,10 +12,14 @@
 /* The head of a plain message for one of the receive contexts 0 to `last` has, besides WIRE_MSG, no bits but these. */
 #define RX_PLAIN_BITS(last) WIRE_HEAD(0, WIRE_TAGGED | WIRE_DATA, last, UINT32_MAX)
 
-/* Does the receive, which matches, take nothing but a copy and a completion? */
-static inline bool rx_plain_suits(const struct rx *rx, const struct recv *r, size_t len)
+/* Returns the posted receive for a plain message of `src`. NULL: there is none, or one that rx_message has to look at. */
+static inline struct recv *rx_plain_find(const struct rx *rx, fi_addr_t src, const struct packet *p)
 {
-	return (ssize_t)len <= r->plain && (rx->complete_all || r->flags & FI_COMPLETION);
+	struct recv *r = rx_find_posted(rx, wire_flags(p->head) & WIRE_TAGGED, src, p->tag);
+
+	if (r && (ssize_t)p->len <= r->plain && (rx->complete_all || r->flags & FI_COMPLETION))
+		return r;
+	return NULL;
 }
 
 /* Ends the receive once the message is copied. Returns its completion; `src` is its source. */

@@ -32,7 +32,6 @@ static __attribute__((always_inline)) inline bool take(struct worker *worker, st
 	const struct link_slot *slot = worker->idle.cursor->at;
 	struct packet p = {.head = head, .payload = slot->rest, .len = ONCE(slot->len)};
 	struct rx *rx = worker->rx[0];
-	const struct list *posted;
 	struct cq_slot done;
 	struct peer *peer;
 	struct recv *r;
@@ -41,13 +40,12 @@ static __attribute__((always_inline)) inline bool take(struct worker *worker, st
 		return false;
 	if (shortest)
 		p.len = 8; /* the compiler copies and reports a constant length */
-	posted = rx->q->posted + (wire_flags(p.head) & WIRE_TAGGED);
-	r = LIST_ENTRY(posted->next, struct recv, link);
-	if (list_empty(posted) || !rx_plain_suits(rx, r, p.len))
-		return false;
 	peer = pool_find(&worker->peer_pool, ONCE(slot->src));
+	if (!peer || peer->reported == FI_ADDR_NOTAVAIL)
+		return false;
 	p.tag = ONCE(slot->tag);
-	if (!peer || peer->reported == FI_ADDR_NOTAVAIL || !rx_takes(r, peer->addr, p.tag))
+	r = rx_plain_find(rx, peer->addr, &p);
+	if (!r)
 		return false;
 	PROBE4(deliver, r, peer, p.tag, p.len);
 	if (src)
