@@ -38,7 +38,7 @@ BUDGET = {
     "recv": (39, 0, 0),
     "cq_read": (41, 0, 1),
     "cq_read-empty": (26, 0, 0),
-    "cq_read+receive": (116, 0, 1),
+    "cq_read+receive": (115, 0, 1),
     "inject_write": (184, 1, 1),
     "cq_read+serve": (586, 2, 13),
     "read": (198, 1, 1),

@@ -8,6 +8,8 @@
 #define TAG      9
 #define GUARD    0xa5
 
+enum way { ONE, FROM, SEVERAL, WAYS }; /* fi_cq_read, fi_cq_readfrom, fi_cq_read of several */
+
 /* What a receive leaves: memory, entry and source, all guarded. */
 struct got {
 	unsigned char buf[64];
@@ -45,7 +47,7 @@ static void begin(void)
 }
 
 /* Receives one message of the peer, through its ring or by rx_deliver. */
-static void receive(struct got *g, unsigned int flags, uint32_t len, bool ring, bool from)
+static void receive(struct got *g, unsigned int flags, uint32_t len, bool ring, enum way way)
 {
 	uint64_t head = WIRE_HEAD(WIRE_MSG, flags, 0, 77);
 	uint64_t tag = flags & WIRE_TAGGED ? TAG | 0x4200 : 0, data = flags & WIRE_DATA ? 4711 : 0;
@@ -56,31 +58,31 @@ static void receive(struct got *g, unsigned int flags, uint32_t len, bool ring, 
 		ring_says(0, head, tag, data, payload, len);
 	else
 		fake_says(head, tag, data, payload, len);
-	if (from)
+	if (way == FROM)
 		g->ret = fi_cq_readfrom(fake.cq, g->entry, 1, &g->src);
 	else
-		g->ret = fi_cq_read(fake.cq, g->entry, 1);
+		g->ret = fi_cq_read(fake.cq, g->entry, way == ONE ? 1 : 4);
 }
 
 /* Does a message in the ring leave what it leaves by rx_deliver, past the queue? */
-static void compare(unsigned int flags, uint32_t len, bool from)
+static void compare(unsigned int flags, uint32_t len, enum way way)
 {
 	struct got past, through;
 	uint32_t tail;
 
 	become_idle();
 	tail = queue()->tail;
-	receive(&past, flags, len, true, from);
+	receive(&past, flags, len, true, way);
 	ck_assert_uint_eq(queue()->tail - tail, len > READ_MAX);
 	ck_assert_uint_eq(queue()->head, queue()->tail);
-	receive(&through, flags, len, false, from);
+	receive(&through, flags, len, false, way);
 	ck_assert_int_eq(past.ret, 1);
 	ck_assert_int_eq(through.ret, 1);
 	ck_assert_mem_eq(past.buf, payload, len);
 	ck_assert_mem_eq(past.buf, through.buf, sizeof(past.buf));
 	ck_assert_mem_eq(past.entry, through.entry, sizeof(past.entry));
 	ck_assert_uint_eq(past.src, through.src);
-	if (from)
+	if (way == FROM)
 		ck_assert_uint_eq(past.src, fake.addr);
 }
 
@@ -93,12 +95,12 @@ START_TEST(same_as_through_the_queue)
 	for (size_t i = 0; i < sizeof(formats) / sizeof(*formats); i++)
 		for (unsigned int flags = 0; flags <= (WIRE_TAGGED | WIRE_DATA); flags++)
 			for (uint32_t len = 0; len <= READ_MAX; len++)
-				for (int from = 0; from < 2; from++) {
+				for (enum way way = ONE; way < WAYS; way++) {
 					queue()->format = formats[i];
-					compare(flags, len, from);
+					compare(flags, len, way);
 				}
-	compare(WIRE_TAGGED, READ_MAX + 1, false);
-	compare(WIRE_TAGGED, sizeof(((struct link_slot *)NULL)->rest), true);
+	compare(WIRE_TAGGED, READ_MAX + 1, ONE);
+	compare(WIRE_TAGGED, sizeof(((struct link_slot *)NULL)->rest), SEVERAL);
 }
 END_TEST
 

@@ -73,11 +73,11 @@ static bool take_any(struct worker *worker, struct cq *cq, void *entry, fi_addr_
 	return is_plain(head) && take(worker, cq, entry, src, head, false);
 }
 
-/* Not inlined: rx_read would save registers for the loop. */
-ssize_t __attribute__((noinline))
-rx_readfrom(struct cq *cq, void *buf, size_t count, fi_addr_t *src, struct idle *idle)
+/* Goes on with a read that has brought `n` entries so far. */
+static __attribute__((noinline)) ssize_t go_on(struct cq *cq, void *buf, size_t count,
+					       fi_addr_t *src, struct idle *idle, size_t n)
 {
-	size_t size = cq_entry_size(cq->format), n = 0;
+	size_t size = cq_entry_size(cq->format);
 
 	while (n < count &&
 	       take_any(worker_of(idle), cq, (char *)buf + n * size, src ? &src[n] : NULL))
@@ -85,7 +85,14 @@ rx_readfrom(struct cq *cq, void *buf, size_t count, fi_addr_t *src, struct idle 
 	return n ? (ssize_t)n : cq_read_due(cq, buf, count, src);
 }
 
-/* Calls no function for a message of eight bytes. */
+static __attribute__((noinline)) ssize_t read_several(struct cq *cq, void *buf, size_t count,
+						      struct idle *idle, uint64_t head)
+{
+	if (!count || !take(worker_of(idle), cq, buf, NULL, head, true))
+		return go_on(cq, buf, count, NULL, idle, 0);
+	return link_cursor_came(idle->cursor) ? go_on(cq, buf, count, NULL, idle, 1) : 1;
+}
+
 ssize_t rx_read(struct cq *cq, void *buf, size_t count, struct idle *idle)
 {
 	uint64_t head = ONCE(idle->cursor->at->head);
@@ -93,9 +100,13 @@ ssize_t rx_read(struct cq *cq, void *buf, size_t count, struct idle *idle)
 	if (!is_plain(head))
 		return cq_read_due(cq, buf, count, NULL);
 	if (count != 1)
-		return rx_readfrom(cq, buf, count, NULL, idle);
+		return read_several(cq, buf, count, idle, head);
 	/* The constants need no register while the message is taken. */
-	return take(worker_of(idle), cq, buf, NULL, head, true)
-		       ? 1
-		       : rx_readfrom(cq, buf, 1, NULL, idle);
+	return take(worker_of(idle), cq, buf, NULL, head, true) ? 1
+								: go_on(cq, buf, 1, NULL, idle, 0);
+}
+
+ssize_t rx_readfrom(struct cq *cq, void *buf, size_t count, fi_addr_t *src, struct idle *idle)
+{
+	return go_on(cq, buf, count, src, idle, 0);
 }
