@@ -62,7 +62,7 @@ static ssize_t copy_out(struct cq *cq, void *buf, size_t count, fi_addr_t *src)
  */
 static __attribute__((noinline, cold)) ssize_t in_vain(struct cq *cq, bool locked)
 {
-	unsigned int calls = cq->workers.shard.shard->progress_calls;
+	unsigned int calls = shard_calls(cq->workers.shard.shard);
 	uint64_t seen = (uint64_t)cq->head + workers_served(&cq->workers);
 
 	release(cq, locked);
@@ -80,7 +80,7 @@ ssize_t cq_read_due(struct cq *cq, void *buf, size_t count, fi_addr_t *src)
 static inline __attribute__((always_inline)) ssize_t end_read(struct cq *cq, ssize_t ret,
 							      bool locked)
 {
-	if (ret == -FI_EAGAIN && wait_polled(&cq->wait, cq->workers.shard.shard->progress_calls))
+	if (ret == -FI_EAGAIN && wait_polled(&cq->wait, shard_calls(cq->workers.shard.shard)))
 		return in_vain(cq, locked);
 	release(cq, locked);
 	return ret;

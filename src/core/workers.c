@@ -84,19 +84,19 @@ static __attribute__((noinline)) void progress_own(struct workers *p)
 			worker_progress_due(p->list[i].worker);
 }
 
-/* Returns the bits of progress_calls that have changed since the last call of this. */
-static unsigned int calls_passed(struct shard *shard)
+/* Are the domain's other workers due? The next time is so many calls from now. */
+static bool others_due(const struct domain *dom, struct shard *shard)
 {
-	unsigned int passed = shard->progress_calls ^ shard->calls_seen;
-
-	shard->calls_seen = shard->progress_calls;
-	return passed;
+	if (shard->calls_left)
+		return false;
+	shard->calls_left = dom->rarely;
+	shard->calls_then += dom->rarely;
+	return true;
 }
 
-static __attribute__((noinline)) void progress_others(struct domain *dom, struct workers *p,
-						      unsigned int passed)
+static __attribute__((noinline)) void progress_others(struct domain *dom, struct workers *p)
 {
-	if (passed & ~WORKERS_RARELY || domain_defers(dom)) {
+	if (!(shard_calls(p->shard.shard) % WORKERS_RARELY) || domain_defers(dom)) {
 		xfer_progress(dom, p->shard.shard);
 		return;
 	}
@@ -106,10 +106,8 @@ static __attribute__((noinline)) void progress_others(struct domain *dom, struct
 
 void workers_progress_all(struct domain *dom, struct workers *p)
 {
-	unsigned int passed = calls_passed(p->shard.shard);
-
-	if (__builtin_expect(passed & ~dom->rarely || domain_defers(dom), 0))
-		progress_others(dom, p, passed);
+	if (__builtin_expect(others_due(dom, p->shard.shard) || domain_defers(dom), 0))
+		progress_others(dom, p);
 	else
 		progress_own(p);
 }
@@ -148,11 +146,12 @@ void workers_progress_waiting(struct domain *dom, struct workers *p, const struc
 		workers_progress_locked(dom, p);
 		return;
 	}
-	p->shard.shard->progress_calls++;
+	p->shard.shard->calls_left--;
+	(void)others_due(dom, p->shard.shard);
 	if (dom->cover == w)
 		xfer_progress(dom, p->shard.shard);
 	else /* the core may be another thread's for long before the next poll */
-		progress_others(dom, p, calls_passed(p->shard.shard));
+		progress_others(dom, p);
 }
 
 unsigned int workers_progress(struct domain *dom, struct workers *p)

@@ -12,12 +12,12 @@
 struct worker;
 
 /*
- * Masks of progress_calls: reads drive the domain's other workers once in 64 calls. With automatic
- * progress (_AUTO) once in two: applications need not read the queues of other workers, and the
- * thread leaves the workers to a polling application. No grant of a worker (link/idle.h) is longer.
+ * Reads drive the domain's other workers once in 64 calls. With automatic progress (_AUTO) once in two:
+ * applications need not read the queues of other workers, and the thread leaves the workers to a
+ * polling application.
  */
-#define WORKERS_RARELY      63u
-#define WORKERS_RARELY_AUTO 1u
+#define WORKERS_RARELY      64u
+#define WORKERS_RARELY_AUTO 2u
 
 struct workers {
 	struct workers_use *list;
@@ -72,8 +72,7 @@ enum workers_due {
 /* Counts a progress call. */
 static inline enum workers_due workers_look(const struct workers *p)
 {
-	p->shard.shard->progress_calls++;
-	if (__builtin_expect(!p->only->calls, 0))
+	if (__builtin_expect(!--p->shard.shard->calls_left || !p->only->calls, 0))
 		return WORKERS_ALL;
 	return idle_pass(p->only) ? WORKERS_NONE : WORKERS_NEWS;
 }

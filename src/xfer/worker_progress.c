@@ -59,7 +59,7 @@ static inline unsigned int poll_calls(const struct worker *worker)
 	return expecting(worker) ? POLL_CALLS_BUSY : POLL_CALLS_IDLE;
 }
 
-/* Has the next progress call nothing to do but to poll the sockets and other workers, if that is due? */
+/* Has the next progress call nothing to do but to poll the sockets, if that is due? */
 static bool is_idle(const struct worker *worker)
 {
 	if (worker->armed || worker->sleepers || domain_defers(worker->dom) || worker->coll ||
@@ -73,14 +73,13 @@ static bool is_idle(const struct worker *worker)
 }
 
 /*
- * Grants the progress calls before the next one that polls the sockets or other workers. What makes the worker busy until then ends the
+ * Grants the progress calls before the next poll of the sockets. What makes the worker busy until then ends the
  * grant, except for one-sided operations: rma_help is called rarely in any case.
  */
 static void grant(struct worker *worker)
 {
 	if (is_idle(worker))
-		idle_begin(&worker->idle,
-			   ~worker->idle.progress_calls & poll_calls(worker) & worker->dom->rarely);
+		idle_begin(&worker->idle, ~worker->idle.progress_calls & poll_calls(worker));
 }
 
 bool worker_progress(struct worker *worker)

@@ -6,9 +6,14 @@
 #include "hw/shm/shm.h"
 #include "fake_link.h"
 
+static inline struct shm *ring_of(const struct worker *worker)
+{
+	return worker->via[LINK_HOST].state;
+}
+
 static inline struct shm *ring_of_worker(void)
 {
-	return fake.worker->via[LINK_HOST].state;
+	return ring_of(fake.worker);
 }
 
 /* Reads until the worker has just been granted calls. */

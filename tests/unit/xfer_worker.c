@@ -97,6 +97,34 @@ START_TEST(armed_worker_polls_its_sockets)
 }
 END_TEST
 
+/* Whatever grants calls between two reads, every 64th drives the domain's other workers. */
+START_TEST(other_workers_are_driven)
+{
+	struct fi_cq_attr attr = {.wait_obj = FI_WAIT_NONE};
+	struct fid_cq *cq;
+	struct fid_ep *ep;
+	uint32_t before;
+
+	ck_assert_int_eq(fi_cq_open(fake.domain, &attr, &cq, NULL), 0);
+	ck_assert_int_eq(fi_endpoint(fake.domain, fake.info, &ep, NULL), 0);
+	ck_assert_int_eq(fi_ep_bind(ep, &cq->fid, FI_TRANSMIT | FI_RECV), 0);
+	ck_assert_int_eq(fi_ep_bind(ep, &fake.av->fid, 0), 0);
+	ck_assert_int_eq(fi_enable(ep), 0);
+	for (unsigned int granted = 0; granted < 2; granted++) {
+		become_idle();
+		before = ring_of(ep_of(ep)->worker)->progress_calls;
+		for (unsigned int i = 0; i <= POLL_CALLS; i++) {
+			for (unsigned int calls = 0; calls < granted; calls++)
+				worker_progress(fake.worker);
+			fake_expect_nothing();
+		}
+		ck_assert_uint_ne(ring_of(ep_of(ep)->worker)->progress_calls, before);
+	}
+	ck_assert_int_eq(fi_close(&ep->fid), 0);
+	ck_assert_int_eq(fi_close(&cq->fid), 0);
+}
+END_TEST
+
 START_TEST(handshake_makes_polls_frequent)
 {
 	become_idle();
@@ -123,6 +151,7 @@ int main(void)
 	tcase_add_test(tcase, request_is_acknowledged_by_the_read_that_finds_it);
 	tcase_add_test(tcase, armed_worker_polls_its_sockets);
 	tcase_add_test(tcase, handshake_makes_polls_frequent);
+	tcase_add_test(tcase, other_workers_are_driven);
 	suite_add_tcase(suite, tcase);
 	return suite_run(suite);
 }
