@@ -36,7 +36,7 @@ BUDGET = {
     "tsend-64": COPIED,
     "trecv": (44, 0, 0),
     "recv": (39, 0, 0),
-    "cq_read": (41, 0, 1),
+    "cq_read": (44, 0, 1),
     "cq_read-empty": (27, 0, 0),
     "cq_read+receive": (116, 0, 1),
     "inject_write": (184, 1, 1),
