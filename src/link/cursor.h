@@ -33,6 +33,8 @@ _Static_assert(sizeof(struct link_slot) == LINK_SLOT, "a slot is a cache line");
 struct link_cursor {
 	struct link_slot *at;
 	uint64_t next;
+	const struct link_slot
+		*stop; /* behind it not many slots are passed without progress of the transport */
 };
 
 #define CURSOR_STATE_BITS 3

@@ -31,12 +31,17 @@ static inline void idle_end(struct idle *idle)
 	idle->calls = 0;
 }
 
+static inline void idle_use(struct idle *idle)
+{
+	idle->calls--;
+}
+
 /* Uses one of the calls granted. False: a progress call is due, worker_progress_due. */
 static inline bool idle_pass(struct idle *idle)
 {
 	if (!idle->calls || link_cursor_came(idle->cursor))
 		return false;
-	idle->calls--;
+	idle_use(idle);
 	return true;
 }
 

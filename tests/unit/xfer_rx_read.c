@@ -70,7 +70,9 @@ static void compare(unsigned int flags, uint32_t len, enum way way)
 	struct got past, through;
 	uint32_t tail;
 
+	worker_progress(fake.worker); /* publishes the head if that is due */
 	become_idle();
+	queue()->workers.shard.shard->calls_left = 2; /* the read does not drive other workers */
 	tail = queue()->tail;
 	receive(&past, flags, len, true, way);
 	ck_assert_uint_eq(queue()->tail - tail, len > READ_MAX);
@@ -132,6 +134,36 @@ START_TEST(several_at_once)
 	ck_assert_int_eq(fi_cq_read(fake.cq, entry, 8), 2);
 	ck_assert_ptr_eq(entry[1].op_context, &buf[5]);
 	fake_expect_nothing();
+}
+END_TEST
+
+/* As many as the reader has entries for, by one call of those granted; where the head is due to be published, through the queue. */
+START_TEST(many_at_once)
+{
+	static struct fi_cq_tagged_entry entry[2048];
+	uint32_t slots = ring_of_worker()->ring.mask + 1, many = slots / 4, seen = 0, tail;
+	unsigned int calls;
+	uint64_t buf;
+
+	ck_assert_uint_le(many, sizeof(entry) / sizeof(*entry));
+	begin();
+	for (uint32_t i = 0; i < many; i++) {
+		ck_assert_int_eq(fi_trecv(fake.ep, &buf, 8, NULL, FI_ADDR_UNSPEC, i, 0, &buf), 0);
+		ring_says(i, WIRE_HEAD(WIRE_MSG, WIRE_TAGGED, 0, 0), i, 0, payload, 8);
+	}
+	tail = queue()->tail;
+	calls = fake.worker->idle.calls;
+	for (unsigned int reads = 1; seen < many; reads++) {
+		ssize_t n = fi_cq_read(fake.cq, entry, many);
+
+		ck_assert_int_ge(n, 64); /* what progress of the transport delivers at most */
+		for (ssize_t i = 0; i < n; i++)
+			ck_assert_uint_eq(entry[i].tag, seen++);
+		ck_assert_uint_eq(fake.worker->idle.calls, calls - reads);
+		ck_assert_uint_le(shm_head(ring_of_worker()) - ring_of_worker()->ring.page->head,
+				  slots / 8);
+	}
+	ck_assert_uint_le(queue()->tail - tail, many / 4);
 }
 END_TEST
 
@@ -258,6 +290,7 @@ int main(void)
 	tcase_add_checked_fixture(tcase, fake_open_connected, fake_shut);
 	tcase_add_test(tcase, same_as_through_the_queue);
 	tcase_add_test(tcase, several_at_once);
+	tcase_add_test(tcase, many_at_once);
 	tcase_add_test(tcase, read_of_no_entry_takes_nothing);
 	tcase_add_test(tcase, unexpected_message_is_kept);
 	tcase_add_test(tcase, queue_of_the_receives);

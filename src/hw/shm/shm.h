@@ -20,9 +20,8 @@ struct shm_span {
 struct shm {
 	struct worker *worker;
 	struct ring ring;
-	struct link_cursor cursor; /* at the head, the next slot to read */
-	/* The head is published once the cursor is there. Runs into the second mapping of the slots. */
-	const struct link_slot *publish_at;
+	/* At the head, the next slot to read; from `stop` on the head is published. Runs into the second mapping of the slots. */
+	struct link_cursor cursor;
 	uint32_t progress_calls;   /* calls of shm_progress */
 	uint32_t reaped;           /* claims of dead peers that are not skipped yet */
 	struct shm_span wide;      /* the last packet of several slots; empty at a checked head */
@@ -80,7 +79,7 @@ static inline void shm_set_head(struct shm *shm, uint64_t pos)
 {
 	shm->cursor.at = ring_slot_at(&shm->ring, pos);
 	shm->cursor.next = shm->ring.secret + pos;
-	shm->publish_at = shm->cursor.at + shm_publish_step(shm);
+	shm->cursor.stop = shm->cursor.at + shm_publish_step(shm);
 }
 
 /* Returns the offset of the payload in a packet with this head. */

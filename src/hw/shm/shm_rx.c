@@ -123,13 +123,13 @@ bool shm_progress(void *state)
 
 	shm->progress_calls++;
 	/* The engine has passed slots by itself: no more than calls are granted. */
-	if (__builtin_expect(shm->cursor.at >= shm->publish_at, 0))
+	if (__builtin_expect(shm->cursor.at >= shm->cursor.stop, 0))
 		shm_publish_head(shm);
 	for (packets = 0; packets < PACKETS_PER_CALL && (slots = step(shm)); packets++) {
 		if (slots > 1)
 			shm->wide = (struct shm_span){shm_head(shm), shm_head(shm) + slots};
 		link_cursor_pass(&shm->cursor, slots);
-		if (__builtin_expect(shm->cursor.at >= shm->publish_at, 0))
+		if (__builtin_expect(shm->cursor.at >= shm->cursor.stop, 0))
 			shm_publish_head(shm);
 	}
 	return packets != 0;

@@ -21,9 +21,8 @@ static inline bool is_plain(uint64_t head)
 }
 
 /*
- * Takes the plain message that has come to the cursor, and uses up one of the calls granted: while there are any,
- * nothing but the cursor needs progress, and no request of `worker->spec` holds later messages up. `shortest`: only one
- * of eight bytes. False: nothing was done.
+ * Takes the plain message that has come to the cursor. While calls are granted nothing but the cursor needs progress, and
+ * no request of `worker->spec` holds later messages up. `shortest`: only one of eight bytes. False: nothing was done.
  */
 static __attribute__((always_inline)) inline bool take(struct worker *worker, struct cq *cq,
 						       struct fi_cq_tagged_entry *entry,
@@ -58,22 +57,22 @@ static __attribute__((always_inline)) inline bool take(struct worker *worker, st
 	done = rx_plain_end(rx, r, FI_ADDR_NOTAVAIL, &p);
 	cq_write(entry, cq->format, &done);
 	link_cursor_pass(worker->idle.cursor, 1);
-	worker->idle.calls--;
 	return true;
 }
 
 /* The same for a message of any length, if one has come. */
 static bool take_any(struct worker *worker, struct cq *cq, void *entry, fi_addr_t *src)
 {
+	const struct link_cursor *cursor = worker->idle.cursor;
 	uint64_t head;
 
-	if (!worker->idle.calls || !link_cursor_came(worker->idle.cursor))
+	if (cursor->at >= cursor->stop || !link_cursor_came(cursor))
 		return false;
-	head = ONCE(worker->idle.cursor->at->head);
+	head = ONCE(cursor->at->head);
 	return is_plain(head) && take(worker, cq, entry, src, head, false);
 }
 
-/* Goes on with a read that has brought `n` entries so far. */
+/* Goes on with a read that has brought `n` entries so far. Uses up a call. */
 static __attribute__((noinline)) ssize_t go_on(struct cq *cq, void *buf, size_t count,
 					       fi_addr_t *src, struct idle *idle, size_t n)
 {
@@ -82,15 +81,26 @@ static __attribute__((noinline)) ssize_t go_on(struct cq *cq, void *buf, size_t 
 	while (n < count &&
 	       take_any(worker_of(idle), cq, (char *)buf + n * size, src ? &src[n] : NULL))
 		n++;
-	return n ? (ssize_t)n : cq_read_due(cq, buf, count, src);
+	if (!n)
+		return cq_read_due(cq, buf, count, src);
+	idle_use(idle);
+	return (ssize_t)n;
+}
+
+/* Ends a read that has brought one entry. */
+static inline ssize_t end(struct idle *idle)
+{
+	idle_use(idle);
+	return 1;
 }
 
 static __attribute__((noinline)) ssize_t read_several(struct cq *cq, void *buf, size_t count,
 						      struct idle *idle, uint64_t head)
 {
-	if (!count || !take(worker_of(idle), cq, buf, NULL, head, true))
+	if (!count || idle->cursor->at >= idle->cursor->stop ||
+	    !take(worker_of(idle), cq, buf, NULL, head, true))
 		return go_on(cq, buf, count, NULL, idle, 0);
-	return link_cursor_came(idle->cursor) ? go_on(cq, buf, count, NULL, idle, 1) : 1;
+	return link_cursor_came(idle->cursor) ? go_on(cq, buf, count, NULL, idle, 1) : end(idle);
 }
 
 ssize_t rx_read(struct cq *cq, void *buf, size_t count, struct idle *idle)
@@ -102,7 +112,7 @@ ssize_t rx_read(struct cq *cq, void *buf, size_t count, struct idle *idle)
 	if (count != 1)
 		return read_several(cq, buf, count, idle, head);
 	/* The constants need no register while the message is taken. */
-	return take(worker_of(idle), cq, buf, NULL, head, true) ? 1
+	return take(worker_of(idle), cq, buf, NULL, head, true) ? end(idle)
 								: go_on(cq, buf, 1, NULL, idle, 0);
 }
 
