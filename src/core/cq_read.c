@@ -57,8 +57,8 @@ static ssize_t copy_out(struct cq *cq, void *buf, size_t count, fi_addr_t *src)
 }
 
 /*
- * Ends one of many reads that found nothing. Requests that peers made of our memory meanwhile count
- * as events: progress was of use to them.
+ * Ends one of many reads that found nothing. Messages that went past the queue, and requests that peers made
+ * of our memory meanwhile, count as events: progress was of use to them.
  */
 static __attribute__((noinline, cold)) ssize_t in_vain(struct cq *cq, bool locked)
 {

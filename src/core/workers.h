@@ -79,7 +79,7 @@ static inline enum workers_due workers_look(const struct workers *p)
 
 void workers_progress_all(struct domain *dom, struct workers *p);
 
-/* Returns how many one-sided requests of peers the workers have served. Shard locked. */
+/* Returns a number that grows with what the workers have served past queues. Shard locked. */
 unsigned int workers_served(const struct workers *p);
 /* Delivers what the workers can have without a system call: a sleeper was mostly woken for that. Shard locked. */
 void workers_progress_near(struct workers *p);

@@ -33,8 +33,8 @@ _Static_assert(sizeof(struct link_slot) == LINK_SLOT, "a slot is a cache line");
 struct link_cursor {
 	struct link_slot *at;
 	uint64_t next;
-	const struct link_slot
-		*stop; /* behind it not many slots are passed without progress of the transport */
+	/* Behind it not many slots are passed without progress of the transport. */
+	const struct link_slot *stop;
 };
 
 #define CURSOR_STATE_BITS 3

@@ -87,7 +87,7 @@ ssize_t rx_readfrom(struct cq *cq, void *buf, size_t count, fi_addr_t *src, stru
 void worker_progress_near(struct worker *worker);
 /* Returns what tells whether a progress call is due, as long as the worker is open. */
 struct idle *worker_idle(struct worker *worker);
-/* Returns how many one-sided requests peers have made of the worker. Domain locked. */
+/* Returns a number that grows with one-sided requests of peers and with packets at the cursor. Domain locked. */
 unsigned int worker_served(const struct worker *worker);
 
 /*

@@ -167,6 +167,30 @@ START_TEST(many_at_once)
 }
 END_TEST
 
+/* Reads in vain until they would yield the core. Returns the events that had come by then. */
+static uint64_t events_by_now(void)
+{
+	for (int i = 0; i < 3 * WAIT_POLLS_ALONE; i++)
+		fake_expect_nothing();
+	return queue()->wait.polls.seen;
+}
+
+/* Reads between which a message goes past the queue are not in vain. */
+START_TEST(message_counts_as_an_event)
+{
+	uint64_t buf, before;
+
+	begin();
+	before = events_by_now();
+	ck_assert_uint_eq(events_by_now(), before);
+	become_idle();
+	post(true, &buf, sizeof(buf));
+	ring_says(0, WIRE_HEAD(WIRE_MSG, WIRE_TAGGED, 0, 0), TAG, 0, payload, 8);
+	fake_expect(&context, FI_RECV | FI_TAGGED);
+	ck_assert_uint_ne(events_by_now(), before);
+}
+END_TEST
+
 START_TEST(read_of_no_entry_takes_nothing)
 {
 	uint64_t buf = 0;
@@ -291,6 +315,7 @@ int main(void)
 	tcase_add_test(tcase, same_as_through_the_queue);
 	tcase_add_test(tcase, several_at_once);
 	tcase_add_test(tcase, many_at_once);
+	tcase_add_test(tcase, message_counts_as_an_event);
 	tcase_add_test(tcase, read_of_no_entry_takes_nothing);
 	tcase_add_test(tcase, unexpected_message_is_kept);
 	tcase_add_test(tcase, queue_of_the_receives);

@@ -105,7 +105,7 @@ static void deliver_message(struct worker *worker, struct peer *peer, const stru
 
 unsigned int worker_served(const struct worker *worker)
 {
-	return worker->served;
+	return worker->served + (unsigned int)worker->idle.cursor->next;
 }
 
 /* Handles an atomic on a tagged receive, which is parsed more than once: parses a copy. */
