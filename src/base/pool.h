@@ -74,7 +74,7 @@ static inline uint32_t pool_id(void *object)
 	return pool_header(object)->id;
 }
 
-/* Returns the object of `id`, which is one of an object in use whatever its POOL_IN_USE; NULL: it was reused, or is free. */
+/* Returns the object of `id`, or NULL if it is not in use or was reused. */
 static inline void *pool_find(const struct pool *p, uint32_t id)
 {
 	uint32_t index = id & POOL_INDEX_MASK;
@@ -83,7 +83,7 @@ static inline void *pool_find(const struct pool *p, uint32_t id)
 	if (index >= p->count)
 		return NULL;
 	item = p->items[index];
-	return item->id == (id | POOL_IN_USE) ? item + 1 : NULL;
+	return item->id == id && id & POOL_IN_USE ? item + 1 : NULL;
 }
 
 #endif

@@ -38,7 +38,7 @@ BUDGET = {
     "recv": (39, 0, 0),
     "cq_read": (44, 0, 1),
     "cq_read-empty": (27, 0, 0),
-    "cq_read+receive": (116, 0, 1),
+    "cq_read+receive": (117, 0, 1),
     "inject_write": (174, 1, 1),
     "cq_read+serve": (586, 2, 13),
     "read": (188, 1, 1),
