@@ -59,6 +59,13 @@
 	    "is inserted into their address vector")                                               \
 	ROW(int, peer_timeout, "FI_WEFT_PEER_TIMEOUT", "30000",                                    \
 	    "Milliseconds without a sign of life after which a peer across the network is gone")   \
+	ROW(const char *, rails, "FI_WEFT_RAILS", "auto",                                          \
+	    "Interfaces that tcp uses together between two hosts: auto: those about as fast as "   \
+	    "the endpoint's own, up to 25 Gbit/s; a number: so many of these at most, 4; 1: only its own; or a "    \
+	    "comma list of names")                                                                 \
+	ROW(int, rail_timeout, "FI_WEFT_RAIL_TIMEOUT", "2000",                                     \
+	    "Milliseconds without an answer after which what is under way over one of several "    \
+	    "interfaces goes again over the others")                                               \
 	ROW(int, sender_timeout, "FI_WEFT_SENDER_TIMEOUT", "-1",                                   \
 	    "Milliseconds without any part of a long message after which a sender across the "     \
 	    "network, which announced it and was asked for it, is gone; 0: never; -1: never if "   \

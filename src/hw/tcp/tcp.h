@@ -61,6 +61,7 @@ enum tcp_waits {
 };
 
 struct tcp_gather;
+struct tcp_rails;
 struct tcp_rest;
 
 /* Transport state of a worker. */
@@ -83,6 +84,8 @@ struct tcp {
 	bool no_flusher;             /* and has failed */
 	uint64_t looked;             /* when lingering links were last processed (coarse ms) */
 	uint64_t next_poll;          /* when to look for silent peers next (coarse ms) */
+	unsigned int railed;         /* links with rails that the engine has not closed */
+	uint64_t next_rails;         /* when to look after those next (coarse ms) */
 	int epfd;
 	int timer;          /* timerfd in epfd with a NULL link; -1 until a waiter sleeps */
 	unsigned char *buf; /* TCP_READ bytes, processed before the next read */
@@ -95,10 +98,11 @@ struct tcp_link {
 	struct link link;
 	struct tcp *own;
 	uint32_t id; /* the engine's number of the peer */
-	int sock;
+	int sock;    /* with rails: one of them */
 	enum tcp_tx tx;
-	int err;         /* error of TCP_FAILED, positive */
-	struct tls *tls; /* NULL: not encrypted, or by the kernel */
+	int err;                 /* error of TCP_FAILED, positive */
+	struct tls *tls;         /* NULL: not encrypted, or by the kernel */
+	struct tcp_rails *rails; /* NULL: none, as most links. See tcp_rails.h. */
 	struct tcp_rest *rest;
 	unsigned int row_call; /* own->progress_calls when `row` began */
 	size_t row;            /* bytes of long messages sent since, up to TCP_BATCH_MAX */
@@ -203,6 +207,8 @@ void tcp_alive_poll(struct tcp *t);
 void tcp_alive_timer(struct tcp *t);
 
 /* tcp_linger.c */
+/* Has the peer's kernel all that was sent, as far as can be known? */
+bool tcp_acknowledged(int sock);
 void tcp_close_link(struct link *link);
 /* Continues lingering links, at most once per tick of the coarse clock. */
 void tcp_linger(struct tcp *t);

@@ -11,6 +11,7 @@
 
 #include "base/log.h"
 #include "hw/tcp/tcp_gather.h"
+#include "hw/tcp/tcp_rails.h"
 #include "link/upcall.h"
 
 #define EVENTS 32
@@ -27,6 +28,8 @@ int tcp_watch(struct tcp_link *l, uint32_t events)
 {
 	struct epoll_event ev = {.events = events, .data.ptr = l};
 
+	if (l->rails)
+		return tcp_rails_watch(l, events);
 	if (l->events == events)
 		return 0;
 	if (epoll_ctl(l->own->epfd, l->events ? EPOLL_CTL_MOD : EPOLL_CTL_ADD, l->sock, &ev)) {
@@ -67,7 +70,7 @@ static inline bool look(struct tcp_link *l)
 {
 	ssize_t len;
 
-	if (__builtin_expect(l->begun || l->tls, 0))
+	if (__builtin_expect(l->begun || l->tls || l->rails, 0))
 		return tcp_read(l);
 	len = recv(l->sock, l->own->buf, tcp_ahead(l), MSG_DONTWAIT);
 	return (len >= 0 || errno != EAGAIN) && tcp_take(l, len);
@@ -111,7 +114,7 @@ static bool read_ready(struct tcp *t)
  */
 static bool attend_link(struct tcp_link *l)
 {
-	bool any = l->tx == TCP_REST && tcp_flush(l);
+	bool any = l->tx == TCP_REST && (l->rails ? tcp_rails_flush(l) : tcp_flush(l));
 
 	if (l->tx == TCP_FAILED && !tcp_read(l)) {
 		tcp_end(l, l->err);

@@ -14,6 +14,7 @@
 #include "base/copy.h"
 #include "base/iov.h"
 #include "base/log.h"
+#include "hw/tcp/tcp_rails.h"
 #include "hw/tcp/tcp_tls.h"
 #include "link/recv.h"
 #include "link/upcall.h"
@@ -216,13 +217,15 @@ static ssize_t receive(struct tcp_link *l, size_t *asked, size_t *placed)
 	struct msghdr m = {.msg_iov = iov};
 
 	*placed = 0;
-	if (!l->begun && !l->tls) {
+	if (!l->begun && !l->tls && !l->rails) {
 		*asked = tcp_ahead(l);
 		return recv(l->sock, l->own->buf, *asked, MSG_DONTWAIT);
 	}
 	iov[0] = (struct iovec){l->own->buf, tcp_ahead(l)};
 	m.msg_iovlen = l->begun ? places(l, iov, placed) : 1;
 	*asked = *placed + iov[m.msg_iovlen - 1].iov_len;
+	if (l->rails)
+		return tcp_rails_recv(l, iov, m.msg_iovlen);
 	return l->tls ? tcp_tls_recv(l, iov, m.msg_iovlen) : recvmsg(l->sock, &m, MSG_DONTWAIT);
 }
 
@@ -231,7 +234,7 @@ static void received(struct tcp_link *l, size_t len, size_t placed)
 {
 	if (placed > len)
 		placed = len;
-	if (!l->tls)
+	if (!l->tls && !l->rails)
 		l->heard += len;
 	l->got += (uint32_t)placed;
 	if (placed && l->got == l->frame.len)
@@ -275,7 +278,7 @@ static bool read_on(struct tcp_link *l, ssize_t len, size_t asked, size_t placed
 		bytes += (size_t)len;
 		received(l, (size_t)len, placed);
 		if (((size_t)len < asked || !goes_on(l, bytes)) &&
-		    (l->ended || l->closed || !tcp_tls_unused(l)))
+		    (l->ended || l->closed || !(tcp_tls_unused(l) || tcp_rails_unread(l))))
 			return true;
 		len = receive(l, &asked, &placed);
 	}

@@ -33,11 +33,12 @@ enum acceptor_source {
 };
 
 struct acceptor {
-	int epfd;            /* owned by the acceptor's owner */
-	int inside;          /* listening Unix socket, for this host; or -1 */
-	int network;         /* listening TCP socket, or -1 */
-	struct list origins; /* struct origin: where pending connections come from */
-	struct list held;    /* struct pending.in_held: those whose hello has come */
+	int epfd;                    /* owned by the acceptor's owner */
+	int inside;                  /* listening Unix socket, for this host; or -1 */
+	int network[WIRE_RAILS_MAX]; /* listening TCP sockets */
+	unsigned int networks;       /* how many */
+	struct list origins;         /* struct origin: where pending connections come from */
+	struct list held;            /* struct pending.in_held: those whose hello has come */
 	struct pool pool, origin_pool;
 	unsigned int count; /* pending connections, at most FI_WEFT_PENDING_MAX */
 	unsigned int held_count;

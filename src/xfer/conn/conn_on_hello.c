@@ -32,6 +32,8 @@ int conn_take(struct peer *peer, struct accepted *conn, const struct hello_field
 	peer->conn.sock = peer->conn.wake = conn->sock;
 	peer->conn.inside = conn->inside;
 	err = conn_link(peer, conn, &answer.nic);
+	answer.token = conn_rails_token(peer);
+	answer.rails = answer.token ? peer->worker->rails : NULL;
 	if (!err)
 		err = hello_send(peer->worker, conn->sock, conn->inside, &answer);
 	if (!err && peer->conn.sock >= 0)
@@ -195,8 +197,13 @@ static void take_new(struct peer *peer, struct accepted *conn)
 void conn_on_hello(struct worker *worker, struct accepted *conn)
 {
 	int error;
-	struct peer *peer = identify(worker, conn, &error);
+	struct peer *peer;
 
+	if (conn->hello.kind == HELLO_JOIN) {
+		conn_rails_take(worker, conn);
+		return;
+	}
+	peer = identify(worker, conn, &error);
 	if (!peer) {
 		conn_refuse(conn, error);
 		return;

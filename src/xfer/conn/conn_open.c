@@ -89,6 +89,7 @@ int conn_say_hello(struct peer *peer)
 	if (worker->auth.keyed && !peer->conn.auth)
 		return auth_greet(peer);
 	conn_prepare(peer, NULL, &fields.nic);
+	fields.rails = conn_rails_own(peer);
 	return hello_send(worker, peer->conn.sock, peer->conn.inside, &fields);
 }
 

@@ -85,6 +85,19 @@ bool conn_reach_unanswered(const struct peer *peer);
 /* Logs that an attempt failed with `err` (positive): what was tried, and why each of it failed. */
 void conn_reach_explain(const struct peer *peer, int err);
 
+/* conn_rails.c */
+/* Returns the interfaces to name in a hello to the peer; NULL: the link has one rail in any case. */
+const struct rails *conn_rails_own(struct peer *peer);
+/* Decides, before the link is made, if it has several rails: then peer->conn.rails is set. */
+void conn_rails_agree(struct peer *peer, const struct accepted *conn);
+void conn_rails_forget(struct peer *peer);
+/* Returns the token for HELLO_ACCEPT; NULL: the link has one rail. */
+const uint8_t *conn_rails_token(const struct peer *peer);
+/* Handles an event of a socket that is to become a rail. */
+void conn_rails_event(struct worker *worker, uint32_t id);
+/* Handles HELLO_JOIN. Owns `conn`. */
+void conn_rails_take(struct worker *worker, struct accepted *conn);
+
 /* conn.c */
 /*
  * Frees an idle peer without an address vector entry or undelivered messages, so that short-lived

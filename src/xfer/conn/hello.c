@@ -72,6 +72,7 @@ int hello_send(struct worker *worker, int sock, bool inside, const struct hello_
 		.error = (uint32_t)fields->error,
 		.data_len = (uint32_t)fields->data_len,
 		.nic = fields->nic,
+		.rail_number = fields->rail_number,
 	};
 	struct iovec iov = {&hello, sizeof(hello)};
 	union control control = {0};
@@ -82,6 +83,10 @@ int hello_send(struct worker *worker, int sock, bool inside, const struct hello_
 		return err;
 	if (fields->data_len)
 		memcpy(hello.data, fields->data, fields->data_len);
+	if (fields->token)
+		memcpy(hello.nonce, fields->token, sizeof(hello.nonce));
+	if (fields->rails)
+		rails_write(fields->rails, &hello);
 	if (fields->auth && fields->auth->key.len && auth_seal(fields->auth, &hello))
 		return -FI_EIO;
 	if (worker && inside && brings_fds(fields->kind)) {
@@ -160,10 +165,12 @@ static int check(const struct wire_hello *hello, ssize_t len)
 	/* Only HELLO_CONNECT, HELLO_ACCEPT and HELLO_REQUEST carry a name. */
 	if ((hello->name_len == 0 && brings_fds(hello->kind)) ||
 	    hello->name_len > sizeof(hello->name) || hello->data_len > sizeof(hello->data) ||
-	    hello->kind < HELLO_CONNECT || hello->kind >= HELLO_KINDS) {
+	    hello->rail_count > WIRE_RAILS_MAX || hello->kind < HELLO_CONNECT ||
+	    hello->kind >= HELLO_KINDS) {
 		LOG_WARN(LOG_EP_CTRL,
-			 "hello of kind %u with a name of %u bytes and %u bytes of data refused",
-			 hello->kind, hello->name_len, hello->data_len);
+			 "hello of kind %u with a name of %u bytes, %u bytes of data and %u "
+			 "interfaces refused",
+			 hello->kind, hello->name_len, hello->data_len, hello->rail_count);
 		return -FI_EPROTO;
 	}
 	return 1;

@@ -5,6 +5,7 @@
 
 #include "link/link.h"
 #include "link/wire.h"
+#include "xfer/conn/rails.h"
 #include "xfer/worker.h"
 
 /* The fields of a hello that differ between hellos of one worker. */
@@ -15,12 +16,16 @@ struct hello_fields {
 	const void *data; /* application data, at most WIRE_CM_DATA_MAX bytes */
 	size_t data_len;
 	struct wire_nic nic; /* our end of a link between RDMA devices */
-	struct auth *auth;   /* the proof that the hello is part of; NULL or key.len 0: none */
+	/* HELLO_CONNECT, HELLO_ACCEPT: our interfaces, if the link may have rails; or NULL */
+	const struct rails *rails;
+	const uint8_t *token; /* WIRE_PROOF bytes for the nonce; or NULL */
+	uint32_t rail_number; /* HELLO_JOIN */
+	struct auth *auth;    /* the proof that the hello is part of; NULL or key.len 0: none */
 };
 
 /*
  * Sends a hello on `sock`; within a host, with the shm transport's descriptors. `worker` may be
- * NULL for HELLO_REJECT. 0 or a negative error.
+ * NULL for HELLO_REJECT, HELLO_JOIN and HELLO_JOINED. 0 or a negative error.
  */
 int hello_send(struct worker *worker, int sock, bool inside, const struct hello_fields *fields);
 

@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "xfer/conn/rails.h"
+
+#include <rdma/fi_errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "base/env.h"
+#include "base/log.h"
+#include "info/ifaces.h"
+#include "xfer/conn/acceptor.h"
+#include "xfer/conn/connect.h"
+#include "xfer/conn/listen.h"
+
+#define SLOWEST 8 /* auto: an interface of less than an eighth of the own one's speed is left out */
+/* auto: a process copies hardly faster than this, and a link with rails copies twice; Mbit/s. */
+#define FASTEST      25000u
+#define MEGABIT      1000000u
+#define RAIL_BACKLOG 128
+
+/* What FI_WEFT_RAILS says. */
+struct choice {
+	const char *names; /* comma list; NULL: by speed */
+	uint32_t most;
+	bool automatic;
+};
+
+static struct choice choice(void)
+{
+	const char *text = env_get()->rails;
+	char *end;
+	unsigned long most = strtoul(text, &end, 10);
+
+	if (!strcmp(text, "auto")) /* one interface has been chosen */
+		return (struct choice){NULL, env_get()->tcp_iface ? 1 : WIRE_RAILS_MAX, true};
+	if (end == text || *end)
+		return (struct choice){text, WIRE_RAILS_MAX, false};
+	if (!most || most > WIRE_RAILS_MAX)
+		LOG_WARN(LOG_EP_CTRL, "FI_WEFT_RAILS=%s: a number from 1 to %u is wanted", text,
+			 WIRE_RAILS_MAX);
+	if (most > WIRE_RAILS_MAX)
+		most = WIRE_RAILS_MAX;
+	return (struct choice){NULL, most ? (uint32_t)most : 1, false};
+}
+
+static bool is_named(const char *names, const char *name)
+{
+	size_t len = strlen(name);
+
+	for (const char *at = names; at; at = strchr(at, ',')) {
+		at += *at == ',';
+		if (!strncmp(at, name, len) && (at[len] == ',' || !at[len]))
+			return true;
+	}
+	return false;
+}
+
+static bool suits(const struct choice *c, const struct iface *i, const struct iface *own)
+{
+	if (c->names)
+		return is_named(c->names, i->name);
+	return i->kind >= IFACE_VETH && i->speed >= own->speed / SLOWEST;
+}
+
+static void add(struct rails *r, const struct iface_addr *a, const struct iface *i)
+{
+	r->rail[r->count].addr = a->addr;
+	r->rail[r->count].prefix = a->prefix;
+	r->rail[r->count++].mbps = (uint32_t)(i->speed / MEGABIT);
+}
+
+static bool has_interface(const struct iface *list[], uint32_t count, const struct iface *i)
+{
+	for (uint32_t n = 0; n < count; n++)
+		if (list[n] == i)
+			return true;
+	return false;
+}
+
+static const struct iface_addr *address_of(const struct ifaces *all, const struct addr *name)
+{
+	for (size_t i = 0; i < all->addr_count; i++)
+		if (all->addr[i].addr.kind == name->kind &&
+		    !memcmp(all->addr[i].addr.ip, name->ip, sizeof(name->ip)))
+			return &all->addr[i];
+	return NULL;
+}
+
+/* The own interface, then one address of each that suits. */
+static void choose(struct rails *r, const struct ifaces *all, const struct addr *name,
+		   const struct choice *c)
+{
+	int family = name->kind == ADDR_IN6 ? AF_INET6 : AF_INET;
+	const struct iface_addr *own = address_of(all, name), *a;
+	const struct iface *used[WIRE_RAILS_MAX] = {NULL};
+	size_t at = 0;
+
+	if (!own || ifaces_of(all, own)->kind == IFACE_LOOPBACK)
+		return;
+	used[0] = ifaces_of(all, own);
+	add(r, own, used[0]);
+	if (c->automatic && used[0]->speed / MEGABIT > FASTEST)
+		return;
+	while (r->count < c->most && (a = ifaces_next(all, family, NULL, &at))) {
+		const struct iface *i = ifaces_of(all, a);
+
+		if (addr_is_link_local(&a->addr) || has_interface(used, r->count, i) ||
+		    !suits(c, i, used[0]))
+			continue;
+		used[r->count] = i;
+		add(r, a, i);
+	}
+}
+
+void rails_find(struct rails *r, const struct addr *name)
+{
+	struct choice c = choice();
+	struct ifaces all;
+
+	if (c.most < 2 || name->kind == ADDR_STR || addr_is_link_local(name) ||
+	    env_get()->advertise || ifaces_read(&all))
+		return;
+	choose(r, &all, name, &c);
+	ifaces_free(&all);
+	if (r->count)
+		r->rail[0].addr.port = name->port;
+	if (c.names && r->count == 1)
+		LOG_WARN(
+			LOG_EP_CTRL,
+			"FI_WEFT_RAILS=%s: the endpoint uses its own interface alone: none of these "
+			"is another one that is up with an address of its kind",
+			c.names);
+	for (uint32_t i = 1; i < r->count; i++) {
+		char text[ADDR_STR_MAX + 32];
+
+		addr_print(&r->rail[i].addr, text, sizeof(text));
+		LOG_INFO(LOG_EP_CTRL, "the endpoint may use %s, too, of %u Mbit/s", text,
+			 r->rail[i].mbps);
+	}
+}
+
+void rails_listen(struct rails *r, struct acceptor *a)
+{
+	const struct listen_how how = {.network = true, .backlog = RAIL_BACKLOG};
+	uint32_t good = 1;
+
+	if (r->listening)
+		return;
+	r->listening = true;
+	for (uint32_t i = 1; i < r->count; i++) {
+		int socks[2], err = listen_bind(&r->rail[i].addr, &how, socks);
+
+		if (err)
+			continue;
+		err = listen_begin(a, &how, socks);
+		listen_drop(socks);
+		if (!err)
+			r->rail[good++] = r->rail[i];
+	}
+	r->count = good;
+}
+
+void rails_write(const struct rails *r, struct wire_hello *hello)
+{
+	hello->rail_count = r->count;
+	for (uint32_t i = 0; i < r->count; i++) {
+		struct wire_rail *w = &hello->rail[i];
+
+		memcpy(w->ip, r->rail[i].addr.ip, sizeof(w->ip));
+		w->port = r->rail[i].addr.port;
+		w->in6 = r->rail[i].addr.kind == ADDR_IN6;
+		w->prefix = r->rail[i].prefix;
+		w->mbps = r->rail[i].mbps;
+	}
+}
+
+static struct addr address_from(const struct wire_rail *w)
+{
+	struct addr a = {.kind = w->in6 ? ADDR_IN6 : ADDR_IN, .port = w->port};
+
+	memcpy(a.ip, w->ip, w->in6 ? 16 : 4);
+	return a;
+}
+
+static bool same_network(const struct addr *a, const struct addr *b, unsigned int bits)
+{
+	unsigned int bytes = bits / 8, rest = bits % 8;
+
+	if (a->kind != b->kind || bits > (a->kind == ADDR_IN6 ? 128u : 32u))
+		return false;
+	return !memcmp(a->ip, b->ip, bytes) &&
+	       (!rest || (a->ip[bytes] ^ b->ip[bytes]) >> (8 - rest) == 0);
+}
+
+static bool same_ip(const struct addr *a, const struct addr *b)
+{
+	return a->kind == b->kind && !memcmp(a->ip, b->ip, sizeof(a->ip));
+}
+
+/* Our own end of a socket. */
+static struct addr near_end(int sock)
+{
+	struct sockaddr_storage ss;
+	socklen_t len = sizeof(ss);
+	struct addr a = {.kind = ADDR_NONE};
+
+	if (!getsockname(sock, (struct sockaddr *)&ss, &len))
+		addr_from_user(&a, FI_SOCKADDR, &ss, len);
+	return a;
+}
+
+/* Which of the peer's interfaces, not in `taken`, is in the network of our interface `own`? */
+static uint32_t partner(const struct rails *r, uint32_t own, const struct wire_hello *hello,
+			uint32_t taken)
+{
+	uint32_t i = 0;
+
+	for (; i < hello->rail_count; i++) {
+		struct addr theirs = address_from(&hello->rail[i]);
+
+		/* Bridges of containers have the same address on many hosts. */
+		if (!(taken & 1u << i) &&
+		    same_network(&r->rail[own].addr, &theirs, r->rail[own].prefix) &&
+		    !addr_is_local(&theirs))
+			break;
+	}
+	return i;
+}
+
+uint32_t rails_match(const struct rails *r, const struct wire_hello *hello, int sock,
+		     struct rails_pair pair[WIRE_RAILS_MAX])
+{
+	struct addr near = near_end(sock), far = {.kind = ADDR_NONE};
+	uint32_t count = 1, taken = 0;
+
+	if (r->count < 2 || hello->rail_count < 2 || !connect_remote(sock, &far) ||
+	    addr_is_local(&far))
+		return 0;
+	for (uint32_t i = 0; i < hello->rail_count; i++) {
+		struct addr theirs = address_from(&hello->rail[i]);
+
+		if (same_ip(&theirs, &far)) {
+			taken |= 1u << i;
+			far = theirs; /* with the port of its listener */
+		}
+	}
+	if (!taken)
+		return 0; /* addresses are translated between us */
+	near.port = 0;
+	pair[0] = (struct rails_pair){near, far};
+	for (uint32_t i = 0; i < r->count && count < WIRE_RAILS_MAX; i++) {
+		uint32_t other = partner(r, i, hello, taken);
+
+		if (same_ip(&r->rail[i].addr, &near) || other == hello->rail_count)
+			continue;
+		taken |= 1u << other;
+		pair[count++] =
+			(struct rails_pair){r->rail[i].addr, address_from(&hello->rail[other])};
+	}
+	return count > 1 ? count : 0;
+}

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The interfaces that an endpoint uses together: FI_WEFT_RAILS. The first is that of its own address. */
+#ifndef WEFT_XFER_RAILS_H
+#define WEFT_XFER_RAILS_H
+
+#include "base/addr.h"
+#include "base/list.h"
+#include "base/pool.h"
+#include "link/wire.h"
+
+struct acceptor;
+
+struct rails {
+	bool listening; /* rails_listen was called */
+	uint32_t count; /* 0 or 1: there is nothing to use together */
+	struct {
+		struct addr addr;
+		uint8_t prefix;
+		uint32_t mbps;
+	} rail[WIRE_RAILS_MAX];
+	/* Sockets that may become rails of links: conn_rails.c. */
+	struct list joining;
+	struct pool pool;
+};
+
+/* Two ends of a connection. */
+struct rails_pair {
+	struct addr from; /* ADDR_NONE: any */
+	struct addr to;
+};
+
+/* Finds the interfaces for an endpoint of this address. What is wrong with the setting is logged. */
+void rails_find(struct rails *r, const struct addr *name);
+/* Listens on all but the first, once. Those where that fails are left out, which is logged. */
+void rails_listen(struct rails *r, struct acceptor *a);
+/* Writes them to a hello. */
+void rails_write(const struct rails *r, struct wire_hello *hello);
+/*
+ * Fills in the pairs of our interfaces with those in the peer's hello that are in one network; the first pair is that
+ * of `sock`, by which the hello came. Each interface is in one pair at most. Returns their number.
+ */
+uint32_t rails_match(const struct rails *r, const struct wire_hello *hello, int sock,
+		     struct rails_pair pair[WIRE_RAILS_MAX]);
+
+#endif

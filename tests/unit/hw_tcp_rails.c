@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Links with several rails over sockets of the test, and between two workers: order and completeness while rails come and
+ * go, what a peer may not send, and what is asked of the engine.
+ */
+#include <netinet/in.h>
+
+#include "hw/tcp/tcp_rails.h"
+#include "tcp_pair.h"
+
+#define MSG   WIRE_HEAD(WIRE_MSG, 0, 0, 0)
+#define CHUNK sizeof(struct tcp_chunk)
+#define COUNT 400u
+
+static unsigned char bytes[262144];
+static unsigned int wanted[WIRE_RAILS_MAX];
+
+static void on_wanted(uint32_t src, uint32_t rail)
+{
+	(void)src;
+	wanted[rail]++;
+}
+
+/* Called by each test before its first link. */
+static void rails(void)
+{
+	setenv("FI_WEFT_RAIL_TIMEOUT", "80", 1);
+	engine.rails = true;
+	engine.on_wanted = on_wanted;
+	for (size_t i = 0; i < sizeof(bytes); i++)
+		bytes[i] = (unsigned char)(i * 13 + i / 257);
+}
+
+/* The link of a test, whose other end is a socket of the test. */
+static uint32_t raw_link(void)
+{
+	rails();
+	return join_raw();
+}
+
+static uint32_t link_between(void)
+{
+	rails();
+	return join_both();
+}
+
+/* Adds rail `rail` to a link whose other end is a socket of the test, which is returned. */
+static int add_raw(uint32_t id, uint32_t rail)
+{
+	int fds[2];
+
+	tcp_sockets(fds);
+	ck_assert_int_eq(forked_guard(fds[0]), 0);
+	ck_assert_int_eq(tcp_transport.join(link_of(id), rail, fds[0]), 0);
+	return fds[1];
+}
+
+static void add_both(uint32_t id, uint32_t rail)
+{
+	int sock = add_raw(id, rail);
+
+	ck_assert_int_eq(forked_guard(sock), 0);
+	ck_assert_int_eq(tcp_transport.join(link_of(id + 1), rail, sock), 0);
+}
+
+/* Ends the first worker's socket of a rail, as a reset by the network would. */
+static void reset_rail(uint32_t id, uint32_t rail)
+{
+	const struct tcp_link *l = (const struct tcp_link *)link_of(id);
+
+	shutdown(l->rails->rail[rail].sock, SHUT_RDWR);
+}
+
+static size_t length_of(unsigned int n)
+{
+	return n % 5 == 0 ? (n * 7919u) % sizeof(bytes) : n % 300;
+}
+
+static void check_seen(void)
+{
+	ck_assert_uint_eq(seen_count, COUNT);
+	for (unsigned int i = 0; i < COUNT; i++) {
+		ck_assert_uint_eq(seen[i].tag, i);
+		ck_assert_uint_eq(seen[i].len, length_of(i));
+		ck_assert_mem_eq(seen[i].payload, bytes, seen[i].len);
+	}
+}
+
+/* Packets of all lengths, while a rail after the other ends and is replaced. */
+START_TEST(in_order)
+{
+	uint32_t id = link_between();
+	uint64_t end = clock_coarse_ms() + 20000;
+
+	add_both(id, 1);
+	for (unsigned int i = 0; i < COUNT;) {
+		int ret = link_of(id)->ops->send(link_of(id), bytes, length_of(i), 0, MSG, i);
+
+		ck_assert(ret == 0 || ret == -FI_EAGAIN);
+		ck_assert_uint_lt(clock_coarse_ms(), end);
+		i += ret == 0;
+		if (ret == 0 && _i && i % 20 == 0) {
+			reset_rail(id, i / 20 % 2);
+			PROGRESS_UNTIL(
+				((struct tcp_link *)link_of(id))->rails->rail[i / 20 % 2].sock < 0);
+			if (i % 3 == 0)
+				make_progress(1);
+			add_both(id, i / 20 % 2);
+		}
+		make_progress(0);
+		make_progress(1);
+	}
+	PROGRESS_UNTIL(seen_count == COUNT);
+	check_seen();
+	ck_assert_int_eq(joints[id - 1].ends + joints[id].ends, 0);
+}
+END_TEST
+
+static void put_chunk(int sock, uint64_t at, uint64_t ack, uint32_t len, uint32_t zero)
+{
+	struct tcp_chunk c = {at, ack, len, zero};
+
+	write_all(sock, &c, sizeof(c));
+}
+
+/* A stream cut in the middle of a head, that comes by two rails, twice, the second part first. */
+START_TEST(out_of_order)
+{
+	uint32_t id = raw_link();
+	int other = add_raw(id, 1);
+	unsigned char stream[2 * FRAME + 10];
+
+	put_frame(stream, MSG, 7, 0, 10);
+	memcpy(stream + FRAME, "0123456789", 10);
+	put_frame(stream + FRAME + 10, MSG, 8, 0, 0);
+	put_chunk(other, 20, 0, sizeof(stream) - 20, 0);
+	write_all(other, stream + 20, sizeof(stream) - 20);
+	quiet_calls(20);
+	ck_assert_uint_eq(seen_count, 0);
+	for (int twice = 0; twice < 2; twice++) {
+		put_chunk(peer_of(id), 0, 0, 30, 0);
+		write_all(peer_of(id), stream, 30);
+		put_chunk(other, 20, 0, 30, 0);
+		write_all(other, stream + 20, 30);
+	}
+	PROGRESS_UNTIL(seen_count == 2);
+	quiet_calls(20);
+	ck_assert_uint_eq(seen_count, 2);
+	ck_assert_uint_eq(seen[0].tag, 7);
+	ck_assert_mem_eq(seen[0].payload, "0123456789", 10);
+	ck_assert_uint_eq(seen[1].tag, 8);
+	ck_assert_int_eq(joints[id - 1].ends, 0);
+}
+END_TEST
+
+/* No chunk of ours: the link ends. */
+START_TEST(hostile)
+{
+	static const struct tcp_chunk bad[] = {
+		{.len = TCP_CHUNK + 1},       {.zero = 1}, {.ack = 1}, {.at = TCP_WINDOW, .len = 1},
+		{.at = UINT64_MAX, .len = 1},
+	};
+	uint32_t id = raw_link();
+
+	ck_assert_uint_eq(sizeof(bad) / sizeof(bad[0]), 5);
+	write_all(peer_of(id), &bad[_i], sizeof(bad[_i]));
+	PROGRESS_UNTIL(joints[id - 1].ends == 1);
+	ck_assert_int_eq(joints[id - 1].ended, FI_EPROTO);
+}
+END_TEST
+
+/* Reads what the link sends by a socket of the test. Returns the bytes. */
+static size_t hear(int sock, unsigned char *to, size_t len)
+{
+	size_t have = 0;
+
+	for (int i = 0; i < 500 && have < len; i++) {
+		ssize_t n = recv(sock, to + have, len - have, 0);
+
+		have += n > 0 ? (size_t)n : 0;
+		make_progress(0);
+		usleep(1000);
+	}
+	return have;
+}
+
+/* What was under way on a rail that ends, and is not acknowledged, goes over the other one; what is acknowledged does not. */
+START_TEST(sent_again)
+{
+	uint32_t id = raw_link();
+	int other = add_raw(id, 1);
+	unsigned char got[2 * (CHUNK + FRAME + 100)];
+	struct tcp_chunk c;
+
+	ck_assert_int_eq(link_of(id)->ops->send(link_of(id), bytes, 100, 0, MSG, 1), 0);
+	ck_assert_int_eq(link_of(id)->ops->send(link_of(id), bytes, 100, 0, MSG, 2), 0);
+	ck_assert_uint_eq(hear(peer_of(id), got, sizeof(got)), sizeof(got));
+	put_chunk(peer_of(id), 0, FRAME + 100, 0, 0);
+	quiet_calls(10);
+	shutdown(peer_of(id), SHUT_RDWR);
+	ck_assert_uint_eq(hear(other, got, CHUNK + FRAME + 100), CHUNK + FRAME + 100);
+	memcpy(&c, got, sizeof(c));
+	ck_assert_uint_eq(c.at, FRAME + 100);
+	ck_assert_uint_eq(c.len, FRAME + 100);
+	ck_assert_mem_eq(got + CHUNK + FRAME, bytes, 100);
+	ck_assert_int_eq(joints[id - 1].ends, 0);
+	PROGRESS_UNTIL(wanted[0] > 0);
+	ck_assert_uint_eq(wanted[1], 0);
+	shutdown(other, SHUT_RDWR);
+	PROGRESS_UNTIL(joints[id - 1].ends == 1);
+	ck_assert_int_eq(joints[id - 1].ended, FI_ECONNRESET);
+}
+END_TEST
+
+/* A receiver acknowledges all that it has read, even when nothing more comes. */
+START_TEST(acknowledges)
+{
+	uint32_t id = raw_link();
+	unsigned char stream[FRAME];
+	struct tcp_chunk c;
+
+	put_frame(stream, MSG, 7, 0, 0);
+	put_chunk(peer_of(id), 0, 0, FRAME, 0);
+	write_all(peer_of(id), stream, FRAME);
+	ck_assert_uint_eq(hear(peer_of(id), (unsigned char *)&c, CHUNK), CHUNK);
+	ck_assert_uint_eq(c.ack, FRAME);
+	ck_assert_uint_eq(c.len, 0);
+}
+END_TEST
+
+/* No rail is left, but one is being made: the link stays, and goes on by it. */
+START_TEST(awaits)
+{
+	uint32_t id = raw_link();
+	unsigned char got[CHUNK + FRAME + 100];
+	int other;
+
+	ck_assert_int_eq(link_of(id)->ops->send(link_of(id), bytes, 100, 0, MSG, 1), 0);
+	engine.coming = true;
+	shutdown(peer_of(id), SHUT_RDWR);
+	quiet_calls(200);
+	ck_assert_int_eq(joints[id - 1].ends, 0);
+	if (_i) {
+		other = add_raw(id, 0);
+		ck_assert_uint_eq(hear(other, got, sizeof(got)), sizeof(got));
+		ck_assert_mem_eq(got + CHUNK + FRAME, bytes, 100);
+		ck_assert_int_eq(joints[id - 1].ends, 0);
+	} else {
+		engine.coming = false;
+		PROGRESS_UNTIL(joints[id - 1].ends == 1);
+		ck_assert_int_eq(joints[id - 1].ended, FI_ECONNRESET);
+	}
+}
+END_TEST
+
+/* A closed link sends all that it has, by all rails. */
+START_TEST(lingers)
+{
+	uint32_t id = link_between();
+
+	add_both(id, 1);
+	for (unsigned int i = 0; i < COUNT;)
+		if (!link_of(id)->ops->send(link_of(id), bytes, length_of(i), 0, MSG, i))
+			i++;
+		else
+			make_progress(0), make_progress(1);
+	close_joint(id);
+	PROGRESS_UNTIL(seen_count == COUNT);
+	check_seen();
+	PROGRESS_UNTIL(joints[id].ends == 1);
+	ck_assert_int_eq(joints[id].ended, FI_ECONNRESET);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("hw_tcp_rails");
+	TCase *tcase = tcase_create("rails");
+
+	tcase_add_loop_test(tcase, in_order, 0, 2);
+	tcase_add_test(tcase, out_of_order);
+	tcase_add_loop_test(tcase, hostile, 0, 5);
+	tcase_add_test(tcase, sent_again);
+	tcase_add_test(tcase, acknowledges);
+	tcase_add_loop_test(tcase, awaits, 0, 2);
+	tcase_add_test(tcase, lingers);
+	suite_add_tcase(suite, tcase);
+	return run_suite(suite, tcase);
+}
