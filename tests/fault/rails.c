@@ -20,7 +20,7 @@
 #define USED    (8ull << 20) /* bytes that prove that a wire is in use */
 
 static struct lab lab;
-static unsigned int failures = 40, seed = 1;
+static unsigned int failures = 25, seed = 1;
 
 struct message {
 	uint64_t words[LEN_MAX / 8];
