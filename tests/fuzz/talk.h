@@ -44,6 +44,7 @@ static inline bool formed(const struct wire_hello *h, bool inside, bool ring)
 	return h->magic == WIRE_MAGIC && h->version == WIRE_VERSION && h->size == sizeof(*h) &&
 	       h->kind >= HELLO_CONNECT && h->kind < HELLO_KINDS &&
 	       h->name_len <= sizeof(h->name) && h->data_len <= sizeof(h->data) &&
+	       h->rail_count <= WIRE_RAILS_MAX &&
 	       (h->name_len || !carries_ring(h->kind)) &&
 	       (!inside || ring == carries_ring(h->kind));
 }
