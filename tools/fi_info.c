@@ -174,18 +174,6 @@ static void parse_hint(struct request *req, int opt, char *arg)
 	}
 }
 
-/* HOST:PORT is divided; what has more colons is an IPv6 address or a name. */
-static void parse_address(struct request *req, char *arg)
-{
-	char *colon = strchr(arg, ':');
-
-	req->node = arg;
-	if (!colon || strchr(colon + 1, ':') || colon[1] == '/')
-		return;
-	*colon = '\0';
-	req->port = colon + 1;
-}
-
 static void parse(struct request *req, int argc, char **argv)
 {
 	int opt;
@@ -224,7 +212,7 @@ static void parse(struct request *req, int argc, char **argv)
 			break;
 		case OPT_WHY:
 			req->show = SHOW_WHY;
-			parse_address(req, optarg);
+			why_address(optarg, &req->node, &req->port);
 			break;
 		case OPT_VERSION:
 			req->show = SHOW_VERSION;
@@ -401,9 +389,8 @@ int main(int argc, char **argv)
 	req.hints->domain_attr->mode = ~0ULL;
 	req.hints->domain_attr->mr_mode = ~0x3;
 	parse(&req, argc, argv);
-	/* The question is one of reliable endpoints. */
-	if (req.show == SHOW_WHY && req.hints->ep_attr->type == FI_EP_UNSPEC)
-		req.hints->ep_attr->type = FI_EP_RDM;
+	if (req.show == SHOW_WHY)
+		why_type(&req.hints->ep_attr->type);
 
 	if (req.show == SHOW_VERSION)
 		print_version();

@@ -5,13 +5,13 @@
 #include <fcntl.h>
 #include <getopt.h>
 #include <inttypes.h>
-#include <signal.h>
+#include <poll.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 #include <rdma/fi_errno.h>
@@ -19,6 +19,7 @@
 #include "../src/hook/tally_page.h"
 
 #define ROWS_MAX 4096
+#define PAGE_MAX (sizeof(struct tally_page) + ROWS_MAX * sizeof(struct tally_row))
 
 struct request {
 	char folder[4000];
@@ -26,9 +27,13 @@ struct request {
 	long samples;   /* 0: until the process ends */
 };
 
-/* A process's page, and the figures at the sample before. */
+/*
+ * A process, its page as it was read last, and the figures at the sample before. The file is not
+ * mapped: a shorter one would end this process.
+ */
 struct sampled {
-	const struct tally_page *page;
+	int file, process; /* a descriptor of the process; -1: it has ended */
+	struct tally_page *page;
 	size_t bytes;
 	struct tally *before;
 };
@@ -56,35 +61,43 @@ static int usage(FILE *out, int status)
 
 /* ---- A process's file ------------------------------------------------------------------------- */
 
-/* Is it a page of this user, and as long as it says? */
+static bool read_page(const struct sampled *s)
+{
+	return pread(s->file, s->page, s->bytes, 0) == (ssize_t)s->bytes;
+}
+
+/* Is it a page as long as it says? */
 static bool is_page(const struct tally_page *page, size_t bytes)
 {
-	if (bytes < sizeof(*page) || __atomic_load_n(&page->magic, __ATOMIC_ACQUIRE) != TALLY_MAGIC)
-		return false;
-	return page->count <= ROWS_MAX &&
+	return page->magic == TALLY_MAGIC && page->count <= ROWS_MAX &&
 	       sizeof(*page) + page->count * sizeof(struct tally_row) <= bytes;
 }
 
-static const char *map(int fd, struct sampled *s)
+static const char *load(struct sampled *s)
 {
 	struct stat is;
-	void *at;
 
-	if (fstat(fd, &is))
+	if (fstat(s->file, &is))
 		return fi_strerror(errno);
 	if (is.st_uid != geteuid() || !S_ISREG(is.st_mode))
 		return "not a file of this user";
-	if (is.st_size < (off_t)sizeof(struct tally_page))
+	if (is.st_size < (off_t)sizeof(struct tally_page) || is.st_size > (off_t)PAGE_MAX)
 		return "not a file of FI_HOOK=monitor";
 	s->bytes = (size_t)is.st_size;
-	at = mmap(NULL, s->bytes, PROT_READ, MAP_SHARED, fd, 0);
-	if (at == MAP_FAILED)
-		return fi_strerror(errno);
-	s->page = at;
-	if (is_page(s->page, s->bytes))
+	s->page = malloc(s->bytes);
+	if (!s->page)
+		return fi_strerror(ENOMEM);
+	if (read_page(s) && is_page(s->page, s->bytes))
 		return NULL;
-	munmap(at, s->bytes);
+	free(s->page);
 	return "not a file of FI_HOOK=monitor";
+}
+
+/* Sets the descriptor of the process. Returns NULL, or why there is none. */
+static const char *find_process(struct sampled *s)
+{
+	s->process = (int)syscall(SYS_pidfd_open, (pid_t)s->page->pid, 0);
+	return s->process < 0 && errno != ESRCH ? fi_strerror(errno) : NULL;
 }
 
 /* Returns NULL, or why the process cannot be sampled. */
@@ -92,21 +105,42 @@ static const char *open_page(const char *folder, const char *pid, struct sampled
 {
 	char path[4096];
 	const char *why;
-	int fd;
 
 	if (snprintf(path, sizeof(path), "%s/%s", folder, pid) >= (int)sizeof(path))
 		return fi_strerror(ENAMETOOLONG);
-	fd = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
-	if (fd < 0)
+	s->file = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
+	if (s->file < 0)
 		return fi_strerror(errno);
-	why = map(fd, s);
-	close(fd);
+	why = load(s);
+	if (!why) {
+		why = find_process(s);
+		if (!why)
+			return NULL;
+		free(s->page);
+	}
+	close(s->file);
 	return why;
 }
 
-static bool lives(const struct tally_page *page)
+static void close_page(const struct sampled *s)
 {
-	return kill((pid_t)page->pid, 0) == 0 || errno != ESRCH;
+	if (s->process >= 0)
+		close(s->process);
+	free(s->page);
+	close(s->file);
+}
+
+/* Waits for the end of the process, `seconds` at most. Returns whether it goes on. */
+static bool lives(const struct sampled *s, double seconds)
+{
+	struct pollfd process = {.fd = s->process, .events = POLLIN};
+	struct timespec t = {0};
+
+	if (seconds > 0) {
+		t.tv_sec = (time_t)seconds;
+		t.tv_nsec = (long)((seconds - (double)t.tv_sec) * 1e9);
+	}
+	return s->process >= 0 && ppoll(&process, 1, &t, NULL) <= 0;
 }
 
 static int list(const char *folder)
@@ -123,8 +157,8 @@ static int list(const char *folder)
 		if (entry->d_name[0] == '.' || open_page(folder, entry->d_name, &s))
 			continue;
 		printf("%s %.48s%s\n", entry->d_name, s.page->program,
-		       lives(s.page) ? "" : " (ended)");
-		munmap((void *)s.page, s.bytes);
+		       lives(&s, 0) ? "" : " (ended)");
+		close_page(&s);
 	}
 	closedir(dir);
 	return EXIT_SUCCESS;
@@ -132,22 +166,22 @@ static int list(const char *folder)
 
 /* ---- Samples ---------------------------------------------------------------------------------- */
 
-static uint64_t since(const uint64_t *now, uint64_t *before)
+static uint64_t since(uint64_t now, uint64_t *before)
 {
-	uint64_t value = __atomic_load_n(now, __ATOMIC_RELAXED), more = value - *before;
+	uint64_t more = now - *before;
 
-	*before = value;
+	*before = now;
 	return more;
 }
 
 static void print_row(double seconds, const struct tally_row *row, struct tally *before)
 {
 	const struct tally *now = &row->tally;
-	uint64_t calls = since(&now->calls, &before->calls);
-	uint64_t again = since(&now->again, &before->again);
-	uint64_t failed = since(&now->failed, &before->failed);
-	uint64_t bytes = since(&now->bytes, &before->bytes);
-	uint64_t ns = since(&now->ns, &before->ns);
+	uint64_t calls = since(now->calls, &before->calls);
+	uint64_t again = since(now->again, &before->again);
+	uint64_t failed = since(now->failed, &before->failed);
+	uint64_t bytes = since(now->bytes, &before->bytes);
+	uint64_t ns = since(now->ns, &before->ns);
 
 	if (calls)
 		printf("%.3f,%.24s,%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 "\n",
@@ -162,30 +196,24 @@ static double now_in_seconds(void)
 	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
-static void sleep_until(double seconds)
+/* Ends with the process, after one more sample. Returns whether the file was read each time. */
+static bool sample(const struct request *r, struct sampled *s)
 {
-	struct timespec t = {.tv_sec = (time_t)seconds};
-
-	t.tv_nsec = (long)((seconds - (double)t.tv_sec) * 1e9);
-	while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL) == EINTR)
-		;
-}
-
-/* Ends with the process, after one more sample. */
-static void sample(const struct request *r, struct sampled *s)
-{
-	double began = now_in_seconds();
+	double began = now_in_seconds(), next = began;
 	uint32_t count = s->page->count;
-	bool more = true;
+	bool more = lives(s, 0);
 
 	puts("seconds,call,calls,again,failed,bytes,ns");
-	for (long taken = 0; more; taken++) {
-		more = lives(s->page) && taken + 1 != r->samples;
+	for (long left = r->samples;;) {
+		if (!read_page(s))
+			return false;
 		for (uint32_t i = 0; i < count; i++)
 			print_row(now_in_seconds() - began, &s->page->rows[i], &s->before[i]);
 		fflush(stdout);
-		if (more)
-			sleep_until(began + (double)(taken + 1) * r->seconds);
+		if (!more || --left == 0)
+			return true;
+		next += r->seconds;
+		more = lives(s, next - now_in_seconds());
 	}
 }
 
@@ -193,6 +221,7 @@ static int sample_process(const struct request *r, const char *pid)
 {
 	struct sampled s;
 	const char *why = open_page(r->folder, pid, &s);
+	bool whole;
 
 	if (why) {
 		fprintf(stderr, "fi_mon_sampler: %s/%s: %s\n", r->folder, pid, why);
@@ -201,12 +230,16 @@ static int sample_process(const struct request *r, const char *pid)
 	s.before = calloc(s.page->count, sizeof(*s.before));
 	if (!s.before) {
 		fputs("fi_mon_sampler: out of memory\n", stderr);
+		close_page(&s);
 		return EXIT_FAILURE;
 	}
-	sample(r, &s);
+	whole = sample(r, &s);
+	if (!whole)
+		fprintf(stderr, "fi_mon_sampler: %s/%s: the file has become shorter\n", r->folder,
+			pid);
 	free(s.before);
-	munmap((void *)s.page, s.bytes);
-	return EXIT_SUCCESS;
+	close_page(&s);
+	return whole ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
 /* ---- Options ---------------------------------------------------------------------------------- */

@@ -6,9 +6,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <netdb.h>
 #include <netinet/in.h>
+#include <sys/socket.h>
 #include <rdma/fabric.h>
 #include <rdma/fi_cm.h>
 #include <rdma/fi_domain.h>
@@ -27,6 +30,64 @@ struct why {
 	struct fi_weft_ops_peers *ops;
 	fi_addr_t peer;
 };
+
+/* The question is one of reliable datagrams: others have no way to choose, or are asked to connect. */
+static inline void why_type(enum fi_ep_type *type)
+{
+	if (*type != FI_EP_UNSPEC && *type != FI_EP_RDM) {
+		fprintf(stderr, "fi_info: --why asks endpoints of FI_EP_RDM, not of %s\n",
+			fi_tostr(type, FI_TYPE_EP_TYPE));
+		exit(EXIT_FAILURE);
+	}
+	*type = FI_EP_RDM;
+}
+
+static inline _Noreturn void why_refuse(const char *address, const char *reason)
+{
+	fprintf(stderr, "fi_info: --why=%s: %s\n", address, reason);
+	exit(EXIT_FAILURE);
+}
+
+/*
+ * Divides HOST, HOST:PORT and [HOST]:PORT; what has more colons without brackets is an IPv6 address.
+ * False: it is none of these. *port stays as it is if there is none.
+ */
+static inline bool why_divide(char *address, const char **node, const char **port)
+{
+	bool bracket = address[0] == '[';
+	char *end = bracket ? strchr(address, ']') : strchr(address, ':');
+
+	*node = address + bracket;
+	if (!end || (!bracket && strchr(end + 1, ':')))
+		return !bracket;
+	if (bracket)
+		*end++ = '\0';
+	if (*end == ':') {
+		*end = '\0';
+		*port = end + 1;
+		return **port;
+	}
+	return !*end;
+}
+
+/* Sets what fi_getinfo is asked. A host has to have an address: else it might be shm's name. */
+static inline void why_address(char *address, const char **node, const char **port)
+{
+	struct addrinfo hints = {.ai_socktype = SOCK_STREAM}, *found;
+	char whole[256];
+	int err;
+
+	*node = address;
+	if (strstr(address, "://"))
+		return;
+	snprintf(whole, sizeof(whole), "%s", address);
+	if (!why_divide(address, node, port))
+		why_refuse(whole, "neither HOST:PORT, [IPV6]:PORT nor fi_..://ADDRESS");
+	err = getaddrinfo(*node, *port, &hints, &found);
+	if (err)
+		why_refuse(whole, gai_strerror(err));
+	freeaddrinfo(found);
+}
 
 /* Is this a host's address, without a port? Gives it one, for address vectors take no other. */
 static inline bool why_names_host(struct fi_info *info)
@@ -84,20 +145,23 @@ static inline void why_close(struct why *w)
 			fi_close(fids[i]);
 }
 
-/* Connects if `connects`, and reads what is known of the peer then. */
+/* Connects if `connects`, and reads what is known of the peer then, or why it did not connect. */
 static inline int why_connect(struct why *w, bool connects, struct fi_weft_peer *peer)
 {
 	time_t end = time(NULL) + WHY_SECONDS;
-	int ret = -FI_EAGAIN;
+	int err = connects ? -FI_EAGAIN : 0, ret;
 
-	while (connects && ret == -FI_EAGAIN && time(NULL) < end) {
-		ret = w->ops->connect(&w->ep->fid, w->peer);
+	while (err == -FI_EAGAIN && time(NULL) < end) {
+		err = w->ops->connect(&w->ep->fid, w->peer);
 		fi_cq_read(w->cq, NULL, 0);
 	}
 	do {
 		fi_cq_read(w->cq, NULL, 0);
 		ret = w->ops->read(&w->ep->fid, w->peer, peer, sizeof(*peer));
 	} while (!ret && peer->connection == FI_WEFT_CONNECTING && time(NULL) < end);
+	/* The call knows more than the state, which only tells of attempts that began. */
+	if (!ret && err && peer->connection == FI_WEFT_UNCONNECTED)
+		peer->last_error = (uint32_t)-err;
 	return ret;
 }
 

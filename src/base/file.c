@@ -2,45 +2,82 @@
 #include "base/file.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdbool.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
 struct held {
-	sigset_t before; /* the thread's mask */
-	bool pending;    /* the signal was pending before the call: the application blocks it */
+	sigset_t before;  /* the thread's mask */
+	sigset_t pending; /* signals pending before the call: the application blocks them */
 };
 
-static void one_signal(sigset_t *set)
-{
-	sigemptyset(set);
-	sigaddset(set, SIGXFSZ);
-}
-
-/* Blocks SIGXFSZ in this thread only: the kernel sends it to the calling thread. */
+/* Blocks the signals in this thread only: the kernel sends them to the calling thread. */
 static void hold(struct held *h)
 {
 	sigset_t set;
 
-	one_signal(&set);
+	sigemptyset(&set);
+	sigaddset(&set, SIGXFSZ);
+	sigaddset(&set, SIGPIPE);
 	pthread_sigmask(SIG_BLOCK, &set, &h->before);
-	h->pending = sigpending(&set) == 0 && sigismember(&set, SIGXFSZ);
+	sigemptyset(&h->pending);
+	sigpending(&h->pending);
+}
+
+/* Consumes the signal that the call's error brings. */
+static void consume(const struct held *h, int number)
+{
+	const struct timespec now = {0};
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, number);
+	if (!sigismember(&h->pending, number))
+		sigtimedwait(&set, NULL, &now);
 }
 
 /* Consumes the signal if the call caused one; restores the mask. Keeps errno. */
 static void release(const struct held *h, bool failed)
 {
-	const struct timespec now = {0};
 	int err = errno;
-	sigset_t set;
 
-	one_signal(&set);
-	if (failed && err == EFBIG && !h->pending)
-		sigtimedwait(&set, NULL, &now);
+	if (failed && err == EFBIG)
+		consume(h, SIGXFSZ);
+	else if (failed && err == EPIPE)
+		consume(h, SIGPIPE);
 	pthread_sigmask(SIG_SETMASK, &h->before, NULL);
 	errno = err;
+}
+
+/* Is this a regular file of this user alone, which no other name leads to? */
+static bool is_own(int fd)
+{
+	struct stat st;
+
+	return !fstat(fd, &st) && S_ISREG(st.st_mode) && st.st_uid == geteuid() && st.st_nlink == 1;
+}
+
+int file_open_own(const char *path, int flags)
+{
+	/* Not to wait for the reader of a FIFO. Truncated only when it is known whose file it is. */
+	int fd = open(path, (flags & ~O_TRUNC) | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC,
+		      0600);
+	int err;
+
+	if (fd < 0)
+		return -errno;
+	if (!is_own(fd))
+		err = -EPERM;
+	else
+		err = flags & O_TRUNC && ftruncate(fd, 0) ? -errno : 0;
+	if (!err)
+		return fd;
+	close(fd);
+	return err;
 }
 
 int file_resize(int fd, off_t len)

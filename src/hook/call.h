@@ -34,8 +34,19 @@ struct call_table {
 	uintptr_t outer[16]; /* its size (bytes), then functions */
 };
 
-/* The table that `outer`, a member of struct call_table, stands before. */
-#define CALL_INNER(table) ((__typeof__(table))LIST_ENTRY(table, struct call_table, outer)->inner)
+/*
+ * The object's own table, for `function`, which stands before its `member`. While another thread
+ * closes the object, `table` points to that already.
+ */
+#define CALL_INNER(table, member, function)                                                        \
+	({                                                                                         \
+		__typeof__(table) now =                                                            \
+			__atomic_load_n(&(table), __ATOMIC_ACQUIRE); /* point_to */                \
+                                                                                                   \
+		now->member == (function)                                                          \
+			? (__typeof__(table))LIST_ENTRY(now, struct call_table, outer)->inner      \
+			: now;                                                                     \
+	})
 
 /* calls.c: the call's name, "fi_send", and the subsystem (enum log_subsys) of its messages. */
 const char *calls_name(enum call_id id);
@@ -76,8 +87,8 @@ void hook_end(enum call_id id, struct instant began, size_t bytes, const struct 
 void hook_object(struct fid *fid);
 /* The same for a queue, whose format it notes. Returns the queue. */
 struct fid_cq *hook_queue(struct fid_cq *cq, const struct fi_cq_attr *attr);
-/* Returns that format. */
-enum fi_cq_format hook_format(const struct fid_cq *cq);
+/* Returns what a call has read in that format: none while another thread tries to close the queue. */
+struct value_entries hook_entries(const struct fid_cq *cq, const void *buf, ssize_t count);
 
 /* ---- A function for each row ------------------------------------------------------------------ */
 
@@ -100,7 +111,7 @@ enum fi_cq_format hook_format(const struct fid_cq *cq);
 	static __attribute__((cold)) type hooked_##name parameters                                 \
 	{                                                                                          \
 		struct instant began = hook_begin();                                               \
-		type ret = CALL_INNER(table)->member arguments;                                    \
+		type ret = CALL_INNER(table, member, hooked_##name)->member arguments;             \
 		uint64_t values[] = {__VA_ARGS__, (uint64_t)ret};                                  \
                                                                                                    \
 		hook_end(CALL_##name, began, 0, shapes_##name, values, CALL_LENGTH(values));       \
@@ -126,7 +137,7 @@ enum fi_cq_format hook_format(const struct fid_cq *cq);
 		size_t bytes = (moved);                                                            \
 		uint64_t values[] = {__VA_ARGS__, 0};                                              \
 		struct instant began = hook_begin();                                               \
-		type ret = CALL_INNER(table)->member arguments;                                    \
+		type ret = CALL_INNER(table, member, hooked_##name)->member arguments;             \
                                                                                                    \
 		values[CALL_LENGTH(values) - 1] = (uint64_t)ret;                                   \
 		hook_end(CALL_##name, began, bytes, shapes_##name, values, CALL_LENGTH(values));   \

@@ -92,9 +92,13 @@ void hook_end(enum call_id id, struct instant began, size_t bytes, const struct 
 	      const uint64_t *values, size_t count)
 {
 	struct call call = {id, began, hook_begin(), bytes, count, shapes, values};
+	int before;
 
+	/* Layers write files under locks: a thread that was cancelled there would keep them. */
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before);
 	for (size_t i = 0; i < chosen_count; i++)
 		chosen[i]->call(&call);
+	pthread_setcancelstate(before, NULL);
 }
 
 static void end_fabric(void)
@@ -138,7 +142,6 @@ static const void *const classes[][TABLES_MAX] = {
 	[FI_CLASS_AV] = {&calls_fid, &calls_av},
 	[FI_CLASS_AV_SET] = {&calls_fid, &calls_av_set},
 	[FI_CLASS_MR] = {&calls_fid},
-	[FI_CLASS_MC] = {&calls_fid},
 	[FI_CLASS_CQ] = {&calls_fid, &calls_cq},
 	[FI_CLASS_EQ] = {&calls_fid, &calls_eq},
 	[FI_CLASS_CNTR] = {&calls_fid, &calls_cntr},
@@ -151,19 +154,15 @@ _Static_assert(offsetof(struct fid_ep, ops) == offsetof(struct fid, ops) + sizeo
 			       offsetof(struct fid, ops) + TABLES_MAX * sizeof(void *),
 	       "the pointers of an object to its tables are in a row");
 
-/* The tables of a wrapped object: the first is found by its fid.ops. */
+/*
+ * The tables of a wrapped object: the first is found by its fid.ops. They do not change, whereas the
+ * object's pointers do when it is closed.
+ */
 struct hooked {
 	const struct fid *fid;
-	enum fi_cq_format format; /* of a completion queue */
-	struct call_table tables[];
+	enum fi_cq_format format;   /* of a completion queue */
+	struct call_table tables[]; /* inner is NULL where the object has no table */
 };
-
-static struct hooked *hooked_of(const struct fid *fid)
-{
-	struct call_table *first = LIST_ENTRY(fid->ops, struct call_table, outer);
-
-	return LIST_ENTRY(first, struct hooked, tables);
-}
 
 /* Returns how many members, the size included, both tables have. */
 static size_t common_members(const uintptr_t *theirs, const uintptr_t *ours)
@@ -224,17 +223,29 @@ static void wrap_table(struct call_table *t, const uintptr_t *inner, const uintp
 		t->outer[i] = inner[i] && ours[i] ? ours[i] : inner[i];
 }
 
-static void wrap(struct fid *fid, struct hooked *hooked)
+static void wrap_tables(struct fid *fid, struct hooked *hooked)
 {
 	const void *const *ours = class_tables(fid->fclass);
 	const void **pointers = pointers_of(fid);
 
-	for (size_t i = 0; i < count_tables(fid->fclass); i++) {
-		if (!pointers[i])
-			continue;
-		wrap_table(&hooked->tables[i], pointers[i], ours[i]);
-		pointers[i] = hooked->tables[i].outer;
-	}
+	for (size_t i = 0; i < count_tables(fid->fclass); i++)
+		if (pointers[i])
+			wrap_table(&hooked->tables[i], pointers[i], ours[i]);
+}
+
+/* Other threads may be in a call of the object: CALL_INNER reads either pointer. */
+static void point_to(const void **pointer, const void *table)
+{
+	__atomic_store_n(pointer, table, __ATOMIC_RELEASE); /* pairs with CALL_INNER, hooked_of */
+}
+
+static void wrap(struct fid *fid, struct hooked *hooked)
+{
+	const void **pointers = pointers_of(fid);
+
+	for (size_t i = 0; i < count_tables(fid->fclass); i++)
+		if (hooked->tables[i].inner)
+			point_to(&pointers[i], hooked->tables[i].outer);
 }
 
 static void unwrap(struct fid *fid)
@@ -244,20 +255,27 @@ static void unwrap(struct fid *fid)
 
 	for (size_t i = 0; i < count_tables(fid->fclass); i++)
 		if (pointers[i] && is_outer(pointers[i], ours[i]))
-			pointers[i] = LIST_ENTRY(pointers[i], struct call_table, outer)->inner;
+			point_to(&pointers[i],
+				 LIST_ENTRY(pointers[i], struct call_table, outer)->inner);
 }
 
-static bool is_wrapped(const struct fid *fid)
+/* Returns the tables of the object, or NULL: it is not wrapped, or is a copy of one that is. */
+static struct hooked *hooked_of(const struct fid *fid)
 {
-	return is_outer((const uintptr_t *)fid->ops, (const uintptr_t *)&calls_fid) &&
-	       hooked_of(fid)->fid == fid;
+	const struct fi_ops *ops = __atomic_load_n(&fid->ops, __ATOMIC_ACQUIRE); /* point_to */
+	struct call_table *first = LIST_ENTRY(ops, struct call_table, outer);
+	struct hooked *hooked = LIST_ENTRY(first, struct hooked, tables);
+
+	if (!is_outer((const uintptr_t *)ops, (const uintptr_t *)&calls_fid))
+		return NULL;
+	return hooked->fid == fid ? hooked : NULL;
 }
 
 void hook_object(struct fid *fid)
 {
 	struct hooked *hooked;
 
-	if (!fid || !class_tables(fid->fclass) || is_wrapped(fid))
+	if (!fid || !class_tables(fid->fclass) || hooked_of(fid))
 		return;
 	unwrap(fid); /* an alias begins as a copy of its endpoint, which is wrapped */
 	hooked = calloc(1, sizeof(*hooked) + count_tables(fid->fclass) * sizeof(struct call_table));
@@ -267,23 +285,34 @@ void hook_object(struct fid *fid)
 		return;
 	}
 	hooked->fid = fid;
+	wrap_tables(fid, hooked);
 	wrap(fid, hooked);
 } /* NOLINT(clang-analyzer-unix.Malloc): the object's pointers lead to it */
 
 struct fid_cq *hook_queue(struct fid_cq *cq, const struct fi_cq_attr *attr)
 {
+	struct hooked *hooked;
+
 	hook_object(&cq->fid);
-	if (attr && is_wrapped(&cq->fid))
-		hooked_of(&cq->fid)->format = attr->format;
+	hooked = hooked_of(&cq->fid);
+	if (attr && hooked)
+		hooked->format = attr->format;
 	return cq;
 }
 
-enum fi_cq_format hook_format(const struct fid_cq *cq)
+struct value_entries hook_entries(const struct fid_cq *cq, const void *buf, ssize_t count)
 {
-	return hooked_of(&cq->fid)->format;
+	const struct hooked *hooked = hooked_of(&cq->fid);
+
+	if (!hooked)
+		return (struct value_entries){NULL, 0, FI_CQ_FORMAT_UNSPEC};
+	return (struct value_entries){buf, count, hooked->format};
 }
 
-/* The object ends as it was when it was opened. If it stays, it is wrapped again. */
+/*
+ * The object ends as it was when it was opened. If it stays, it is wrapped again. If two threads
+ * close it, the second finds it without tables of ours.
+ */
 static int hooked_fi_close(struct fid *fid)
 {
 	struct hooked *hooked = hooked_of(fid);
@@ -294,10 +323,10 @@ static int hooked_fi_close(struct fid *fid)
 
 	unwrap(fid);
 	ret = fid->ops->close(fid);
-	if (ret)
-		wrap(fid, hooked);
-	else
+	if (!ret)
 		free(hooked);
+	else if (hooked)
+		wrap(fid, hooked);
 	values[1] = (uint64_t)ret;
 	hook_end(CALL_fi_close, began, 0, shapes_fi_close, values, 2);
 	if (!ret && fclass == FI_CLASS_FABRIC)

@@ -19,60 +19,103 @@
 #define PAGE_BYTES (sizeof(struct tally_page) + CALL_COUNT * sizeof(struct tally_row))
 
 static struct tally_page *page; /* NULL: the process is not monitored */
-static char path[4096];         /* of the file */
 
-/* Makes the folder, unless it is there. It has to be the user's, and only the user's. */
-static int own_folder(const char *folder)
+/* The file. Another process may have the same pid, in a pid namespace of its own, and replace it. */
+static char path[4096];
+static dev_t device;
+static ino_t inode;
+
+/*
+ * Opens the folder, which is made unless it is there. It has to be the user's, and only the user's.
+ * Returns a descriptor or a negative errno.
+ */
+static int open_folder(const char *folder)
 {
 	struct stat is;
+	int fd;
 
 	if (mkdir(folder, 0700) && errno != EEXIST)
 		return -errno;
-	if (lstat(folder, &is))
+	fd = open(folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0)
 		return -errno;
-	if (!S_ISDIR(is.st_mode))
-		return -ENOTDIR;
-	return is.st_uid == geteuid() && !(is.st_mode & 077) ? 0 : -EPERM;
+	if (fstat(fd, &is) == 0 && is.st_uid == geteuid() && !(is.st_mode & 077))
+		return fd;
+	close(fd);
+	return -EPERM;
 }
 
-/* Writes the name of the file to `path`. 0 or a negative errno. */
-static int name_file(void)
+/* Writes the name of the folder to `path`, with no slash behind it: that would follow a link. */
+static int name_folder(void)
 {
 	const char *base = env_get()->monitor_folder;
-	char folder[sizeof(path) - 16];
 	int len;
 
 	if (base)
-		len = snprintf(folder, sizeof(folder), "%s", base);
+		len = snprintf(path, sizeof(path), "%s", base);
 	else
-		len = snprintf(folder, sizeof(folder), TALLY_FOLDER, (unsigned int)geteuid());
-	if (len >= (int)sizeof(folder))
+		len = snprintf(path, sizeof(path), TALLY_FOLDER, (unsigned int)geteuid());
+	if (len >= (int)sizeof(path) - 16)
 		return -ENAMETOOLONG;
-	snprintf(path, sizeof(path), "%s/%d", folder, (int)getpid());
-	return own_folder(folder);
+	while (len > 1 && path[len - 1] == '/')
+		path[--len] = '\0';
+	return 0;
 }
 
-/* Makes the file, full of zeros, and maps it. Returns NULL and sets *err, a negative errno. */
-static struct tally_page *map_file(int *err)
+/* Fills the file, which nobody else knows yet, and maps it. Sets *err where that fails. */
+static struct tally_page *map_file(int fd, int *err)
 {
-	int fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
-	void *at = MAP_FAILED;
+	struct tally_page *p;
+	struct stat is;
 
+	/* With memory for all of it: else an access might end the process. */
+	*err = file_resize(fd, PAGE_BYTES) ? -errno : -posix_fallocate(fd, 0, PAGE_BYTES);
+	if (*err)
+		return NULL;
+	p = mmap(NULL, PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (p == MAP_FAILED || fstat(fd, &is)) {
+		*err = -errno;
+		return NULL;
+	}
+	device = is.st_dev;
+	inode = is.st_ino;
+	p->magic = TALLY_MAGIC;
+	p->pid = (uint32_t)getpid();
+	p->count = CALL_COUNT;
+	strncpy(p->program, program_invocation_short_name, sizeof(p->program) - 1);
+	for (int id = 0; id < CALL_COUNT; id++)
+		strncpy(p->rows[id].call, calls_name((enum call_id)id),
+			sizeof(p->rows[id].call) - 1);
+	return p;
+}
+
+/*
+ * Makes the file under another name, and gives it its own when it is complete: a file of that name
+ * may be mapped by a process that lives.
+ */
+static struct tally_page *make_file(int folder, int *err)
+{
+	struct tally_page *p;
+	char name[16], unfinished[64];
+	int fd;
+
+	snprintf(name, sizeof(name), "%d", (int)getpid());
+	snprintf(unfinished, sizeof(unfinished), ".%s.%llx", name, (unsigned long long)clock_ns());
+	fd = openat(folder, unfinished, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	if (fd < 0) {
 		*err = -errno;
 		return NULL;
 	}
-	/* With memory for all of it: else an access might end the process. */
-	*err = file_resize(fd, PAGE_BYTES) ? -errno : -posix_fallocate(fd, 0, PAGE_BYTES);
-	if (!*err)
-		at = mmap(NULL, PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	if (!*err && at == MAP_FAILED)
-		*err = -errno;
+	p = map_file(fd, err);
 	close(fd);
-	if (at != MAP_FAILED)
-		return at;
-	unlink(path);
-	return NULL;
+	if (p && renameat(folder, unfinished, folder, name)) {
+		*err = -errno;
+		munmap(p, PAGE_BYTES);
+		p = NULL;
+	}
+	if (!p)
+		unlinkat(folder, unfinished, 0);
+	return p;
 }
 
 /* The pages of a forked child are its parent's: it is not monitored. */
@@ -81,30 +124,41 @@ static void in_child(void)
 	page = NULL;
 }
 
-void monitor_start(void)
+static struct tally_page *make_page(int *err)
 {
 	struct tally_page *p;
+	int folder;
+
+	*err = name_folder();
+	if (*err)
+		return NULL;
+	folder = open_folder(path);
+	if (folder < 0) {
+		*err = folder;
+		return NULL;
+	}
+	p = make_file(folder, err);
+	close(folder);
+	return p;
+}
+
+void monitor_start(void)
+{
+	size_t len;
 	int err;
 
 	if (getauxval(AT_SECURE)) {
 		LOG_WARN(LOG_CORE, "no monitor: the program runs with raised rights");
 		return;
 	}
-	err = name_file();
-	p = err ? NULL : map_file(&err);
-	if (!p) {
+	page = make_page(&err);
+	if (!page) {
 		LOG_WARN(LOG_CORE, "no monitor: %s: %s", path, strerror(-err));
 		return;
 	}
-	p->pid = (uint32_t)getpid();
-	p->count = CALL_COUNT;
-	strncpy(p->program, program_invocation_short_name, sizeof(p->program) - 1);
-	for (int id = 0; id < CALL_COUNT; id++)
-		strncpy(p->rows[id].call, calls_name((enum call_id)id),
-			sizeof(p->rows[id].call) - 1);
-	__atomic_store_n(&p->magic, TALLY_MAGIC, __ATOMIC_RELEASE); /* pairs with fi_mon_sampler */
+	len = strlen(path);
+	snprintf(path + len, sizeof(path) - len, "/%d", (int)getpid());
 	pthread_atfork(NULL, NULL, in_child);
-	page = p;
 }
 
 void monitor_call(const struct call *call)
@@ -113,9 +167,17 @@ void monitor_call(const struct call *call)
 		tally_add(&page->rows[call->id].tally, call);
 }
 
+/* Is the file of this name still the one of this process? */
+static bool is_ours(void)
+{
+	struct stat is;
+
+	return lstat(path, &is) == 0 && is.st_dev == device && is.st_ino == inode;
+}
+
 /* Other threads may still call: the memory stays. */
 static __attribute__((destructor)) void at_exit(void)
 {
-	if (page && !env_get()->monitor_linger)
+	if (page && !env_get()->monitor_linger && is_ours())
 		unlink(path);
 }

@@ -68,6 +68,14 @@ int perf_event_start(uint32_t type, uint64_t config)
 	return 0;
 }
 
+/* A thread that ends when the library is gone must not call it. */
+static __attribute__((destructor)) void forget_threads(void)
+{
+	if (__atomic_load_n(&counting, __ATOMIC_ACQUIRE))
+		pthread_key_delete(at_exit);
+}
+
+/* Reads by syscall(2): that is no point where a thread can be cancelled, as no call is. */
 uint64_t perf_events(void)
 {
 	uint64_t count = 0;
@@ -80,7 +88,7 @@ uint64_t perf_events(void)
 		own.fd = -1;
 		own.forks = forked_count();
 	}
-	if (own.fd < 0 || read(own.fd, &count, sizeof(count)) != sizeof(count))
+	if (own.fd < 0 || syscall(SYS_read, own.fd, &count, sizeof(count)) != sizeof(count))
 		count = 0;
 	errno = kept;
 	return count;

@@ -29,6 +29,14 @@
 #define TYPEV_BYTES (value_elements(iov, count) * atomic_size(datatype))
 #define ELEMENTS_BYTES                                                                             \
 	(msg ? value_elements(msg->msg_iov, msg->iov_count) * atomic_size(msg->datatype) : 0)
+/* Elements that are fetched. A read has no operands: their segments may be stale. */
+#define FETCHED(operands, op)                                                                      \
+	((op) == FI_ATOMIC_READ ? value_elements(resultv, result_count) : (operands))
+#define FETCHV_BYTES (FETCHED(value_elements(iov, count), op) * atomic_size(datatype))
+#define FETCH_ELEMENTS_BYTES                                                                       \
+	(msg ? FETCHED(value_elements(msg->msg_iov, msg->iov_count), msg->op) *                    \
+			 atomic_size(msg->datatype)                                                \
+	     : 0)
 
 /* clang-format off */
 #define ATOMIC_CALLS(DATA)                                                                         \
@@ -67,12 +75,12 @@
 	      enum fi_op op, void *context),                                                       \
 	     (ep, iov, desc, count, resultv, result_desc, result_count, dest_addr, addr, key,      \
 	      datatype, op, context),                                                              \
-	     TYPEV_BYTES, OPERANDSV, POINTER(resultv), TARGET)                                     \
+	     FETCHV_BYTES, OPERANDSV, POINTER(resultv), TARGET)                                    \
 	DATA(ssize_t, fi_fetch_atomicmsg, ep->atomic, readwritemsg,                                \
 	     (struct fid_ep *ep, const struct fi_msg_atomic *msg, struct fi_ioc *resultv,          \
 	      void **result_desc, size_t result_count, uint64_t flags),                            \
 	     (ep, msg, resultv, result_desc, result_count, flags),                                 \
-	     ELEMENTS_BYTES, OPERATION_MSG, POINTER(resultv))                                      \
+	     FETCH_ELEMENTS_BYTES, OPERATION_MSG, POINTER(resultv))                                \
 	DATA(ssize_t, fi_compare_atomic, ep->atomic, compwrite,                                    \
 	     (struct fid_ep *ep, const void *buf, size_t count, void *desc, const void *compare,   \
 	      void *compare_desc, void *result, void *result_desc, fi_addr_t dest_addr,            \

@@ -27,6 +27,8 @@
 #define MSG_END  IN(msg, SHOW_POINTER, context), FLAGS(flags)
 
 #define MSG_BYTES (msg ? value_bytes(msg->msg_iov, msg->iov_count) : 0)
+/* To look at a message, or to discard it, takes no buffer: the segments may be stale. */
+#define RECV_BYTES (flags & (FI_PEEK | FI_DISCARD) ? 0 : MSG_BYTES)
 
 /* clang-format off */
 #define MSG_CALLS(DATA)                                                                            \
@@ -43,7 +45,7 @@
 	DATA(ssize_t, fi_recvmsg, ep->msg, recvmsg,                                                \
 	     (struct fid_ep *ep, const struct fi_msg *msg, uint64_t flags),                        \
 	     (ep, msg, flags),                                                                     \
-	     MSG_BYTES, MESSAGE, MSG_END)                                                          \
+	     RECV_BYTES, MESSAGE, MSG_END)                                                         \
 	DATA(ssize_t, fi_send, ep->msg, send,                                                      \
 	     (struct fid_ep *ep, const void *buf, size_t len, void *desc, fi_addr_t dest_addr,     \
 	      void *context),                                                                      \
@@ -87,7 +89,7 @@
 	DATA(ssize_t, fi_trecvmsg, ep->tagged, recvmsg,                                            \
 	     (struct fid_ep *ep, const struct fi_msg_tagged *msg, uint64_t flags),                 \
 	     (ep, msg, flags),                                                                     \
-	     MSG_BYTES, MESSAGE, MSG_TAGS, MSG_END)                                                \
+	     RECV_BYTES, MESSAGE, MSG_TAGS, MSG_END)                                               \
 	DATA(ssize_t, fi_tsend, ep->tagged, send,                                                  \
 	     (struct fid_ep *ep, const void *buf, size_t len, void *desc, fi_addr_t dest_addr,     \
 	      uint64_t tag, void *context),                                                        \

@@ -9,8 +9,7 @@
 
 #define COMPLETIONS                                                                                \
 	POINTER(cq), POINTER(buf), NUMBER(count),                                                  \
-		SHOWN("entries",                                                                   \
-		      (uintptr_t) & ((struct value_entries){buf, ret, hook_format(cq)}),           \
+		SHOWN("entries", (uintptr_t)(struct value_entries[]){hook_entries(cq, buf, ret)},  \
 		      SHOW_ENTRIES, 0)
 /* An error that was read. */
 #define READ_ERROR                                                                                 \

@@ -8,7 +8,10 @@
 
 #include <stdint.h>
 
-/* Folder of the files unless the user names another: the number is the user's. A file is a pid. */
+/*
+ * Folder of the files unless the user names another: the number is the user's. A file is a pid; one
+ * that is not complete has a name that begins with a dot.
+ */
 #define TALLY_FOLDER "/dev/shm/ofi-%u"
 
 /* Figures of one call. Several threads add to them: readers may see a call in some of them. */
@@ -28,9 +31,9 @@ struct tally_row {
 
 #define TALLY_MAGIC 0x31594c4c4154ULL /* "TALLY1" */
 
-/* The file. All but the tallies is constant once `magic` is there. */
+/* The file. All but the tallies is constant: the file has its name when it is complete. */
 struct tally_page {
-	uint64_t magic; /* written last */
+	uint64_t magic;
 	uint32_t pid;
 	uint32_t count; /* of rows */
 	char program[48];

@@ -2,6 +2,7 @@
 #include "hook/trace.h"
 
 #include <rdma/fi_errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/log.h"
@@ -10,16 +11,18 @@
 #define PROV       "ofi_hook_trace"
 #define LINE_BYTES 6144
 
-/* "cq 0x..., buf 0x..., count 1 = -11 (...), 210 ns" */
+/* "cq 0x..., buf 0x..., count 1 = -11 (...), 210 ns". The line is on no stack: that may be short. */
 static void log_line(const struct call *call)
 {
 	struct log_place place = {PROV, FI_LOG_TRACE, calls_subsys(call->id), calls_name(call->id),
 				  __LINE__};
 	size_t arguments = call->count - 1;
-	char line[LINE_BYTES];
+	char *line = malloc(LINE_BYTES);
 	struct text t;
 
-	text_init(&t, line, sizeof(line));
+	if (!line)
+		return;
+	text_init(&t, line, LINE_BYTES);
 	for (size_t i = 0; i < arguments; i++) {
 		text_add(&t, "%s%s ", i ? ", " : "", call->shapes[i].name);
 		value_add(&t, &call->shapes[i], call->values[i]);
@@ -28,6 +31,7 @@ static void log_line(const struct call *call)
 	value_add(&t, &call->shapes[arguments], call->values[arguments]);
 	text_add(&t, ", %llu ns", (unsigned long long)(call->ended.ns - call->began.ns));
 	log_write(&place, "%s", line);
+	free(line);
 }
 
 /* A call of the function that writes the application's log is not shown. */

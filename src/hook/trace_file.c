@@ -18,9 +18,6 @@
 #include "base/log.h"
 #include "hook/trace.h"
 
-#define EVENT_BYTES 16384
-#define VALUE_BYTES 4096
-
 static const char end_of_array[] = "\n]\n";
 
 static struct {
@@ -28,6 +25,10 @@ static struct {
 	int fd;      /* -1: none */
 	bool opened; /* by this process, or it could not be */
 	off_t end;   /* where end_of_array is */
+	/* Not on stacks: those of an application's threads may be short. */
+	char event[16384];
+	char value[4096];
+	char path[4096];
 } file = {.mutex = PTHREAD_MUTEX_INITIALIZER, .fd = -1};
 
 /* ---- JSON ------------------------------------------------------------------------------------- */
@@ -57,17 +58,16 @@ static void add_string(struct text *t, const char *string)
 
 static void add_member(struct text *t, const struct shape *shape, uint64_t bits)
 {
-	char shown[VALUE_BYTES];
 	struct text value;
 
-	text_init(&value, shown, sizeof(shown));
+	text_init(&value, file.value, sizeof(file.value));
 	value_add(&value, shape, bits);
 	add_string(t, shape->name);
 	text_add(t, ":");
 	if (shape->show == SHOW_NUMBER)
-		text_add(t, "%s", shown);
+		text_add(t, "%s", file.value);
 	else
-		add_string(t, shown);
+		add_string(t, file.value);
 }
 
 /* Writes {"name":value,...}, or nothing but {} if that is too long. */
@@ -118,11 +118,13 @@ static void put_head(void)
 	put(head, t.len);
 }
 
+/* A new file, whatever had its name: that may be another user's, or a pipe that nobody reads. */
 static int create(const char *path)
 {
-	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
-	int err;
+	int fd, err;
 
+	unlink(path);
+	fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	if (fd < 0) {
 		LOG_WARN(LOG_CORE, "FI_WEFT_TRACE_FILE: %s: %s", path, strerror(errno));
 		return -1;
@@ -136,19 +138,17 @@ static int create(const char *path)
 
 static void open_file(void)
 {
-	char path[4096];
-
 	file.opened = true;
 	if (getauxval(AT_SECURE)) {
 		LOG_WARN(LOG_CORE, "no FI_WEFT_TRACE_FILE: the program runs with raised rights");
 		return;
 	}
-	if (snprintf(path, sizeof(path), "%s.%d.json", env_get()->trace_file, (int)getpid()) >=
-	    (int)sizeof(path)) {
-		LOG_WARN(LOG_CORE, "FI_WEFT_TRACE_FILE: the name is too long: %.60s...", path);
+	if (snprintf(file.path, sizeof(file.path), "%s.%d.json", env_get()->trace_file,
+		     (int)getpid()) >= (int)sizeof(file.path)) {
+		LOG_WARN(LOG_CORE, "FI_WEFT_TRACE_FILE: the name is too long: %.60s...", file.path);
 		return;
 	}
-	file.fd = create(path);
+	file.fd = create(file.path);
 	file.end = 0;
 	if (file.fd >= 0)
 		put_head();
@@ -172,34 +172,18 @@ static void in_child(void)
 	pthread_mutex_unlock(&file.mutex);
 }
 
+/* After base/forked: the file's mutex is taken before that one's, here as in open_file. */
 static void watch_forks(void)
 {
+	forked_count();
 	pthread_atfork(before_fork, in_parent, in_child);
 }
 
-static void append(const char *event, size_t len)
+static void put_call(const struct call *call, const char *name, const char *category)
 {
-	static pthread_once_t once = PTHREAD_ONCE_INIT;
-	int kept = errno;
-
-	pthread_once(&once, watch_forks);
-	pthread_mutex_lock(&file.mutex);
-	if (!file.opened)
-		open_file();
-	if (file.fd >= 0)
-		put(event, len);
-	pthread_mutex_unlock(&file.mutex);
-	errno = kept;
-}
-
-void trace_file_add(const struct call *call, const char *name, const char *category)
-{
-	char event[EVENT_BYTES];
 	struct text t;
 
-	if (!env_get()->trace_file)
-		return;
-	text_init(&t, event, sizeof(event));
+	text_init(&t, file.event, sizeof(file.event));
 	text_add(&t, ",\n{\"name\":\"%s\",\"cat\":\"%s\",\"ph\":\"X\",\"pid\":%d,\"tid\":%d", name,
 		 category, (int)getpid(), (int)gettid());
 	add_us(&t, "ts", call->began.ns);
@@ -207,5 +191,22 @@ void trace_file_add(const struct call *call, const char *name, const char *categ
 	text_add(&t, ",\"args\":");
 	add_values(&t, call);
 	text_add(&t, "}%s", end_of_array);
-	append(event, t.len);
+	put(file.event, t.len);
+}
+
+void trace_file_add(const struct call *call, const char *name, const char *category)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+	int kept = errno;
+
+	if (!env_get()->trace_file)
+		return;
+	pthread_once(&once, watch_forks);
+	pthread_mutex_lock(&file.mutex);
+	if (!file.opened)
+		open_file();
+	if (file.fd >= 0)
+		put_call(call, name, category);
+	pthread_mutex_unlock(&file.mutex);
+	errno = kept;
 }

@@ -11,33 +11,45 @@
 #define DECODED_BYTES 4096
 #define ENTRIES_MAX   16 /* completions of one call that are shown */
 
-/* Appends text with each run of blanks and line ends as one blank. */
-static void add_line(struct text *t, const char *text)
+/* Makes each run of blanks and line ends, from character `from` on, one blank, and the last one none. */
+static void squeeze(struct text *t, size_t from)
 {
-	while (*text) {
-		const char *end = text;
+	size_t to = from;
 
-		while (*end && !isspace((unsigned char)*end))
-			end++;
-		text_add(t, "%.*s", (int)(end - text), text);
-		while (isspace((unsigned char)*end))
-			end++;
-		if (*end && end != text)
-			text_add(t, " ");
-		text = end;
+	for (size_t i = from; i < t->len; i++) {
+		if (!isspace((unsigned char)t->buf[i]))
+			t->buf[to++] = t->buf[i];
+		else if (t->buf[i + 1] && !isspace((unsigned char)t->buf[i + 1]) && to > from)
+			t->buf[to++] = ' ';
 	}
+	t->buf[to] = '\0';
+	t->len = to;
 }
 
+/* Appends text as one line. */
+static void add_line(struct text *t, const char *text)
+{
+	size_t from = t->len;
+
+	text_add(t, "%s", text);
+	squeeze(t, from);
+}
+
+/* Decodes in place: a buffer between would be as long as the stacks of some threads. */
 static void add_decoded(struct text *t, const void *data, enum fi_type type)
 {
-	char decoded[DECODED_BYTES];
+	size_t from = t->len, room = t->size - from;
+	char *decoded = t->buf + from;
 
-	if (!data || !fi_tostr_r(decoded, sizeof(decoded), data, type))
+	if (!data ||
+	    !fi_tostr_r(decoded, room < DECODED_BYTES ? room : DECODED_BYTES, data, type)) {
 		text_add(t, "NULL");
-	else if (!decoded[0])
+	} else if (!decoded[0]) {
 		text_add(t, "0");
-	else
-		add_line(t, decoded);
+	} else {
+		t->len += strlen(decoded);
+		squeeze(t, from);
+	}
 }
 
 size_t value_entry_size(enum fi_cq_format format)

@@ -59,11 +59,13 @@ bool worker_shares(const struct worker *worker);
 void worker_stats(const struct worker *worker, struct fi_weft_stats *stats);
 /*
  * Peers, see fi_weft_ops_peers of rdma/fi_ext_weft.h. worker_peer_state fills in all members but
- * `size`; worker_report writes text. Return 0 or a negative error. Domain locked.
+ * `size`; worker_report writes text, worker_report_head that of the worker without its peers. Return
+ * 0 or a negative error. Domain locked.
  */
 int worker_peer_state(struct worker *worker, fi_addr_t addr, struct fi_weft_peer *state);
 int worker_connect(struct worker *worker, fi_addr_t addr);
 void worker_report(struct worker *worker, FILE *out);
+void worker_report_head(struct worker *worker, FILE *out);
 /* Returns the words for an enum fi_weft_reason. */
 const char *worker_reason(uint32_t reason);
 const struct addr *worker_name(const struct worker *worker);

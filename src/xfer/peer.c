@@ -254,7 +254,8 @@ void peer_connected(struct peer *peer)
 		return;
 	peer->counts.connections++;
 	PROBE2(connect, peer, peer->conn.kind);
-	peer->tx.xoff_received = peer->conn.disconnect_received = false;
+	peer->conn.disconnect_received = false;
+	peer_pause_end(peer); /* of the last connection, read after its end */
 	peer_refresh(peer);
 	tx_flush(peer);
 	/* Messages that came before our link was made may have exceeded a budget. */
@@ -374,6 +375,7 @@ static void disconnect(struct peer *peer)
 		peer->conn.lost_at = clock_coarse_ms();
 	}
 	peer->state = PEER_IDLE;
+	peer_pause_end(peer);
 	budget_recount(&worker->budget);
 	peer_refresh(peer);
 	close_sockets(peer);

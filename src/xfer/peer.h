@@ -112,7 +112,8 @@ struct peer_counts {
 	uint64_t streamed;                              /* of those, asked for by CTS */
 	uint64_t read, joint, rdma, speculative, asked; /* received, by how the bytes came */
 	uint64_t xoff_sent, xoff_received;
-	uint64_t paused_ms; /* between XOFF and XON of the peer, up to the last XON */
+	uint64_t
+		paused_ms; /* between XOFF and XON, or disconnect; up to the last pause that ended */
 	uint64_t paused_at; /* ms: the last XOFF */
 };
 
@@ -273,6 +274,8 @@ bool peer_reads_out(struct peer *peer);
  * receive fails; if output is queued for the peer, connects anew.
  */
 void peer_not_taken(struct peer *peer, int err);
+/* Counts the time of the pause that the peer asked for, if there is one, and ends it. */
+void peer_pause_end(struct peer *peer);
 /* The peer has sent XOFF (`pause`) or XON. */
 void peer_pause(struct peer *peer, bool pause);
 /* Sets peer->link to peer->real if messages may be sent now, else to peer_full_link. */

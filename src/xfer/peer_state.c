@@ -8,17 +8,22 @@
 #include "link/link_state.h"
 #include "xfer/worker.h"
 
+void peer_pause_end(struct peer *peer)
+{
+	if (peer->tx.xoff_received)
+		peer->counts.paused_ms += clock_coarse_ms() - peer->counts.paused_at;
+	peer->tx.xoff_received = false;
+}
+
 void peer_pause(struct peer *peer, bool pause)
 {
-	uint64_t now = clock_coarse_ms();
-
-	if (pause && !peer->tx.xoff_received) {
+	if (!pause) {
+		peer_pause_end(peer);
+	} else if (!peer->tx.xoff_received) {
 		peer->counts.xoff_received++;
-		peer->counts.paused_at = now;
-	} else if (!pause && peer->tx.xoff_received) {
-		peer->counts.paused_ms += now - peer->counts.paused_at;
+		peer->counts.paused_at = clock_coarse_ms();
+		peer->tx.xoff_received = true;
 	}
-	peer->tx.xoff_received = pause;
 	peer_refresh(peer);
 	if (!pause)
 		peer_busy(peer);

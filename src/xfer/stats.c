@@ -17,9 +17,8 @@
 #include "base/log.h"
 #include "xfer/worker.h"
 
-#define PATH_MOST   4096
-#define EXIT_WAIT   100 /* ms, at exit, for a thread that is in a call on the worker */
-#define REPORT_MODE 0644
+#define PATH_MOST 4096
+#define EXIT_WAIT 100 /* ms, at exit, for a thread that is in a call on the worker */
 
 /* Taken within the domain's lock; at exit the other way round, but then without waiting. */
 static pthread_mutex_t open_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -45,8 +44,14 @@ static int wanted_signal(void)
 {
 	const char *name = env_get()->stats_signal;
 
-	if (!name)
+	if (!name || !*name)
 		return 0;
+	if (getauxval(AT_SECURE)) {
+		LOG_WARN(LOG_CORE,
+			 "FI_WEFT_STATS_SIGNAL=%s is ignored: the program runs with raised rights",
+			 name);
+		return 0;
+	}
 	if (!strncmp(name, "SIG", 3))
 		name += 3;
 	for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++)
@@ -58,7 +63,7 @@ static int wanted_signal(void)
 }
 
 /* Handlers of the application stay: ours comes only where the default was. */
-static void install(void)
+static void install_handler(void)
 {
 	struct sigaction ours = {.sa_handler = on_signal, .sa_flags = SA_RESTART}, old;
 	int number = wanted_signal();
@@ -76,12 +81,35 @@ static void install(void)
 		signal_number = number;
 }
 
-static void uninstall(void)
+/* The handler's code may go away. A signal that comes too late must not end the process. */
+static void uninstall_handler(void)
 {
-	struct sigaction now, before = {.sa_handler = SIG_DFL};
+	struct sigaction now, ignore = {.sa_handler = SIG_IGN};
 
 	if (signal_number && !sigaction(signal_number, NULL, &now) && now.sa_handler == on_signal)
-		sigaction(signal_number, &before, NULL);
+		sigaction(signal_number, &ignore, NULL);
+}
+
+/* Another thread may have held the lock. The workers are the parent's, which reports on them. */
+static void in_child(void)
+{
+	pthread_mutex_init(&open_lock, NULL);
+	list_init(&open_workers);
+}
+
+/* Fork does not wait for the lock: that may take long at exit, where glibc removes the handlers. */
+static void install(void)
+{
+	pthread_atfork(NULL, NULL, in_child);
+	install_handler();
+}
+
+/* FI_WEFT_STATS; NULL: it is not set, or empty. */
+static const char *wanted_file(void)
+{
+	const char *pattern = env_get()->stats;
+
+	return pattern && *pattern ? pattern : NULL;
 }
 
 /* Writes FI_WEFT_STATS with the process's number for each %p. False: it is too long. */
@@ -102,42 +130,63 @@ static bool expand(const char *pattern, char path[PATH_MOST])
 /* Returns a descriptor to append reports to, or a negative error. */
 static int open_file(void)
 {
-	const char *pattern = env_get()->stats;
+	const char *pattern = wanted_file();
 	char path[PATH_MOST] = "";
-	int fd = -1;
+	int fd;
 
 	if (!pattern)
 		return dup(STDERR_FILENO);
 	if (getauxval(AT_SECURE))
-		errno = EACCES; /* the user has other rights than the program */
+		fd = -EACCES; /* the user has other rights than the program */
 	else if (!expand(pattern, path))
-		errno = ENAMETOOLONG;
+		fd = -ENAMETOOLONG;
 	else
-		fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, REPORT_MODE);
-	if (fd >= 0)
-		return fd;
-	LOG_WARN(LOG_CORE, "FI_WEFT_STATS=%s: no file %s for a report: %s", pattern, path,
-		 fi_strerror(errno));
-	return -errno;
+		fd = file_open_own(path, O_WRONLY | O_APPEND);
+	if (fd < 0)
+		LOG_WARN(LOG_CORE, "FI_WEFT_STATS=%s: no file %s for a report: %s", pattern, path,
+			 fi_strerror(-fd));
+	return fd;
 }
 
 /* One write, so that reports of several processes in one file stay whole. */
-static void write_report(struct worker *worker)
+static void write_text(const char *text, size_t len)
+{
+	const char *pattern = wanted_file();
+	int fd = open_file();
+	int err;
+
+	if (fd < 0)
+		return;
+	err = file_write_all(fd, text, len);
+	if (err)
+		LOG_WARN(LOG_CORE, "FI_WEFT_STATS=%s: a report of %zu bytes is lost: %s",
+			 pattern ? pattern : "(standard error)", len, fi_strerror(-err));
+	close(fd);
+}
+
+/* Returns what `report` writes of the worker, for free(), and its length; NULL: no memory. */
+static char *text_of(struct worker *worker, void (*report)(struct worker *worker, FILE *out),
+		     size_t *len)
 {
 	char *text = NULL;
-	size_t len = 0;
-	FILE *out = open_memstream(&text, &len);
-	int fd = out ? open_file() : -1;
+	FILE *out = open_memstream(&text, len);
 
-	if (out) {
-		worker_report(worker, out);
-		fclose(out);
-	}
-	if (fd >= 0) {
-		if (text)
-			file_write_all(fd, text, len);
-		close(fd);
-	}
+	if (!out)
+		return NULL;
+	report(worker, out);
+	if (!fclose(out))
+		return text;
+	free(text);
+	return NULL;
+}
+
+static void write_report(struct worker *worker)
+{
+	size_t len;
+	char *text = text_of(worker, worker_report, &len);
+
+	if (text)
+		write_text(text, len);
 	free(text);
 }
 
@@ -147,7 +196,7 @@ void stats_opened(struct worker *worker)
 
 	pthread_once(&once, install);
 	worker->stats_seen = __atomic_load_n(&asked, __ATOMIC_RELAXED);
-	if (!env_get()->stats)
+	if (!wanted_file())
 		return;
 	pthread_mutex_lock(&open_lock);
 	list_push(&open_workers, &worker->in_stats);
@@ -174,31 +223,56 @@ void stats_poll(struct worker *worker)
 	write_report(worker);
 }
 
-/* Waits a bounded time: exit() may have come from a call on the worker, or another thread hang. */
-static bool lock_shard(struct shard *shard)
+/*
+ * As shard_take, but waits a bounded time: exit() may have come from a call on the worker, or another
+ * thread hang. Returns the shard that it has locked, or NULL.
+ */
+static struct shard *lock_shard(const struct sharded *x)
 {
 	uint64_t end = clock_coarse_ms() + EXIT_WAIT;
-	bool locked;
 
-	while (!(locked = lock_try(&shard->lock)) && clock_coarse_ms() < end)
+	do {
+		struct shard *shard = __atomic_load_n(&x->shard, __ATOMIC_ACQUIRE);
+
+		if (lock_try(&shard->lock)) {
+			if (__atomic_load_n(&x->shard, __ATOMIC_RELAXED) == shard)
+				return shard;
+			lock_give(&shard->lock);
+		}
 		usleep(1000);
-	return locked;
+	} while (clock_coarse_ms() < end);
+	return NULL;
 }
 
-/* The process ends with open endpoints. A forked child leaves its parent's alone. */
+/* No lock keeps the thread of an `unlocked` domain from the lists of the worker. */
+static void report_without_peers(struct worker *worker, FILE *out)
+{
+	worker_report_head(worker, out);
+	fputs("  peers are not told at exit with FI_THREAD_DOMAIN: close the endpoint\n", out);
+}
+
+static void report_at_exit(struct worker *worker)
+{
+	struct shard *shard = lock_shard(&worker->shard);
+	size_t len;
+	char *text;
+
+	if (!shard)
+		return;
+	text = text_of(worker, worker->dom->unlocked ? report_without_peers : worker_report, &len);
+	lock_give(&shard->lock);
+	if (text)
+		write_text(text, len);
+	free(text);
+}
+
+/* The process ends with open endpoints. */
 static __attribute__((destructor)) void stats_at_exit(void)
 {
-	uninstall();
+	uninstall_handler();
 	if (pthread_mutex_trylock(&open_lock))
 		return;
-	LIST_EACH (node, &open_workers) {
-		struct worker *worker = LIST_ENTRY(node, struct worker, in_stats);
-		struct shard *shard = __atomic_load_n(&worker->shard.shard, __ATOMIC_ACQUIRE);
-
-		if (domain_foreign(worker->dom) || !lock_shard(shard))
-			continue;
-		write_report(worker);
-		lock_give(&shard->lock);
-	}
+	LIST_EACH (node, &open_workers)
+		report_at_exit(LIST_ENTRY(node, struct worker, in_stats));
 	pthread_mutex_unlock(&open_lock);
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Reports of workers that the user asks for: FI_WEFT_STATS (a file, when a worker closes or the
- * process exits) and FI_WEFT_STATS_SIGNAL (when the signal has come). See worker_report.
+ * process exits) and FI_WEFT_STATS_SIGNAL (when the signal has come). See worker_report. Reports go
+ * to regular files or, like the log, to standard error, with the locks held that the calls name.
  */
 #ifndef WEFT_XFER_STATS_H
 #define WEFT_XFER_STATS_H

@@ -40,11 +40,13 @@ const char *worker_reason(uint32_t reason)
 	return reason < FI_WEFT_REASONS ? reasons[reason] : "unknown";
 }
 
-/* Sets *peer to the peer of `addr`. 0 or a negative error. */
+/* Sets *peer to the peer of `addr`, of whichever of its contexts. 0 or a negative error. */
 static int find(struct worker *worker, fi_addr_t addr, struct peer **peer)
 {
 	if (worker->dgram || worker->offload)
 		return -FI_EOPNOTSUPP;
+	if (worker->av)
+		addr &= UINT64_MAX >> worker->av->rx_ctx_bits;
 	if (!worker->cm && (!worker->av || !av_addr(worker->av, addr)))
 		return -FI_EINVAL;
 	*peer = peer_get(worker, worker->cm ? 0 : addr);
@@ -168,7 +170,7 @@ static void print_peer(const struct peer *peer, FILE *out)
 		print_line(&lines[i], &state, out);
 }
 
-void worker_report(struct worker *worker, FILE *out)
+void worker_report_head(struct worker *worker, FILE *out)
 {
 	struct fi_weft_stats stats = {.size = sizeof(stats)};
 	char name[ADDR_STR_MAX + 32];
@@ -181,6 +183,11 @@ void worker_report(struct worker *worker, FILE *out)
 		"; connections refused %" PRIu64 ", pending %" PRIu64 "\n",
 		stats.unexpected_count, stats.unexpected_bytes, stats.unexpected_dropped,
 		stats.unauthorized_refused + stats.unknown_refused, stats.pending_count);
+}
+
+void worker_report(struct worker *worker, FILE *out)
+{
+	worker_report_head(worker, out);
 	LIST_EACH (node, &worker->peers_list)
 		print_peer(LIST_ENTRY(node, struct peer, in_worker), out);
 }

@@ -147,11 +147,25 @@ static void refused(struct api *a)
 	side_close_alone(&s);
 }
 
-/* The reason of a failed send has a text of the library's own. */
-static void reasons(struct api *a)
+/* A failed send to the peer, which is there no more, has a text of the library's own. */
+static void send_to_nobody(struct side *s)
 {
 	char text[128], cut[8];
 	struct fi_cq_err_entry e;
+
+	/* With shared memory alone the call itself finds out. */
+	if (fi_send(s->ep, bytes, 8, NULL, s->addr[0], bytes))
+		return;
+	e = TAKE_ERR(s, s->tx, FI_ECONNREFUSED);
+	CHECK(strstr(fi_cq_strerror(s->tx, e.prov_errno, NULL, NULL, 0), "no endpoint is"));
+	CHECK(fi_cq_strerror(s->tx, e.prov_errno, NULL, text, sizeof(text)) == text);
+	CHECK(strstr(text, "no endpoint is at the address"));
+	fi_cq_strerror(s->tx, e.prov_errno, NULL, cut, sizeof(cut));
+	CHECK(!strncmp(cut, text, sizeof(cut) - 1) && !cut[sizeof(cut) - 1]);
+}
+
+static void reasons(struct api *a)
+{
 	struct side s;
 
 	side_open(&s, a, &(struct side_opts){0});
@@ -163,14 +177,31 @@ static void reasons(struct api *a)
 	if (api_other())
 		api_skip("texts of another library");
 	api_meet(a);
-	if (fi_send(s.ep, bytes, 8, NULL, s.addr[0], bytes) == 0) {
-		e = TAKE_ERR(&s, s.tx, FI_ECONNREFUSED);
-		CHECK(strstr(fi_cq_strerror(s.tx, e.prov_errno, NULL, NULL, 0), "no endpoint is"));
-		CHECK(fi_cq_strerror(s.tx, e.prov_errno, NULL, text, sizeof(text)) == text);
-		CHECK(strstr(text, "no endpoint is at the address"));
-		fi_cq_strerror(s.tx, e.prov_errno, NULL, cut, sizeof(cut));
-		CHECK(!strncmp(cut, text, sizeof(cut) - 1) && !cut[sizeof(cut) - 1]);
+	send_to_nobody(&s);
+	side_close_alone(&s);
+}
+
+/* That the peer said goodbye once is no reason of later attempts. */
+static void reasons_later(struct api *a)
+{
+	struct side s;
+
+	side_open(&s, a, &(struct side_opts){0});
+	if (api_other())
+		api_skip("texts of another library");
+	if (a->rank)
+		OK(ops_of(&s)->connect(&s.ep->fid, s.addr[0]));
+	await_connection(&s, !a->rank);
+	if (!a->rank) {
+		side_close_alone(&s);
+		api_meet(a);
+		return;
 	}
+	api_meet(a);
+	while (peer_of(&s, 0).connection == FI_WEFT_CONNECTED)
+		side_progress(&s);
+	CHECK_EQ(peer_of(&s, 0).last_error, FI_ESHUTDOWN);
+	send_to_nobody(&s);
 	side_close_alone(&s);
 }
 
@@ -233,22 +264,31 @@ static void no_cma(struct api *a)
 #define PIECE  4096
 #define PIECES 256
 
+/* Sends up to PIECES pieces until rank 0 sends an XOFF. Returns how many are left. */
+static int send_until_paused(struct side *s)
+{
+	int left = PIECES;
+
+	while (!peer_of(s, 0).xoff_received) {
+		ssize_t ret = left ? fi_inject(s->ep, bytes, PIECE, s->addr[0]) : 0;
+
+		CHECK(ret == 0 || ret == -FI_EAGAIN);
+		left -= left && !ret;
+		side_progress(s);
+	}
+	return left;
+}
+
 /* The receiver takes nothing for a while: both sides count its XOFF, and the sender the time. */
 static void pauses(struct api *a)
 {
 	struct fi_weft_peer p;
 	struct side s;
-	int left = PIECES;
+	int left;
 
 	side_open(&s, a, &(struct side_opts){0});
 	if (a->rank) {
-		while (!(p = peer_of(&s, 0)).xoff_received) {
-			ssize_t ret = left ? fi_inject(s.ep, bytes, PIECE, s.addr[0]) : 0;
-
-			CHECK(ret == 0 || ret == -FI_EAGAIN);
-			left -= left && !ret;
-			side_progress(&s);
-		}
+		left = send_until_paused(&s);
 		for (double end = api_seconds() + 0.1; api_seconds() < end;)
 			side_progress(&s);
 		CHECK(peer_of(&s, 0).paused_ms >= 50);
@@ -267,6 +307,36 @@ static void pauses(struct api *a)
 		CHECK_EQ(peer_of(&s, 1).unexpected_bytes, 0);
 	}
 	side_close(&s);
+}
+
+/* A pause ends with its connection, and its time stays counted. */
+static void pause_cut(struct api *a)
+{
+	struct side s;
+	uint64_t ms;
+
+	side_open(&s, a, &(struct side_opts){0});
+	if (!a->rank) {
+		while (!peer_of(&s, 1).xoff_sent)
+			side_progress(&s);
+		api_meet(a);
+		side_close_alone(&s);
+		api_meet(a);
+		return;
+	}
+	send_until_paused(&s);
+	for (double end = api_seconds() + 0.1; api_seconds() < end;)
+		side_progress(&s);
+	api_meet(a);
+	api_meet(a);
+	while (peer_of(&s, 0).connection == FI_WEFT_CONNECTED)
+		side_progress(&s);
+	ms = peer_of(&s, 0).paused_ms;
+	CHECK(ms >= 50);
+	for (double end = api_seconds() + 0.1; api_seconds() < end;)
+		side_progress(&s);
+	CHECK_EQ(peer_of(&s, 0).paused_ms, ms);
+	side_close_alone(&s);
 }
 
 /* Short writes go in packets, and are counted at both ends. */
@@ -326,9 +396,11 @@ static const struct api_case cases[] = {
 	{"connecting", connecting, 2, {NULL}},
 	{"refused", refused, 2, {NULL}},
 	{"reasons", reasons, 2, {NULL}},
+	{"reasons_later", reasons_later, 2, {NULL}},
 	{"long_messages", long_messages, 2, {NULL}},
 	{"no_cma", no_cma, 2, {"FI_SHM_DISABLE_CMA=1"}},
 	{"pauses", pauses, 2, {"FI_WEFT_UNEXPECTED_MAX=65536"}},
+	{"pause_cut", pause_cut, 2, {"FI_WEFT_UNEXPECTED_MAX=65536"}},
 	{"one_sided", one_sided, 2, {NULL}},
 	{"text", text, 2, {NULL}},
 };

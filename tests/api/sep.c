@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Scalable endpoints: up to 64 contexts each way, addressed by name. fi_endpoint(3), fi_av(3). */
+#include <rdma/fi_ext_weft.h>
+
 #include "obj.h"
 
 #define MOST 64
@@ -387,6 +389,25 @@ static void refusals(struct api *a)
 	close_sep(&s);
 }
 
+/* What is known of a peer is asked with the address of any of its contexts. */
+static void peer_state(struct api *a)
+{
+	struct fi_weft_ops_peers *ops;
+	struct fi_weft_peer peer;
+	struct sep s = {0};
+	fi_addr_t addr;
+
+	(void)a;
+	open_sep(&s, 2, 2);
+	if (fi_open_ops(&s.ep->fid, FI_WEFT_PEERS, 0, (void **)&ops, NULL) && api_other())
+		api_skip("an extension of another library");
+	addr = obj_insert_ep(s.o.av, s.ep);
+	for (int i = 0; i < 2; i++)
+		OK(ops->read(&s.ep->fid, fi_rx_addr(addr, i, BITS), &peer, sizeof(peer)));
+	CHECK_EQ(ops->read(&s.ep->fid, addr + 1, &peer, sizeof(peer)), -FI_EINVAL);
+	close_sep(&s);
+}
+
 int main(int argc, char **argv)
 {
 	static const struct api_case cases[] = {
@@ -400,6 +421,7 @@ int main(int argc, char **argv)
 		{"memory_gone", memory_gone, 2, {0}},
 		{"canceled", canceled, 2, {0}},
 		{"refusals", refusals, 1, {0}},
+		{"peer_state", peer_state, 1, {0}},
 	};
 
 	return api_main(argc, argv, cases, API_COUNT(cases));

@@ -56,11 +56,30 @@ if [ "$(id -u)" -eq 0 ] && command -v setpriv >/dev/null; then
 		fail "another user reads: $(cat "$work/out")"
 	chmod 700 "$folder"
 fi
+# A file that another process cuts ends the sampler, with an error.
+cp "$folder/$running" "$folder/cut"
+mv "$folder/cut" "$folder/6"
+timeout 30 "$sampler" -d "$folder" -i 0.1 6 >"$work/cut" 2>&1 &
+cut=$!
+started+=("$cut")
+begun() { grep -qs fi_domain "$work/cut"; }
+within 10 begun || fail "no sample: $(cat "$work/cut")"
+truncate -s 0 "$folder/6"
+wait "$cut"
+[ $? -eq 1 ] && grep -q 'become shorter$' "$work/cut" || fail "the file was cut: $(tail -3 "$work/cut")"
+rm "$folder/6"
+# The process has ended when it is a zombie: its parent, asleep, does not reap it.
 timeout 30 "$sampler" -d "$folder" -i 0.1 "$running" >"$work/samples" &
 waits=$!
 started+=("$waits")
+kill -STOP "$client"
 kill -KILL "$running"
-wait "$waits" || fail "the sampler does not end with the process"
+wait "$waits"
+ended=$?
+listed=$("$sampler" -d "$folder")
+kill -CONT "$client"
+[ $ended -eq 0 ] || fail "the sampler does not end with the process"
+grep -q "^$running fi_pingpong (ended)\$" <<<"$listed" || fail "a zombie is listed as running: $listed"
 [ -e "$folder/$running" ] || fail "a killed process cannot remove its file"
 
 # What is no file of the hook, or not the user's alone.
@@ -78,4 +97,11 @@ refuses 'is no good value' -i 0 1
 refuses 'is no good value' -n x 1
 chmod 777 "$folder"
 play $pingpong -p shm -e rdm -m tagged -S 64 -I 10
-grep -q "no monitor: $folder/.*: Operation not permitted\$" "$work/client" || fail "a folder of all: $(cat "$work/client")"
+grep -q "no monitor: $folder: Operation not permitted\$" "$work/client" || fail "a folder of all: $(cat "$work/client")"
+
+# A symbolic link is no folder, with slashes behind it, either.
+chmod 700 "$folder"
+ln -s "$folder" "$work/link"
+setting=("${monitor[@]}" FI_OFI_HOOK_MONITOR_BASEPATH="$work/link//")
+play $pingpong -p shm -e rdm -m tagged -S 64 -I 10
+grep -q "no monitor: $work/link: Not a directory\$" "$work/client" || fail "a link: $(cat "$work/client")"

@@ -59,6 +59,14 @@ says '^127.0.0.1: tcp would be tried first' "$bin/fi_info" --why 127.0.0.1 -p tc
 says '^    shm: the address is none of this host' "$bin/fi_info" --why 192.0.2.1
 refuses 'not connected: Connection refused' "$bin/fi_info" --why 127.0.0.1:9
 refuses 'no process of this network namespace' "$bin/fi_info" --why fi_shm://none-of-these
+refuses '^fi_sockaddr_in6://\[::1\]:9: not connected: Connection refused' "$bin/fi_info" --why '[::1]:9'
+for address in '[::1' '[::1]x' '[::1]:' 127.0.0.1:; do
+	refuses "^fi_info: --why=.*: neither HOST:PORT" "$bin/fi_info" --why "$address"
+done
+refuses '^fi_info: --why=no host:9: ' "$bin/fi_info" --why 'no host:9'
+refuses '^fi_info: --why=no host: ' "$bin/fi_info" --why 'no host'
+refuses '^fi_info: --why=127.0.0.1:no-port: ' "$bin/fi_info" --why 127.0.0.1:no-port
+refuses 'endpoints of FI_EP_RDM, not of FI_EP_MSG$' "$bin/fi_info" --why 127.0.0.1:9 -t FI_EP_MSG
 # A server that gets no message of those who ask.
 next_port
 start timeout 60 "$bin/rdm_pingpong" -P $port 127.0.0.1 >"$work/server" 2>&1

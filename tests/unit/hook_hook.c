@@ -46,15 +46,37 @@ END_TEST
 static int close_result;
 static struct fid *closed;
 static const void *ops_at_close;
+static int (*add_at_close)(struct fid_cntr *, uint64_t); /* what another thread calls meanwhile */
+static int (*close_at_close)(struct fid *);
 
 static int close_counter(struct fid *fid)
 {
+	struct fid_cntr *counter = (struct fid_cntr *)fid;
+	int (*again)(struct fid *) = close_at_close;
+
 	closed = fid;
-	ops_at_close = ((struct fid_cntr *)fid)->ops;
+	ops_at_close = counter->ops;
+	close_at_close = NULL;
+	if (add_at_close)
+		ck_assert_int_eq(add_at_close(counter, 3), -FI_EAGAIN);
+	if (again)
+		ck_assert_int_eq(again(fid), close_result);
 	return close_result;
 }
 
 static struct fi_ops fid_ops = {.size = sizeof(struct fi_ops), .close = close_counter};
+
+/* Another thread has read the event of the join, and closed the object: its memory is gone. */
+static int join_ended(struct fid_ep *ep, const void *addr, uint64_t flags, struct fid_mc **mc,
+		      void *context)
+{
+	(void)ep;
+	(void)addr;
+	(void)flags;
+	(void)context;
+	*mc = (struct fid_mc *)8;
+	return 0;
+}
 
 static uint64_t added;
 
@@ -80,6 +102,8 @@ static void setup(void)
 	closed = NULL;
 	close_result = 0;
 	added = 0;
+	add_at_close = NULL;
+	close_at_close = NULL;
 	cntr = (struct fid_cntr){.fid = {FI_CLASS_CNTR, &cntr, &fid_ops}, .ops = &cntr_ops};
 	hook_object(&cntr.fid);
 }
@@ -143,6 +167,44 @@ START_TEST(stays)
 }
 END_TEST
 
+/* A function that an application has called before a close does its work during the close, too. */
+START_TEST(during_close)
+{
+	struct fi_ops_cntr *shown = cntr.ops;
+
+	close_result = -FI_EBUSY;
+	add_at_close = cntr.ops->add;
+	close_at_close = cntr.fid.ops->close;
+	ck_assert_int_eq(cntr.fid.ops->close(&cntr.fid), -FI_EBUSY);
+	ck_assert_uint_eq(added, 6);
+	ck_assert_ptr_eq(cntr.ops, shown);
+	close_result = 0;
+	add_at_close = NULL;
+	ck_assert_int_eq(cntr.fid.ops->close(&cntr.fid), 0);
+}
+END_TEST
+
+/* Entries that were read are told in their queue's format, and not guessed. */
+START_TEST(entries_during_close)
+{
+	struct fi_cq_tagged_entry entry = {0};
+	struct fi_cq_attr attr = {.format = FI_CQ_FORMAT_TAGGED};
+	struct fi_ops_cq cq_ops = {.size = sizeof(cq_ops)};
+	struct fid_cq cq = {.fid = {FI_CLASS_CQ, NULL, &fid_ops}, .ops = &cq_ops};
+	struct fi_ops *shown;
+
+	hook_queue(&cq, &attr);
+	ck_assert_int_eq(hook_entries(&cq, &entry, 1).format, FI_CQ_FORMAT_TAGGED);
+	ck_assert_int_eq(hook_entries(&cq, &entry, 1).count, 1);
+	shown = cq.fid.ops;
+	cq.fid.ops = &fid_ops;
+	ck_assert_int_eq(hook_entries(&cq, &entry, 1).count, 0);
+	cq.fid.ops = shown;
+	ck_assert_int_eq(cq.fid.ops->close(&cq.fid), 0);
+	ck_assert_int_eq(cntr.fid.ops->close(&cntr.fid), 0);
+}
+END_TEST
+
 START_TEST(once)
 {
 	struct fi_ops_cntr *shown = cntr.ops;
@@ -166,6 +228,21 @@ START_TEST(copied)
 	ck_assert_uint_eq(added, 2);
 	ck_assert_int_eq(copy.fid.ops->close(&copy.fid), 0);
 	ck_assert_ptr_eq(copy.ops, &cntr_ops);
+}
+END_TEST
+
+START_TEST(joined)
+{
+	struct fi_ops_cm cm_ops = {.size = sizeof(cm_ops), .join = join_ended};
+	struct fid_ep ep = {.fid = {FI_CLASS_EP, NULL, &fid_ops}, .cm = &cm_ops};
+	struct fid_mc *mc = NULL;
+
+	hook_object(&ep.fid);
+	ck_assert_ptr_ne(ep.cm, &cm_ops);
+	ck_assert_int_eq(ep.cm->join(&ep, NULL, 0, &mc, NULL), 0);
+	ck_assert_ptr_nonnull(mc);
+	ck_assert_int_eq(ep.fid.ops->close(&ep.fid), 0);
+	ck_assert_int_eq(cntr.fid.ops->close(&cntr.fid), 0);
 }
 END_TEST
 
@@ -193,8 +270,11 @@ int main(void)
 	tcase_add_test(objects, short_table);
 	tcase_add_test(objects, ends_bare);
 	tcase_add_test(objects, stays);
+	tcase_add_test(objects, during_close);
+	tcase_add_test(objects, entries_during_close);
 	tcase_add_test(objects, once);
 	tcase_add_test(objects, copied);
+	tcase_add_test(objects, joined);
 	tcase_add_test(objects, left_alone);
 	suite_add_tcase(suite, objects);
 	return suite_run(suite);

@@ -79,6 +79,48 @@ static ssize_t send_nothing(struct fid_ep *ep, const void *buf, size_t len, void
 	return answer;
 }
 
+static ssize_t recvmsg_nothing(struct fid_ep *ep, const struct fi_msg_tagged *msg, uint64_t flags)
+{
+	(void)ep;
+	(void)msg;
+	(void)flags;
+	return answer;
+}
+
+static ssize_t fetch_nothing(struct fid_ep *ep, const struct fi_ioc *iov, void **desc, size_t count,
+			     struct fi_ioc *resultv, void **result_desc, size_t result_count,
+			     fi_addr_t dest_addr, uint64_t addr, uint64_t key,
+			     enum fi_datatype datatype, enum fi_op op, void *context)
+{
+	(void)ep;
+	(void)iov;
+	(void)desc;
+	(void)count;
+	(void)resultv;
+	(void)result_desc;
+	(void)result_count;
+	(void)dest_addr;
+	(void)addr;
+	(void)key;
+	(void)datatype;
+	(void)op;
+	(void)context;
+	return answer;
+}
+
+static ssize_t fetchmsg_nothing(struct fid_ep *ep, const struct fi_msg_atomic *msg,
+				struct fi_ioc *resultv, void **result_desc, size_t result_count,
+				uint64_t flags)
+{
+	(void)ep;
+	(void)msg;
+	(void)resultv;
+	(void)result_desc;
+	(void)result_count;
+	(void)flags;
+	return answer;
+}
+
 static uint64_t read_counter(struct fid_cntr *cntr)
 {
 	(void)cntr;
@@ -88,6 +130,11 @@ static uint64_t read_counter(struct fid_cntr *cntr)
 static struct fi_ops fid_ops = {.size = sizeof(struct fi_ops), .close = no_close};
 static struct fi_ops_msg msg_ops = {
 	.size = sizeof(struct fi_ops_msg), .send = send_nothing, .sendmsg = sendmsg_spoils};
+static struct fi_ops_tagged tagged_ops = {.size = sizeof(struct fi_ops_tagged),
+					  .recvmsg = recvmsg_nothing};
+static struct fi_ops_atomic atomic_ops = {.size = sizeof(struct fi_ops_atomic),
+					  .readwritev = fetch_nothing,
+					  .readwritemsg = fetchmsg_nothing};
 static struct fi_ops_cntr cntr_ops = {.size = sizeof(struct fi_ops_cntr), .read = read_counter};
 
 static struct fid_fabric fabric = {.fid = {FI_CLASS_FABRIC, NULL, &fid_ops}};
@@ -100,7 +147,10 @@ static void setup(void)
 	unsetenv("FI_WEFT_TRACE_FILE");
 	log_redirect(&sink);
 	hook_fabric(&fabric);
-	ep = (struct fid_ep){.fid = {FI_CLASS_EP, NULL, &fid_ops}, .msg = &msg_ops};
+	ep = (struct fid_ep){.fid = {FI_CLASS_EP, NULL, &fid_ops},
+			     .msg = &msg_ops,
+			     .tagged = &tagged_ops,
+			     .atomic = &atomic_ops};
 	cntr = (struct fid_cntr){.fid = {FI_CLASS_CNTR, NULL, &fid_ops}, .ops = &cntr_ops};
 	other = cntr;
 	hook_object(&ep.fid);
@@ -143,6 +193,43 @@ START_TEST(before_the_call)
 	ck_assert_int_eq(ep.msg->sendmsg(&ep, &msg, 0), 0);
 	ck_assert(says(0, ", bytes 42, addr 0x5, "));
 	ck_assert_uint_eq(msg.addr, 99);
+}
+END_TEST
+
+#define STALE ((void *)8) /* no memory is there */
+
+/* Segments that a call has no use for are not read. */
+START_TEST(stale_buffers)
+{
+	struct fi_msg_tagged msg = {.msg_iov = STALE, .iov_count = 1, .tag = 6};
+
+	answer = -FI_ENOMSG;
+	ep.tagged->recvmsg(&ep, &msg, FI_PEEK);
+	ck_assert(says(0, ", bytes 0, "));
+	ep.tagged->recvmsg(&ep, &msg, FI_CLAIM | FI_DISCARD);
+	ck_assert(says(1, ", bytes 0, "));
+	msg.msg_iov = &(struct iovec){NULL, 11};
+	ep.tagged->recvmsg(&ep, &msg, FI_CLAIM);
+	ck_assert(says(2, ", bytes 11, "));
+}
+END_TEST
+
+START_TEST(stale_operands)
+{
+	struct fi_ioc two[2] = {{NULL, 3}, {NULL, 4}};
+	struct fi_msg_atomic msg = {
+		.msg_iov = STALE, .iov_count = 2, .datatype = FI_UINT32, .op = FI_ATOMIC_READ};
+
+	answer = 0;
+	ep.atomic->readwritev(&ep, STALE, NULL, 2, two, NULL, 2, 0, 0, 0, FI_UINT32, FI_ATOMIC_READ,
+			      NULL);
+	ck_assert(says(0, ", bytes 28, "));
+	ep.atomic->readwritemsg(&ep, &msg, two, NULL, 2, 0);
+	ck_assert(says(1, ", bytes 28, "));
+	msg.msg_iov = two;
+	msg.op = FI_SUM;
+	ep.atomic->readwritemsg(&ep, &msg, STALE, NULL, 2, 0);
+	ck_assert(says(2, ", bytes 28, "));
 }
 END_TEST
 
@@ -196,6 +283,8 @@ int main(void)
 	tcase_add_checked_fixture(tcase, setup, NULL);
 	tcase_add_test(tcase, each_call);
 	tcase_add_test(tcase, before_the_call);
+	tcase_add_test(tcase, stale_buffers);
+	tcase_add_test(tcase, stale_operands);
 	tcase_add_test(tcase, polls);
 	tcase_add_test(tcase, counters);
 	tcase_add_test(tcase, of_the_log);

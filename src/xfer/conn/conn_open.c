@@ -213,6 +213,7 @@ int conn_start(struct peer *peer)
 
 	if (peer->worker->cm)
 		return -FI_ENOTCONN;
+	peer->conn.disconnect_received = false; /* that was the last connection */
 	if (addr_equal(&peer->key, &peer->worker->key) && peer->worker->via[LINK_HOST].state)
 		return connect_self(peer);
 	peer->conn.retries = 0;

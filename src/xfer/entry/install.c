@@ -48,12 +48,11 @@ static void take_tagged(struct fi_ops_tagged *to, const struct fi_ops_tagged *fr
 	}
 }
 
-static void install_messages(struct ep *ep, bool sends, bool receives)
+static void choose_messages(const struct ep *ep, struct ep_tables *to, bool sends, bool receives)
 {
 	const struct entry_tables *from = ep->base->cm        ? &entry_pair
 					  : ep->dom->unlocked ? &entry_st
 							      : &entry_mt;
-	struct ep_tables *to = ep->tables;
 	const struct fi_ops_msg *msg = &from->msg;
 	uint64_t caps = ep->info->caps;
 
@@ -115,7 +114,7 @@ static void take_atomics(struct fi_ops_atomic *to, const struct fi_ops_atomic *f
 	}
 }
 
-static void install_rma(struct ep *ep, bool initiates)
+static void choose_rma(const struct ep *ep, struct ep_tables *to, bool initiates)
 {
 	const struct offload *offload = ep->worker ? ep->worker->offload : NULL;
 	bool locked = !ep->dom->unlocked;
@@ -127,14 +126,14 @@ static void install_rma(struct ep *ep, bool initiates)
 		rma = offload->rma;
 		atomic = offload->atomic;
 	}
-	ep->tables->rma = refuse_support.rma;
-	ep->tables->atomic = refuse_support.atomic;
+	to->rma = refuse_support.rma;
+	to->atomic = refuse_support.atomic;
 	if (caps & FI_RMA && caps & FI_WRITE)
-		take_writes(&ep->tables->rma, rma);
+		take_writes(&to->rma, rma);
 	if (caps & FI_RMA && caps & FI_READ)
-		take_reads(&ep->tables->rma, rma);
+		take_reads(&to->rma, rma);
 	if (caps & FI_ATOMIC)
-		take_atomics(&ep->tables->atomic, atomic, caps);
+		take_atomics(&to->atomic, atomic, caps);
 }
 
 /*
@@ -163,11 +162,29 @@ int xfer_tables(struct ep *ep)
 	return 0;
 }
 
+typedef uintptr_t word __attribute__((may_alias));
+
+/*
+ * Stores each member at once: a call in another thread finds the one that was there or the new one,
+ * and no refusal between.
+ */
+static void replace(struct ep_tables *tables, const struct ep_tables *by)
+{
+	const word *from = (const word *)by;
+	word *to = (word *)tables;
+
+	for (size_t i = 0; i < sizeof(*tables) / sizeof(word); i++)
+		__atomic_store_n(&to[i], from[i], __ATOMIC_RELAXED);
+}
+
 void xfer_install(struct ep *ep, const struct xfer_roles *roles)
 {
-	install_messages(ep, roles->sends, roles->receives);
-	install_rma(ep, roles->initiates);
-	ep->tables->collective = joins(ep) ? coll_entries : refuse_support.collective;
+	struct ep_tables tables;
+
+	choose_messages(ep, &tables, roles->sends, roles->receives);
+	choose_rma(ep, &tables, roles->initiates);
+	tables.collective = joins(ep) ? coll_entries : refuse_support.collective;
+	replace(ep->tables, &tables);
 }
 
 int xfer_enable(struct ep *ep)

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Proves that a monitored process leaves the files of others alone, which may have its pid elsewhere. */
+#include "hook/monitor.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "hook/tally_page.h"
+#include "suite.h"
+
+#define OTHER_BYTES 65536
+
+static char folder[64], path[128];
+
+/* A file of another process, full of ones. */
+static unsigned char *map_other(const char *name)
+{
+	int fd = open(name, O_RDWR | O_CREAT | O_EXCL, 0600);
+	void *other;
+
+	ck_assert_int_ge(fd, 0);
+	ck_assert_int_eq(ftruncate(fd, OTHER_BYTES), 0);
+	other = mmap(NULL, OTHER_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	ck_assert_ptr_ne(other, MAP_FAILED);
+	memset(other, 1, OTHER_BYTES);
+	close(fd);
+	return other;
+}
+
+static void setup(void)
+{
+	strcpy(folder, "/tmp/hook_monitor.XXXXXX");
+	ck_assert_ptr_nonnull(mkdtemp(folder));
+	setenv("FI_OFI_HOOK_MONITOR_BASEPATH", folder, 1);
+}
+
+static void teardown(void)
+{
+	unlink(path);
+	rmdir(folder);
+}
+
+static void name_of(pid_t pid)
+{
+	snprintf(path, sizeof(path), "%s/%d", folder, (int)pid);
+}
+
+static uint64_t magic_in_file(void)
+{
+	int fd = open(path, O_RDONLY);
+	struct tally_page page = {0};
+
+	ck_assert_int_eq(read(fd, &page, sizeof(page)), sizeof(page));
+	close(fd);
+	return page.magic;
+}
+
+START_TEST(same_pid)
+{
+	unsigned char *other;
+
+	name_of(getpid());
+	other = map_other(path);
+	monitor_start();
+	ck_assert_uint_eq(magic_in_file(), TALLY_MAGIC);
+	for (int i = 0; i < OTHER_BYTES; i++)
+		ck_assert_uint_eq(other[i], 1);
+}
+END_TEST
+
+/* Monitors a process, gives its name to the file `other`, unless that is NULL, and ends. */
+static void monitored(const char *other)
+{
+	pid_t pid = fork();
+	int status;
+
+	if (pid == 0) {
+		name_of(getpid());
+		monitor_start();
+		if (access(path, R_OK) || (other && rename(other, path)))
+			_exit(2);
+		exit(0);
+	}
+	name_of(pid);
+	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+	ck_assert_int_eq(status, 0);
+}
+
+START_TEST(removes_its_own)
+{
+	monitored(NULL);
+	ck_assert_int_ne(access(path, F_OK), 0);
+}
+END_TEST
+
+START_TEST(leaves_others)
+{
+	char other[128];
+
+	snprintf(other, sizeof(other), "%s/other", folder);
+	map_other(other);
+	monitored(other);
+	ck_assert_int_eq(access(path, F_OK), 0);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("hook_monitor");
+	TCase *tcase = tcase_create("files");
+
+	tcase_add_checked_fixture(tcase, setup, teardown);
+	tcase_add_test(tcase, same_pid);
+	tcase_add_test(tcase, removes_its_own);
+	tcase_add_test(tcase, leaves_others);
+	suite_add_tcase(suite, tcase);
+	return suite_run(suite);
+}
