@@ -56,7 +56,8 @@ $(LIB): $(filter-out $(APART),$(OBJ)) $(APART:.o=.static.o)
 	$(call say,AR)rm -f $@ && $(AR) rcs $@ $^
 
 # These are for once, or for whoever looks: short code counts more than fast.
-$(BUILD)/src/hook/%.o $(BUILD)/src/info/%.o: override CFLAGS := $(CFLAGS:-O2=-Os)
+SMALL = hook info coll/group xfer/conn
+$(SMALL:%=$(BUILD)/src/%/%.o): override CFLAGS := $(CFLAGS:-O2=-Os)
 $(BUILD)/%.static.o: CPPFLAGS += -DWEFT_STATIC
 $(BUILD)/%.static.o: %.c $(CONFIG); $(cc)
 $(BUILD)/%.o:        %.c $(CONFIG); $(cc)

@@ -82,7 +82,7 @@ struct fid_profile {
 };
 
 /*
- * Open the profile of an endpoint or domain; *prof_fid is closed by the caller before fid.  0, or
+ * Open the profile of an endpoint; *prof_fid is closed by the caller before fid.  0, or
  * -FI_ENOSYS when fid keeps none.  fi_profile(3)
  */
 WEFT_CALL int

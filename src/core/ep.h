@@ -18,6 +18,7 @@
 
 struct ep_cm;
 struct ep_tables;
+struct fi_weft_stats;
 struct offload;
 struct rx;
 struct worker;
@@ -125,6 +126,10 @@ int ep_bind(struct fid *fid, struct fid *bfid, uint64_t flags);
 int ep_close(struct fid *fid);
 int ep_control(struct fid *fid, int command, void *arg);
 int ep_stats_open(struct fid *fid, const char *name, uint64_t flags, void **ops, void *context);
+/* The call `read` of FI_WEFT_STATS. */
+int ep_stats_read(struct fid *fid, struct fi_weft_stats *stats, size_t size);
+/* What fi_profile_open opens: the endpoint's profile, closed before it. 0 or -FI_ENOMEM. */
+int ep_profile_open(struct fid *ep, void **ops, void *context);
 /* Combines default flags and the flags of bindings into the fields that entries use. */
 void ep_fold_flags(struct ep *ep, uint64_t tx_op_flags, uint64_t rx_op_flags);
 int ep_alias(struct ep *ep, struct fi_alias *arg);

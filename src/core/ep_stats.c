@@ -29,7 +29,7 @@ static int read_stats(struct worker *worker, void *arg)
 	return 0;
 }
 
-static int stats_read(struct fid *fid, struct fi_weft_stats *stats, size_t size)
+int ep_stats_read(struct fid *fid, struct fi_weft_stats *stats, size_t size)
 {
 	struct fi_weft_stats all = {.size = size < sizeof(all) ? size : sizeof(all)};
 	int err;
@@ -112,7 +112,7 @@ static const struct fi_weft_ops_peers peers_ops = {
 
 static const struct fi_weft_ops_stats stats_ops = {
 	.size = sizeof(stats_ops),
-	.read = stats_read,
+	.read = ep_stats_read,
 };
 
 int ep_stats_open(struct fid *fid, const char *name, uint64_t flags, void **ops, void *context)
@@ -123,10 +123,12 @@ int ep_stats_open(struct fid *fid, const char *name, uint64_t flags, void **ops,
 		found = &stats_ops;
 	else if (name && !strcmp(name, FI_WEFT_PEERS))
 		found = &peers_ops;
-	if (!found)
+	else if (!name || strcmp(name, "fi_profile_ops") != 0)
 		return fid_no_ops_open(fid, name, flags, ops, context);
 	if (!ops || flags)
 		return -FI_EINVAL;
+	if (!found)
+		return ep_profile_open(fid, ops, context);
 	*ops = (void *)(uintptr_t)found;
 	return 0;
 }

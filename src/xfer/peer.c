@@ -405,7 +405,7 @@ void peer_failed(struct peer *peer, int err)
 	bool queued = !list_empty(&peer->txreqs[TXREQ_BACKLOG]) ||
 		      !list_empty(&peer->txreqs[TXREQ_AHEAD]);
 
-	peer->conn.refused = peer_attempts(peer) && !queued ? err : 0;
+	peer->conn.refused = peer_attempts(peer) && !queued && !peer->conn.early ? err : 0;
 	peer->conn.last_error = err;
 	PROBE3(lost, peer, err, peer->state);
 	disconnect(peer);

@@ -66,6 +66,8 @@ struct peer_conn {
 	bool plain;     /* a LINK_DEVICE to the peer failed; not proposed again */
 	bool late;      /* our hello was sent long after connect() began */
 	bool awaited;   /* PEER_CONNECTING without an attempt of ours: the peer has to connect */
+	bool early;     /* the last attempt began before an operation asked for one */
+	bool outward;   /* the advertised address was not found within the host */
 	bool losing;    /* peer_failed or peer_not_taken is under way */
 	bool wrong_key; /* the peer has used an unknown key */
 	bool disconnect_received;
@@ -83,7 +85,9 @@ struct peer_conn {
 	 */
 	int end;
 	unsigned int retries; /* of this attempt */
-	/* Positive error of the last attempt, if no queued operation could report it; else 0. */
+	unsigned int
+		renewals; /* connections made again because the last one broke, as conn_reach.c counts them */
+	/* Positive error of the last attempt, if an operation asked for it and none that is queued could report it; else 0. */
 	int refused;
 	int last_error;   /* positive: of the last connection or attempt that ended; 0: none has */
 	int host_error;   /* positive: why the last attempt did not connect within the host; or 0 */

@@ -11,11 +11,12 @@
 #include "lab.h"
 #include "talk.h"
 
-#define HOST_IP "10.50.0.1"
-#define LOW     21000 /* first port of an endpoint, in each container */
-#define SHOWN   31000 /* the one that stands for it; the second container's are 100 higher */
-#define PORTS   2
-#define ROUNDS  2
+#define HOST_IP  "10.50.0.1"
+#define LOW      21000 /* first port of an endpoint, in each container */
+#define SHOWN    31000 /* the one that stands for it; the second container's are 100 higher */
+#define PORTS    2
+#define SHOWN_IP "198.51.100.7" /* no network leads to it */
+#define ROUNDS   2
 
 struct container {
 	int which, peer_end, host_end;
@@ -170,6 +171,21 @@ static void talk_inside(struct node *a, struct node *b)
 		fail("a message inside a container did not arrive");
 }
 
+/* The endpoint connects to the listener. */
+static void await_connection(struct node *n, int listener)
+{
+	struct pollfd p = {.fd = listener, .events = POLLIN};
+	uint64_t end = now_ms() + TALK_MS;
+	struct event e;
+
+	while (poll(&p, 1, 1) == 0) {
+		if (node_poll(n, &e))
+			fail("nothing was sent to the advertised address: %s", fi_strerror(e.err));
+		if (now_ms() >= end)
+			fail("nobody connected to the advertised address");
+	}
+}
+
 static void refused(const char *why)
 {
 	struct node n;
@@ -224,6 +240,49 @@ static void live_wrong(void *arg)
 	refused(arg);
 }
 
+/*
+ * No network leads the advertised address back into the host. Its endpoints reach each other and themselves all the same,
+ * and a name that none of them has is looked for where the address leads. Of a range with 100 numbers, some have none that
+ * stands for them.
+ */
+static void live_alone(void *arg)
+{
+	struct sockaddr_in far;
+	struct name name;
+	struct node n, second, gone;
+	int elsewhere;
+	fi_addr_t peer;
+
+	setenv("FI_WEFT_ADVERTISE", arg, 1);
+	setenv("FI_TCP_IFACE", "eth0", 1);
+	setting("FI_TCP_PORT_LOW_RANGE", "%d", LOW);
+	setting("FI_TCP_PORT_HIGH_RANGE", "%d", LOW + 99);
+	if (unshare(CLONE_NEWNET) ||
+	    run("ip link set lo up && ip link add eth0 type veth peer name eth1 && "
+		"ip addr add 10.51.0.2/24 dev eth0 && ip link set eth0 up && ip link set eth1 up"))
+		fail("no network of our own");
+	node_open(&n, NULL);
+	node_open(&second, NULL);
+	talk_inside(&n, &second);
+	talk_inside(&second, &n);
+	talk_inside(&n, &n);
+	node_open(&gone, NULL);
+	name = node_name(&gone);
+	memcpy(&far, name.bytes, sizeof(far));
+	node_close(&gone);
+	elsewhere = tcp_socket();
+	if (run("ip addr add " SHOWN_IP "/32 dev lo") ||
+	    bind(elsewhere, (struct sockaddr *)&far, sizeof(far)) || listen(elsewhere, 1))
+		fail("no address elsewhere");
+	if (fi_av_insert(n.av, &far, 1, &peer, 0, NULL) != 1)
+		fail("fi_av_insert refuses an address");
+	must(fi_send(n.ep, "far", 4, NULL, peer, NULL), "fi_send");
+	await_connection(&n, elsewhere);
+	close(elsewhere);
+	node_close(&second);
+	node_close(&n);
+}
+
 static void host(void)
 {
 	struct container c[2];
@@ -264,6 +323,8 @@ int main(void)
 	alarm(LIMIT);
 	need_lab();
 	need_network();
+	finish(start("alone", live_alone, SHOWN_IP), "alone");
+	finish(start("alone, another port", live_alone, SHOWN_IP ":65532"), "alone, another port");
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
 		finish(start("wrong", live_wrong, wrong[i]), wrong[i]);
 	host();

@@ -18,8 +18,9 @@ pkill -USR1 -P "$talk"
 over "the link down for a moment" 'side 0: goes on' 'side 1: goes on'
 clean "the link down for a moment"
 
-# (The device has to tell, not TCP's probes: in a slow guest these are as fast.)
-FI_WEFT_PEER_TIMEOUT=60000 busy 2 rdm_fault write cut "${interface[@]}"
+# (The device has to tell, not TCP's probes: in a slow guest these are as fast. And an operation that begins a connection
+# meanwhile has to end while the test waits.)
+FI_WEFT_PEER_TIMEOUT=15000 busy 2 rdm_fault write cut "${interface[@]}"
 dark
 told "$patience" 'Connection timed out \(transport retry counter exceeded\)'
 over "the wire dark" 'side 0 was told: ' 'side 1 was told: ' 'side 0: closed' 'side 1: closed'

@@ -8,36 +8,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/log.h"
+#include "hook_log.h"
 #include "suite.h"
 
 /* ---- The report ------------------------------------------------------------------------------- */
-
-static char lines[4096];
-
-static bool always(const char *prov, int level, int subsys)
-{
-	return strcmp(prov, "ofi_hook_perf") == 0 && level == FI_LOG_TRACE && subsys == LOG_FABRIC;
-}
-
-static bool never_ready(const char *prov, int level, int subsys, uint64_t *showtime)
-{
-	(void)prov;
-	(void)level;
-	(void)subsys;
-	(void)showtime;
-	return false;
-}
-
-static void keep(const struct log_place *place, const char *msg)
-{
-	size_t len = strlen(lines);
-
-	(void)place;
-	snprintf(lines + len, sizeof(lines) - len, "%s\n", msg);
-}
-
-static const struct log_sink sink = {always, never_ready, keep};
 
 static void report(void)
 {
@@ -57,7 +31,7 @@ static void made(enum call_id id, int64_t result, size_t bytes, uint64_t ns)
 
 static void setup(void)
 {
-	log_redirect(&sink);
+	keep_lines_of("ofi_hook_perf");
 	report();
 }
 

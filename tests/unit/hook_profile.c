@@ -6,35 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/log.h"
+#include "hook_log.h"
 #include "suite.h"
-
-static char lines[8192];
-
-static bool always(const char *prov, int level, int subsys)
-{
-	return strcmp(prov, "ofi_hook_profile") == 0 && level == FI_LOG_TRACE &&
-	       subsys == LOG_FABRIC;
-}
-
-static bool never_ready(const char *prov, int level, int subsys, uint64_t *showtime)
-{
-	(void)prov;
-	(void)level;
-	(void)subsys;
-	(void)showtime;
-	return false;
-}
-
-static void keep(const struct log_place *place, const char *msg)
-{
-	size_t len = strlen(lines);
-
-	(void)place;
-	snprintf(lines + len, sizeof(lines) - len, "%s\n", msg);
-}
-
-static const struct log_sink sink = {always, never_ready, keep};
 
 static void report(void)
 {
@@ -44,7 +17,7 @@ static void report(void)
 
 static void setup(void)
 {
-	log_redirect(&sink);
+	keep_lines_of("ofi_hook_profile");
 	report();
 }
 

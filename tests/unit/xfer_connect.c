@@ -1,12 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Proves which TCP connections count as local, and that connect_set_linked changes only those. */
+/*
+ * Proves which TCP connections count as local, that connect_set_linked changes only those, and
+ * which descriptors connections leave to the application.
+ */
+#include "xfer/conn/acceptor.h"
 #include "xfer/conn/connect.h"
 #include "suite.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <rdma/fi_errno.h>
 #include <string.h>
+#include <sys/epoll.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 static int client, accepted;
@@ -97,6 +104,98 @@ START_TEST(two_addresses_are_as_the_system_wants)
 }
 END_TEST
 
+/* ---- Descriptors ---- */
+
+static void allow_files(rlim_t limit)
+{
+	struct rlimit files;
+
+	ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &files), 0);
+	ck_assert_uint_ge(files.rlim_max, limit);
+	files.rlim_cur = limit;
+	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &files), 0);
+}
+
+/* Takes descriptors until `first` is the next one. */
+static void take_until(int first)
+{
+	int fd = dup(STDIN_FILENO);
+
+	while (fd >= 0 && fd < first)
+		fd = dup(STDIN_FILENO);
+	ck_assert_int_eq(fd, first);
+	close(fd);
+}
+
+static int listener_at(struct addr *name)
+{
+	struct sockaddr_in at_any_port = at("127.0.0.1");
+	socklen_t len = sizeof(at_any_port);
+	int sock = connect_socket(AF_INET);
+
+	ck_assert_int_ge(sock, 0);
+	ck_assert_int_eq(bind(sock, (struct sockaddr *)&at_any_port, len), 0);
+	ck_assert_int_eq(listen(sock, 4), 0);
+	ck_assert_int_eq(getsockname(sock, (struct sockaddr *)&at_any_port, &len), 0);
+	ck_assert_int_eq(addr_from_user(name, FI_SOCKADDR_IN, &at_any_port, len), 0);
+	return sock;
+}
+
+START_TEST(few_descriptors_serve_connections)
+{
+	struct addr name;
+
+	allow_files(24);
+	take_until(20);
+	listener_at(&name);
+	ck_assert(connect_affordable());
+	ck_assert_int_eq(connect_network(&name, NULL), 21);
+	ck_assert_int_eq(connect_network(&name, NULL), 22);
+	ck_assert(!connect_affordable());
+	ck_assert_int_eq(connect_network(&name, NULL), -FI_EMFILE);
+}
+END_TEST
+
+START_TEST(the_last_ones_are_for_listeners)
+{
+	struct addr name;
+
+	allow_files(1024);
+	take_until(1024 - 17);
+	ck_assert(connect_affordable());
+	ck_assert_int_eq(listener_at(&name), 1024 - 17);
+	ck_assert(!connect_affordable());
+	ck_assert_int_eq(connect_network(&name, NULL), -FI_EMFILE);
+	ck_assert_int_eq(connect_inside(&name), -FI_EMFILE);
+	ck_assert_int_eq(listener_at(&name), 1024 - 16);
+}
+END_TEST
+
+/* Connections of others wait in the backlog while no descriptor is to spare. */
+START_TEST(no_last_one_is_accepted)
+{
+	struct acceptor a;
+	struct accepted conn;
+	struct addr name;
+	int sock = listener_at(&name), epfd = epoll_create1(EPOLL_CLOEXEC);
+
+	acceptor_init(&a, epfd);
+	ck_assert_int_eq(acceptor_listen(&a, ACCEPTOR_NETWORK, sock), 0);
+	for (int i = 0; i < 2; i++)
+		ck_assert_int_ge(connect_network(&name, NULL), 0);
+	allow_files(256);
+	take_until(256 - 17);
+	acceptor_event(&a, (uint64_t)ACCEPTOR_NETWORK << 32, &conn);
+	ck_assert_uint_eq(a.count, 1);
+	ck_assert(a.paused);
+	allow_files(512);
+	acceptor_event(&a, (uint64_t)ACCEPTOR_TIMER << 32, &conn);
+	acceptor_event(&a, (uint64_t)ACCEPTOR_NETWORK << 32, &conn);
+	ck_assert_uint_eq(a.count, 2);
+	acceptor_close(&a);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("xfer_connect");
@@ -105,6 +204,9 @@ int main(void)
 	tcase_add_test(all, the_hellos_wait_for_all);
 	tcase_add_test(all, one_address_is_one_host);
 	tcase_add_test(all, two_addresses_are_as_the_system_wants);
+	tcase_add_test(all, few_descriptors_serve_connections);
+	tcase_add_test(all, the_last_ones_are_for_listeners);
+	tcase_add_test(all, no_last_one_is_accepted);
 	suite_add_tcase(suite, all);
 	return suite_run(suite);
 }

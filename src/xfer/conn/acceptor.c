@@ -167,6 +167,11 @@ static void accept_all(struct acceptor *a, int listener)
 			pause_listening(a);
 			return;
 		}
+		if (!connect_affordable() && acceptor_pending_readable(listener)) {
+			cannot_accept(EMFILE);
+			pause_listening(a);
+			return;
+		}
 		sock = accept4(listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
 		if (sock < 0 && errno != EAGAIN && errno != EINTR && errno != ECONNABORTED) {
 			cannot_accept(errno);

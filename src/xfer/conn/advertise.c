@@ -64,10 +64,43 @@ int advertise_name(const struct addr *bound, struct addr *name)
 	return 0;
 }
 
+/* Does the name have the advertised IP address? *shown is the setting. */
+static bool has_shown_ip(const struct addr *name, struct addr *shown)
+{
+	return name->kind != ADDR_STR && given(shown) > 0 && shown->kind == name->kind &&
+	       memcmp(shown->ip, name->ip, sizeof(shown->ip)) == 0;
+}
+
 bool advertise_is_own(const struct addr *name)
 {
 	struct addr shown;
 
-	return name->kind != ADDR_STR && given(&shown) > 0 && shown.kind == name->kind &&
-	       memcmp(shown.ip, name->ip, sizeof(shown.ip)) == 0;
+	return has_shown_ip(name, &shown);
+}
+
+bool advertise_port(const struct addr *name, uint16_t *bound)
+{
+	struct addr shown;
+	struct ports ports = ports_tcp();
+	unsigned int nth;
+
+	if (!has_shown_ip(name, &shown))
+		return false;
+	nth = (unsigned int)name->port - shown.port; /* huge, if it is less */
+	if (shown.port && (!ports.given || nth >= ports.count))
+		return false;
+	*bound = shown.port ? (uint16_t)(ports.low + nth) : name->port;
+	return true;
+}
+
+void advertise_cut(const struct addr *name, struct ports *ports)
+{
+	struct addr shown;
+	unsigned int most;
+
+	if (addr_is_loopback(name) || given(&shown) <= 0 || shown.kind != name->kind || !shown.port)
+		return;
+	most = UINT16_MAX - shown.port + 1;
+	if (ports->count > most)
+		ports->count = most;
 }

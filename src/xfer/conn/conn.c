@@ -58,14 +58,14 @@ void conn_forget(struct peer *peer)
 void conn_fail(struct peer *peer, int err, const struct wire_hello *hello)
 {
 	struct worker *worker = peer->worker;
-	bool again = worker->reaches_out && peer_linked(peer) && err != FI_ESHUTDOWN;
+	bool again = worker->reaches_out && conn_reach_renews(peer, err);
 
 	if (peer_attempts(peer))
 		conn_reach_explain(peer, err);
 	peer_failed(peer, err);
 	if (worker->cm)
 		worker->cm->ended(worker, err, hello);
-	else if (again && peer->addr != FI_ADDR_NOTAVAIL)
+	else if (again)
 		conn_reach_out(worker, peer->addr);
 	else
 		conn_forget(peer);
@@ -80,12 +80,7 @@ static bool retry(struct peer *peer)
 	if ((!peer->conn.late && !peer->conn.auth) || peer->conn.retries++ >= RETRIES)
 		return false;
 	LOG_INFO(LOG_EP_CTRL, "peer closed the connection before our hello: connecting again");
-	forked_close(peer->conn.sock);
-	peer->conn.sock = peer->conn.wake = -1;
-	conn_abandon(peer);
-	peer->state = PEER_CONNECTING;
-	peer->conn.deadline = conn_deadline();
-	conn_again(peer);
+	conn_restart(peer);
 	return true;
 }
 
@@ -105,7 +100,10 @@ static void unsent(struct peer *peer, int err)
 {
 	if ((err == -FI_ECONNRESET || err == -EPIPE) && retry(peer))
 		return;
-	conn_fail(peer, err == -FI_ECONNRESET ? FI_ECONNREFUSED : -err, NULL);
+	if (err == -FI_ECONNREFUSED && conn_reach_outward(peer))
+		conn_restart(peer);
+	else
+		conn_fail(peer, err == -FI_ECONNRESET ? FI_ECONNREFUSED : -err, NULL);
 }
 
 /* Handles the end of connect(). */

@@ -193,6 +193,16 @@ void conn_again(struct peer *peer)
 		conn_fail(peer, -err, NULL);
 }
 
+void conn_restart(struct peer *peer)
+{
+	forked_close(peer->conn.sock);
+	peer->conn.sock = peer->conn.wake = -1;
+	conn_abandon(peer);
+	peer->state = PEER_CONNECTING;
+	peer->conn.deadline = conn_deadline();
+	conn_again(peer);
+}
+
 /* Is the peer to be proven a key that its address vector got after our endpoint was enabled? */
 static bool lacks_key(const struct peer *peer)
 {
@@ -213,6 +223,7 @@ int conn_start(struct peer *peer)
 
 	if (peer->worker->cm)
 		return -FI_ENOTCONN;
+	peer->conn.early = peer->conn.outward = false;
 	peer->conn.disconnect_received = false; /* that was the last connection */
 	if (addr_equal(&peer->key, &peer->worker->key) && peer->worker->via[LINK_HOST].state)
 		return connect_self(peer);

@@ -28,6 +28,8 @@ void conn_wait_outside(struct peer *peer);
  * may be freed.
  */
 void conn_again(struct peer *peer);
+/* Ends the attempt's socket and begins anew, with a new deadline. The rest is as for conn_again. */
+void conn_restart(struct peer *peer);
 
 /* conn_link.c */
 /*
@@ -75,13 +77,21 @@ int conn_take(struct peer *peer, struct accepted *conn, const struct hello_field
 bool conn_reach_firewalled(const struct peer *peer);
 /*
  * Returns the address to connect to. Applications exchange addresses of a link with the number that the link has on the
- * peer's host: an endpoint bound to such an address has one link only, whose number it takes. Shares a string.
+ * peer's host: an endpoint bound to such an address has one link only, whose number it takes. An address that endpoints of this host advertise is first looked for within the host. Shares a
+ * string.
  */
 struct addr conn_reach_address(const struct peer *peer);
-/* Waits for such a peer to connect, until the deadline of an attempt. 0. */
+/* An attempt was refused: is the next one to go out of the host, as no endpoint within it advertises the address? */
+bool conn_reach_outward(struct peer *peer);
+/* Waits for a firewalled peer to connect, until the deadline of an attempt. 0. */
 int conn_reach_await(struct peer *peer);
 /* Has connect() got no answer for so long that a hello in the peer's name counts instead, wherever it comes from? */
 bool conn_reach_unanswered(const struct peer *peer);
+/*
+ * Is a connection that breaks with `err` (positive) to be made again at once, by an endpoint that peers cannot connect
+ * to? Only if the network or a reset ended it, and it has lasted: a second, and after each such renewal twice as long.
+ */
+bool conn_reach_renews(struct peer *peer, int err);
 /* Logs that an attempt failed with `err` (positive): what was tried, and why each of it failed. */
 void conn_reach_explain(const struct peer *peer, int err);
 

@@ -9,23 +9,50 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "core/av.h"
+#include "xfer/conn/advertise.h"
 #include "xfer/conn/conn_own.h"
+#include "xfer/conn/connect.h"
 
 #define TEXT_MAX (ADDR_STR_MAX + 32)
 
 /* The kernel repeats a SYN after a second: two have got no answer. */
 #define UNANSWERED_MS 1500
 
+#define LASTED_MS    UINT64_C(1000) /* from its attempt on, a connection has lasted that is renewed */
+#define DOUBLED_MOST 6              /* times, as renewals follow each other */
+
 bool conn_reach_firewalled(const struct peer *peer)
 {
 	return peer->addr != FI_ADDR_NOTAVAIL && av_firewalled(peer->worker->av, peer->addr);
 }
 
+/*
+ * Where is the peer if it is an endpoint of this host that advertises its address? Networks need not lead what is sent
+ * to that address back into the host.
+ */
+static bool nearby(const struct peer *peer, struct addr *at)
+{
+	return !peer->conn.outward && connect_local(peer->worker->acceptor.network[0], at) &&
+	       at->kind == peer->name.kind && advertise_port(&peer->name, &at->port);
+}
+
+bool conn_reach_outward(struct peer *peer)
+{
+	struct addr at;
+
+	if (!nearby(peer, &at))
+		return false;
+	peer->conn.outward = true;
+	return true;
+}
+
 struct addr conn_reach_address(const struct peer *peer)
 {
 	const struct addr *own = &peer->worker->name;
-	struct addr to = peer->name;
+	struct addr to = peer->name, at;
 
+	if (nearby(peer, &at))
+		return at;
 	if (addr_is_link_local(&to) && addr_is_link_local(own))
 		to.scope = own->scope;
 	return to;
@@ -48,12 +75,24 @@ void conn_reach_out(struct worker *worker, fi_addr_t addr)
 {
 	const struct addr *name = av_addr(worker->av, addr);
 	struct peer *peer = name && !addr_is_local(name) ? peer_get(worker, addr) : NULL;
-	int err = 0;
 
 	if (peer && peer->state == PEER_IDLE && !conn_reach_firewalled(peer))
-		err = conn_start(peer);
-	if (err)
-		peer->conn.refused = -err;
+		peer->conn.early = !conn_start(peer);
+}
+
+bool conn_reach_renews(struct peer *peer, int err)
+{
+	uint64_t lasted = clock_coarse_ms() - peer->conn.attempt_ms;
+
+	if ((err != FI_ECONNRESET && err != FI_ETIMEDOUT) || !peer_linked(peer) ||
+	    peer->conn.over_budget || peer->addr == FI_ADDR_NOTAVAIL)
+		return false;
+	if (lasted >= LASTED_MS << (DOUBLED_MOST + 1))
+		peer->conn.renewals = 0;
+	if (lasted < LASTED_MS << peer->conn.renewals)
+		return false;
+	peer->conn.renewals += peer->conn.renewals < DOUBLED_MOST;
+	return true;
 }
 
 /* What became of the attempt within the host, if there was one. */

@@ -13,26 +13,38 @@
 
 #define CHECKS 8 /* in the time that an operation has */
 
-/* Has the request been as it is for all checks? */
-static bool stands_still(struct txreq *req)
+/* Has the first request of a list moved since the last check, or come to the head? Else counts the check. */
+static bool has_moved(struct txreq *req)
 {
-	size_t moved = req->sent + req->got;
+	size_t bytes = req->sent + req->got;
+	bool moved = !req->checks || req->seen != bytes;
 
-	if (!req->checks || req->seen != moved)
-		req->checks = 0;
-	req->seen = moved;
-	return ++req->checks > CHECKS;
+	req->checks = moved ? 1 : (uint8_t)(req->checks + 1);
+	req->seen = bytes;
+	return moved;
 }
 
-/* Requests of one list make progress in order, so the first one tells. Answers are none of our operations. */
+/*
+ * Requests of one list make progress in order, so the first one tells. Lists whose requests may wait for those of others
+ * come last, and do not count while another moves. Answers are none of our operations.
+ */
 static bool is_stuck(struct peer *peer)
 {
-	bool stuck = false;
+	static const enum txreq_state lists[] = {TXREQ_RMA,     TXREQ_RDMA, TXREQ_ACK,
+						 TXREQ_STREAM,  TXREQ_SPEC, TXREQ_ZCOPY,
+						 TXREQ_BACKLOG, TXREQ_AHEAD};
+	bool stuck = false, moving = false;
 
-	for (enum txreq_state i = TXREQ_RMA; i < TXREQ_LISTS; i++) {
-		struct txreq *first = i == TXREQ_REPLY ? NULL : tx_req_first(peer, i);
+	for (size_t i = 0; i < sizeof(lists) / sizeof(*lists); i++) {
+		struct txreq *first = tx_req_first(peer, lists[i]);
+		bool waits = lists[i] == TXREQ_BACKLOG || lists[i] == TXREQ_AHEAD;
 
-		stuck |= first && stands_still(first);
+		if (!first)
+			continue;
+		if (waits && moving)
+			first->checks = 0;
+		moving |= has_moved(first);
+		stuck |= first->checks > CHECKS;
 	}
 	return stuck;
 }

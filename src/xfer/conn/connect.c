@@ -9,6 +9,7 @@
 #include <rdma/fi_errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -17,8 +18,9 @@
 #include "base/log.h"
 #include "link/wire.h"
 
-#define SPARE  16 /* descriptors that no socket of ours takes */
-#define PROBES 3  /* unanswered keepalive probes after which an idle peer counts as dead */
+#define SPARE      16 /* descriptors, at most, that no connection of ours takes */
+#define SPARE_PART 16 /* and not more than this part of all */
+#define PROBES     3  /* unanswered keepalive probes after which an idle peer counts as dead */
 
 socklen_t connect_unix_name(struct sockaddr_un *un, const struct addr *name)
 {
@@ -54,18 +56,31 @@ pid_t connect_pid(int sock)
 	return cred.pid;
 }
 
-/* The kernel gives the lowest free descriptor: so many, and more, are in use. */
-static bool leaves_some(int sock)
+/*
+ * Does the descriptor leave some to the application? The kernel gives the lowest free one: so many, and more, are in
+ * use.
+ */
+static bool leaves_some(int fd, rlim_t *limit)
 {
 	struct rlimit files;
+	rlim_t spare;
 
-	if (getrlimit(RLIMIT_NOFILE, &files) || (rlim_t)sock + SPARE < files.rlim_cur)
+	if (getrlimit(RLIMIT_NOFILE, &files))
 		return true;
-	LOG_WARN(LOG_EP_CTRL,
-		 "no socket: %d descriptors of %llu (ulimit -n) are in use, and the last %d are "
-		 "left to the application",
-		 sock, (unsigned long long)files.rlim_cur, SPARE);
-	return false;
+	*limit = files.rlim_cur;
+	spare = files.rlim_cur / SPARE_PART < SPARE ? files.rlim_cur / SPARE_PART : SPARE;
+	return (rlim_t)fd + spare < files.rlim_cur;
+}
+
+bool connect_affordable(void)
+{
+	rlim_t limit;
+	int next = eventfd(0, EFD_CLOEXEC);
+	bool affordable = next < 0 || leaves_some(next, &limit);
+
+	if (next >= 0)
+		close(next);
+	return affordable;
 }
 
 int connect_socket(int family)
@@ -73,11 +88,24 @@ int connect_socket(int family)
 	int type = family == AF_UNIX ? SOCK_SEQPACKET : SOCK_STREAM;
 	int sock = socket(family, type | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 
-	if (sock < 0)
-		return -errno;
-	if (leaves_some(sock))
+	return sock < 0 ? -errno : sock;
+}
+
+/* Returns a socket to connect with, or a negative error. */
+static int outgoing_socket(int family)
+{
+	static uint64_t logged;
+	rlim_t limit;
+	int sock = connect_socket(family);
+
+	if (sock < 0 || leaves_some(sock, &limit))
 		return sock;
 	close(sock);
+	if (log_due(&logged))
+		LOG_WARN(LOG_EP_CTRL,
+			 "no socket: %d descriptors of %llu (ulimit -n) are in use, and the last "
+			 "ones are left to the application",
+			 sock, (unsigned long long)limit);
 	return -FI_EMFILE;
 }
 
@@ -95,7 +123,7 @@ int connect_inside(const struct addr *name)
 {
 	struct sockaddr_un un;
 	socklen_t len = connect_unix_name(&un, name);
-	int err = 0, sock = connect_socket(AF_UNIX);
+	int err = 0, sock = outgoing_socket(AF_UNIX);
 
 	if (sock < 0)
 		return sock;
@@ -163,7 +191,7 @@ int connect_network(const struct addr *name, const struct addr *source)
 
 	if (err)
 		return err;
-	sock = connect_socket(to.ss_family);
+	sock = outgoing_socket(to.ss_family);
 	if (sock < 0)
 		return sock;
 	connect_tune(sock);
@@ -197,6 +225,15 @@ bool connect_heard(int sock, uint64_t ms)
 	       info.tcpi_state == TCP_ESTABLISHED && info.tcpi_last_ack_recv < ms;
 }
 
+bool connect_local(int sock, struct addr *addr)
+{
+	struct sockaddr_storage at;
+	socklen_t len = sizeof(at);
+
+	return !getsockname(sock, (struct sockaddr *)&at, &len) &&
+	       !addr_from_user(addr, FI_SOCKADDR, &at, len);
+}
+
 bool connect_remote(int sock, struct addr *addr)
 {
 	struct sockaddr_storage from;
@@ -208,11 +245,7 @@ bool connect_remote(int sock, struct addr *addr)
 
 static bool ends(int sock, struct addr *own, struct addr *other)
 {
-	struct sockaddr_storage from;
-	socklen_t len = sizeof(from);
-
-	return !getsockname(sock, (struct sockaddr *)&from, &len) &&
-	       !addr_from_user(own, FI_SOCKADDR, &from, len) && connect_remote(sock, other);
+	return connect_local(sock, own) && connect_remote(sock, other);
 }
 
 /*

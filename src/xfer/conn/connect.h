@@ -17,11 +17,13 @@
  */
 socklen_t connect_unix_name(struct sockaddr_un *un, const struct addr *name);
 
-/*
- * Returns a non-blocking socket of this family, SOCK_SEQPACKET for AF_UNIX, or a negative error. -FI_EMFILE: it would
- * take one of the last descriptors of the process, which is logged.
- */
+/* Returns a non-blocking socket of this family, SOCK_SEQPACKET for AF_UNIX, or a negative error. */
 int connect_socket(int family);
+/*
+ * May a connection take the next descriptor? The last ones of the process, 16 or a sixteenth of all, whichever is less,
+ * are left to the application.
+ */
+bool connect_affordable(void);
 /*
  * Ends the setup of `sock`. If `err` is 0, notes the socket with forked_guard and returns it; else
  * closes it and returns the error.
@@ -32,12 +34,12 @@ void connect_set(int sock, int level, int option, int value);
 /*
  * Returns a socket connected to the process on this host that listens by this name; noted with
  * forked_guard. -FI_ECONNREFUSED: no listener; -FI_EAGAIN: its backlog is full; -FI_EACCES: the
- * process is another user's.
+ * process is another user's; -FI_EMFILE: the descriptor is left to the application, which is logged.
  */
 int connect_inside(const struct addr *name);
 /*
  * Returns a socket that is connecting to an IP address, noted with forked_guard, or a negative
- * error. `source`: an address of this host to connect from if possible, or NULL. The socket becomes writable when connect() has ended; connect_result returns the outcome.
+ * error; -FI_EMFILE as above. `source`: an address of this host to connect from if possible, or NULL. The socket becomes writable when connect() has ended; connect_result returns the outcome.
  */
 int connect_network(const struct addr *name, const struct addr *source);
 /* Returns the outcome of connect(). 0: connected; -FI_EAGAIN: under way; else its error. */
@@ -63,6 +65,8 @@ void connect_set_linked(int sock);
 void connect_probe(int sock, bool on);
 /* Has anything come from the other end within the last `ms`? The kernel's answers count. */
 bool connect_heard(int sock, uint64_t ms);
+/* Fills in the address that a TCP socket is bound to. False: there is none. */
+bool connect_local(int sock, struct addr *addr);
 /* Fills in the address of a TCP socket's other end. False: there is none. */
 bool connect_remote(int sock, struct addr *addr);
 

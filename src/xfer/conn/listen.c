@@ -97,6 +97,7 @@ static int bind_any_port(struct addr *name, const struct listen_how *how, int so
 	struct ports ports = ports_tcp();
 	int err = -FI_EADDRINUSE;
 
+	advertise_cut(name, &ports);
 	name->port = ports_first(&ports);
 	for (unsigned int i = 0; i < ports.count && err == -FI_EADDRINUSE; i++) {
 		name->port = ports_next(&ports, name->port);

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* FI_WEFT_OPERATION_TIMEOUT ends connections whose operations stand still, and no others. */
+#include "fake_link.h"
+#include "xfer/conn/conn.h"
+#include "xfer/msg/tx.h"
+
+#define CHECKS 40 /* more than an operation has */
+
+static char big[4 * FAKE_EAGER];
+
+static void setup(void)
+{
+	setenv("FI_WEFT_OPERATION_TIMEOUT", "400", 1);
+	fake_open_connected();
+	fake.peer->conn.inside = false;
+}
+
+/* Checks again and again; the oldest operation makes progress by `bytes` between checks. */
+static bool is_given_up(struct txreq *oldest, size_t bytes)
+{
+	uint64_t now = fake.worker->next_stuck;
+
+	for (int i = 0; i < CHECKS && !fake.peer->conn.stuck; i++, now += 1000) {
+		oldest->got += bytes;
+		conn_stuck_check(fake.worker, now);
+	}
+	return fake.peer->conn.stuck;
+}
+
+/* An operation that awaits the peer, and one behind it that is not sent. */
+static struct txreq *post_both(void)
+{
+	struct iovec iov = {big, 8};
+	const struct fi_msg fenced = {.msg_iov = &iov, .iov_count = 1, .addr = fake.addr};
+	struct txreq *oldest;
+
+	ck_assert_int_eq(fi_send(fake.ep, big, sizeof(big), NULL, fake.addr, big), 0);
+	ck_assert_int_eq(fi_sendmsg(fake.ep, &fenced, FI_FENCE), 0);
+	ck_assert_ptr_nonnull(tx_req_first(fake.peer, TXREQ_BACKLOG));
+	oldest = tx_req_first(fake.peer, TXREQ_ACK);
+	ck_assert_ptr_nonnull(oldest);
+	return oldest;
+}
+
+START_TEST(nothing_moves)
+{
+	ck_assert(is_given_up(post_both(), 0));
+}
+END_TEST
+
+START_TEST(one_waits_for_another_that_moves)
+{
+	struct txreq *oldest = post_both();
+
+	ck_assert(!is_given_up(oldest, 1));
+	ck_assert(is_given_up(oldest, 0));
+}
+END_TEST
+
+/* Once nothing is ahead of it, the one that has waited has all its time. */
+START_TEST(the_time_begins_after_the_wait)
+{
+	struct txreq *oldest = post_both();
+
+	ck_assert(!is_given_up(oldest, 1));
+	list_remove(&oldest->link);
+	conn_stuck_check(fake.worker, fake.worker->next_stuck);
+	ck_assert(!fake.peer->conn.stuck);
+	list_push(&fake.peer->txreqs[TXREQ_ACK], &oldest->link);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("xfer_stuck");
+	TCase *tcase = tcase_create("stuck");
+
+	tcase_add_checked_fixture(tcase, setup, fake_shut);
+	tcase_add_test(tcase, nothing_moves);
+	tcase_add_test(tcase, one_waits_for_another_that_moves);
+	tcase_add_test(tcase, the_time_begins_after_the_wait);
+	suite_add_tcase(suite, tcase);
+	return suite_run(suite);
+}
