@@ -78,14 +78,15 @@ struct tcp {
 	struct list links;           /* struct tcp_link.in_state: open links */
 	struct list closed;          /* in_state: links closed during the progress call */
 	struct list lingering;       /* in_state: closed links with unacknowledged bytes */
-	struct list attend;          /* struct tcp_link.in_attend: links that are not TCP_READY */
-	struct list gathering;       /* struct tcp_link.in_gathering: links with `gather` */
-	bool flusher;                /* tcp_flusher_open was called */
-	bool no_flusher;             /* and has failed */
-	uint64_t looked;             /* when lingering links were last processed (coarse ms) */
-	uint64_t next_poll;          /* when to look for silent peers next (coarse ms) */
-	unsigned int railed;         /* links with rails that the engine has not closed */
-	uint64_t next_rails;         /* when to look after those next (coarse ms) */
+	/* struct tcp_link.in_attend: links that are not TCP_READY, or hold what is not read yet */
+	struct list attend;
+	struct list gathering; /* struct tcp_link.in_gathering: links with `gather` */
+	bool flusher;          /* tcp_flusher_open was called */
+	bool no_flusher;       /* and has failed */
+	uint64_t looked;       /* when lingering links were last processed (coarse ms) */
+	uint64_t next_poll;    /* when to look for silent peers next (coarse ms) */
+	unsigned int railed;   /* links with rails that the engine has not closed */
+	uint64_t next_rails;   /* when to look after those next (coarse ms) */
 	int epfd;
 	int timer;          /* timerfd in epfd with a NULL link; -1 until a waiter sleeps */
 	unsigned char *buf; /* TCP_READ bytes, processed before the next read */
@@ -101,18 +102,19 @@ struct tcp_link {
 	int sock;    /* with rails: one of them */
 	enum tcp_tx tx;
 	int err;                 /* error of TCP_FAILED, positive */
+	unsigned int row_call;   /* own->progress_calls when `row` began */
 	struct tls *tls;         /* NULL: not encrypted, or by the kernel */
 	struct tcp_rails *rails; /* NULL: none, as most links. See tcp_rails.h. */
 	struct tcp_rest *rest;
-	unsigned int row_call; /* own->progress_calls when `row` began */
-	size_t row;            /* bytes of long messages sent since, up to TCP_BATCH_MAX */
-	size_t zcopy_min;      /* link.zcopy_min, unless the link gathers */
+	size_t row;       /* bytes of long messages sent since, up to TCP_BATCH_MAX */
+	size_t zcopy_min; /* link.zcopy_min, unless the link gathers */
 	/* Packets that wait to go out together; NULL: none. See tcp_gather.h. */
 	struct tcp_gather *gather;
 	unsigned int burst_call; /* own->progress_calls when `burst` began */
 	unsigned int burst;      /* short packets sent since */
 	enum tcp_waits waits;
 	bool more;      /* the next packet is not the last one that FI_MORE announces */
+	bool indirect;  /* `tls` or `rails`: the stream of packets is not what the socket brings */
 	size_t room;    /* bytes that the kernel's send buffer still takes */
 	size_t said;    /* bytes of messages sent since has_unread last found nothing */
 	uint64_t heard; /* bytes received */

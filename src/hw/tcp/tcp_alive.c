@@ -51,7 +51,8 @@ void tcp_alive_poll(struct tcp *t)
 	int timeout = env_get()->peer_timeout;
 	uint64_t now = clock_coarse_ms(), expired;
 
-	tcp_rails_poll(t, now);
+	if (t->railed)
+		tcp_rails_poll(t, now);
 	if ((timeout <= 0 || now < t->next_poll) && !t->due)
 		return;
 	if (t->timer >= 0 && read(t->timer, &expired, sizeof(expired)) < 0 && errno != EAGAIN)

@@ -100,6 +100,13 @@ static const struct link_zcopy_ops tcp_zcopy_ops = {
 	.flush = tcp_gather_flush,
 };
 
+static const struct link_zcopy_ops rails_zcopy_ops = {
+	.sendv = tcp_rails_post,
+	.copy_out = tcp_rails_copy_out,
+	.more = tcp_rails_more,
+	.flush = tcp_rails_push,
+};
+
 static void add_link(struct tcp *t, struct tcp_link *l)
 {
 	t->count++;
@@ -123,12 +130,12 @@ static int encrypt(struct tcp_link *l, const struct link_peer *peer)
 	return tcp_tls_start(l, peer->key, peer->initiator);
 }
 
-/* Zero-copy sends have no use where the window keeps a copy. */
+/* Each message gets a number, by which its end is reported when it is out. */
 static int add_rails(struct tcp_link *l, const struct link_peer *peer)
 {
 	l->link.ops = &rails_link_ops;
-	l->link.zcopy = &link_no_zcopy;
-	l->link.zcopy_min = SIZE_MAX;
+	l->link.zcopy = &rails_zcopy_ops;
+	l->link.zcopy_min = 0;
 	return tcp_rails_open(l, peer->initiator);
 }
 

@@ -23,7 +23,6 @@
 #define UNSENT_MS     8
 #define UNSENT_LEAST  65536u
 #define UNSENT_MOST   1048576u
-#define PROBES        2  /* unanswered probes of a full receiver that are no sign of a stall yet */
 #define POLLS         8  /* checks within FI_WEFT_RAIL_TIMEOUT */
 #define TIMEOUT_LEAST 40 /* ms */
 
@@ -54,7 +53,7 @@ static void limit_unsent(int sock, uint64_t rate)
 static void begin(struct tcp_link *l, uint32_t rail, int sock)
 {
 	limit_unsent(sock, 0);
-	l->rails->rail[rail] = (struct tcp_rail){.sock = sock, .heard = UINT64_MAX};
+	l->rails->rail[rail] = (struct tcp_rail){.sock = sock};
 }
 
 int tcp_rails_open(struct tcp_link *l, bool initiator)
@@ -63,12 +62,8 @@ int tcp_rails_open(struct tcp_link *l, bool initiator)
 
 	if (!rails)
 		return -FI_ENOMEM;
-	if (!tcp_window_open(&rails->in) || !tcp_window_open(&rails->out)) {
-		tcp_window_close(&rails->in);
-		free(rails);
-		return -FI_ENOMEM;
-	}
 	l->rails = rails;
+	l->indirect = true;
 	rails->initiator = initiator;
 	for (uint32_t i = 0; i < WIRE_RAILS_MAX; i++)
 		rails->rail[i].sock = -1;
@@ -94,7 +89,8 @@ int tcp_rails_watch(struct tcp_link *l, uint32_t events)
 
 	for (uint32_t i = 0; i < WIRE_RAILS_MAX; i++) {
 		struct tcp_rail *r = &l->rails->rail[i];
-		uint32_t wanted = r->busy ? events : events & ~(uint32_t)EPOLLOUT;
+		bool waits = r->busy && tcp_rails_usable(r);
+		uint32_t wanted = waits ? events : events & ~(uint32_t)EPOLLOUT;
 		struct epoll_event ev = {.events = wanted, .data.ptr = l};
 		int op = !wanted ? EPOLL_CTL_DEL : r->events ? EPOLL_CTL_MOD : EPOLL_CTL_ADD;
 
@@ -152,12 +148,11 @@ void tcp_rails_close(struct tcp_link *l, bool abort)
 void tcp_rails_end(struct tcp_link *l, uint32_t rail, int err)
 {
 	struct tcp_rails *rails = l->rails;
-	uint64_t bytes = tcp_window_lost(&rails->out, rail);
+	uint64_t bytes = tcp_rails_again(l, rail);
 
 	drop(l, &rails->rail[rail], false);
 	name_sock(l);
 	rails->err = err;
-	rails->due = true;
 	LOG_INFO(LOG_EP_DATA,
 		 "tcp: rail %u to peer %#x ended: %s; %llu bytes on it are not acknowledged", rail,
 		 l->id, err ? fi_strerror(err) : "closed", (unsigned long long)bytes);
@@ -182,8 +177,8 @@ int tcp_rails_join(struct link *link, uint32_t rail, int sock)
 }
 
 /*
- * Does the rail leave packets unanswered that went before the last check? Adapts what its kernel keeps to the rate that
- * it has found.
+ * Does the rail leave packets unanswered that went before the last check? What has just been sent says nothing yet, unless
+ * it was sent before. Adapts what the kernel keeps to the rate that it has found.
  */
 static bool unanswered(const struct tcp_rail *r, uint32_t period)
 {
@@ -193,92 +188,120 @@ static bool unanswered(const struct tcp_rail *r, uint32_t period)
 	if (getsockopt(r->sock, IPPROTO_TCP, TCP_INFO, &info, &len))
 		return false;
 	limit_unsent(r->sock, info.tcpi_delivery_rate);
-	return (info.tcpi_unacked && info.tcpi_last_ack_recv >= period) ||
-	       info.tcpi_probes > PROBES;
+	return info.tcpi_probes || (info.tcpi_unacked && info.tcpi_last_ack_recv >= period &&
+				    (info.tcpi_last_data_sent >= period || info.tcpi_retransmits));
 }
 
 /* What is under way over the rail goes over others. */
-static void set_silent(struct tcp_link *l, uint32_t rail, uint64_t silence)
+static void set_silent(struct tcp_link *l, uint32_t rail)
 {
-	uint64_t bytes = tcp_window_lost(&l->rails->out, rail);
+	struct tcp_rail *r = &l->rails->rail[rail];
+	uint64_t bytes = tcp_rails_again(l, rail);
 
-	l->rails->rail[rail].silent = true;
-	l->rails->due = true;
+	r->silent = true;
 	LOG_INFO(LOG_EP_CTRL,
 		 "tcp: rail %u to peer %#x has not answered for %llu ms "
 		 "(FI_WEFT_RAIL_TIMEOUT=%u): %llu bytes on it go over others",
-		 rail, l->id, (unsigned long long)silence, time_limit(), (unsigned long long)bytes);
+		 rail, l->id, (unsigned long long)r->silence, time_limit(),
+		 (unsigned long long)bytes);
 }
 
-/* Checks one rail. Returns the ms since it was last found to answer. */
-static uint64_t check(struct tcp_link *l, uint32_t rail, uint64_t now, uint32_t period)
+/* Checks one rail, `elapsed` ms after the last check. Returns the ms that it has been silent. */
+static uint64_t check(struct tcp_link *l, uint32_t rail, uint64_t elapsed, uint32_t period)
 {
 	struct tcp_rail *r = &l->rails->rail[rail];
 
-	if (r->heard > now || !unanswered(r, period)) {
+	if (!unanswered(r, period)) {
 		if (r->silent)
 			LOG_INFO(LOG_EP_CTRL, "tcp: rail %u to peer %#x answers again", rail,
 				 l->id);
-		r->heard = now;
+		r->silence = 0;
 		r->silent = false;
-	} else if (!r->silent && now - r->heard + period >= time_limit()) {
-		set_silent(l, rail, now - r->heard);
+		return 0;
 	}
-	return now - r->heard;
+	r->silence += elapsed;
+	if (!r->silent && r->silence + period >= time_limit())
+		set_silent(l, rail);
+	return r->silence;
 }
 
-static void check_all(struct tcp_link *l, uint64_t now, uint32_t period)
+/* Returns how long all rails have been silent, in ms. Asks the engine for those that are missing or silent. */
+static uint64_t check_rails(struct tcp_link *l, uint64_t elapsed, uint32_t period)
 {
-	int timeout = env_get()->peer_timeout;
 	uint64_t least = UINT64_MAX, silence;
-	struct tcp_rails *rails = l->rails;
 
 	for (uint32_t i = 0; i < WIRE_RAILS_MAX; i++) {
-		const struct tcp_rail *r = &rails->rail[i];
+		const struct tcp_rail *r = &l->rails->rail[i];
 
-		silence = r->sock >= 0 ? check(l, i, now, period) : UINT64_MAX;
+		silence = r->sock >= 0 ? check(l, i, elapsed, period) : UINT64_MAX;
 		least = silence < least ? silence : least;
-		if (rails->initiator && (r->sock < 0 || r->silent))
+		if (l->rails->initiator && (r->sock < 0 || r->silent))
 			rail_wanted(l->own->worker, l->id, i, time_limit());
 	}
-	name_sock(l);
-	rails->due |= rails->acked != rails->in.begin;
-	tcp_rails_flush(l);
+	return least;
+}
+
+/* Nothing was sent since the last check: what the windows hold is asked for, and given back. */
+static void rest(struct tcp_rails *rails)
+{
+	struct tcp_window *out = &rails->out;
+
+	if (rails->quiet == out->next && out->begin < out->next && rails->ask <= out->begin) {
+		rails->ask = out->next;
+		rails->ask_due = true;
+	}
+	rails->quiet = out->next;
 	tcp_window_trim(&rails->in);
-	tcp_window_trim(&rails->out);
+	tcp_window_trim(out);
+}
+
+static void check_link(struct tcp_link *l, uint64_t elapsed, uint32_t period)
+{
+	int timeout = env_get()->peer_timeout;
+	uint64_t silence = check_rails(l, elapsed, period);
+
+	name_sock(l);
+	rest(l->rails);
+	tcp_rails_flush(l);
 	if (l->sock < 0 && !rail_coming(l->own->worker, l->id))
-		tcp_fail(l, rails->err ? rails->err : FI_ECONNRESET);
-	else if (timeout > 0 && l->sock >= 0 && least >= (uint64_t)timeout)
+		tcp_fail(l, l->rails->err ? l->rails->err : FI_ECONNRESET);
+	else if (timeout > 0 && l->sock >= 0 && silence >= (uint64_t)timeout)
 		tcp_fail(l, FI_ETIMEDOUT);
 }
 
+/*
+ * Between two checks the process may have been stopped, or have computed: the time between them counts, but no single check
+ * decides.
+ */
 void tcp_rails_poll(struct tcp *t, uint64_t now)
 {
 	uint32_t period = tcp_rails_period();
+	uint64_t elapsed = period;
 
-	if (!t->railed || now < t->next_rails)
+	if (now < t->next_rails)
 		return;
+	if (t->next_rails)
+		elapsed += now - t->next_rails;
+	if (elapsed > time_limit() / 2)
+		elapsed = time_limit() / 2;
 	t->next_rails = now + period;
 	LIST_EACH (node, &t->links) {
 		struct tcp_link *l = LIST_ENTRY(node, struct tcp_link, in_state);
 
 		if (l->rails && l->tx != TCP_FAILED)
-			check_all(l, now, period);
+			check_link(l, elapsed, period);
 	}
+}
+
+void tcp_rails_attend(struct tcp_link *l)
+{
+	list_remove(&l->in_attend);
+	list_push(&l->own->attend, &l->in_attend);
 }
 
 bool tcp_rails_linger(struct tcp_link *l)
 {
-	struct tcp_window *in = &l->rails->in;
-	char scrap[4096];
-	struct iovec iov = {scrap, sizeof(scrap)};
-	ssize_t len = tcp_rails_recv(l, &iov, 1);
-
-	/* What comes is dropped, all of it: acknowledgements come with it. */
-	if (len < 0 && errno != EAGAIN && errno != EINTR)
-		return true;
-	in->begin = in->next;
-	if (l->sock < 0)
+	if (!tcp_rails_drop(l))
 		return true;
 	tcp_rails_flush(l);
 	if (l->tx == TCP_REST)

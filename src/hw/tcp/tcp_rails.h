@@ -5,6 +5,10 @@
  * and many bytes divide by what each rail carries. The sender keeps all until the peer says that it has read it; what went
  * over a rail that ends or stalls goes again over another one. The receiver drops what it has, and reads the stream in
  * order. Encrypted links, and those with one rail, have none of this.
+ *
+ * The receiver acknowledges when it has read all up to where the sender asked for that, and along with what it sends. The
+ * sender asks once at a time, and reports no packet behind that place before the answer has come. So a process that ends
+ * without closing its endpoint gets no late acknowledgement, at which its kernel would drop what is still to go out.
  */
 #ifndef WEFT_HW_TCP_RAILS_H
 #define WEFT_HW_TCP_RAILS_H
@@ -12,22 +16,24 @@
 #include "hw/tcp/tcp.h"
 #include "hw/tcp/tcp_window.h"
 
-/* Head of a chunk on a rail, in host byte order. Without bytes it only acknowledges. */
+#define TCP_MARKS 32u /* packets, or rows of them, whose ends are noted to report them */
+
+/* Head of a chunk on a rail, in host byte order. */
 struct tcp_chunk {
-	uint64_t at;  /* place in the stream */
-	uint64_t ack; /* the sender has read the other direction's stream up to here */
-	uint32_t len; /* bytes that follow, at most TCP_CHUNK */
-	uint32_t zero;
+	uint64_t at;   /* place in the stream */
+	uint64_t ack;  /* the sender has read the other direction's stream up to here */
+	uint32_t len;  /* bytes that follow, at most TCP_CHUNK; 0: none, it acknowledges or asks */
+	uint32_t asks; /* 1: acknowledge when all up to `at` is read */
 };
 
 _Static_assert(sizeof(struct tcp_chunk) == 24, "layout of the head of a chunk");
 
 struct tcp_rail {
-	int sock;        /* -1: there is none now */
-	uint32_t events; /* as those of the link */
-	bool silent;     /* leaves packets unanswered: nothing goes over it */
-	bool broken;     /* cannot send; what it has received may be read still */
-	uint64_t heard;  /* ms: the last check that found no packet unanswered */
+	int sock;         /* -1: there is none now */
+	uint32_t events;  /* as those of the link */
+	bool silent;      /* leaves packets unanswered: nothing goes over it */
+	bool broken;      /* cannot send; what it has received may be read still */
+	uint64_t silence; /* ms in which checks, one after the other, found packets unanswered */
 	/* What goes out, as far as `sent` says, head included. */
 	bool busy;
 	size_t sent;
@@ -38,15 +44,24 @@ struct tcp_rail {
 	struct tcp_chunk in;
 };
 
+/* Packets up to number `posted` of link.zcopy_posted end at `end` of the stream, or before it. */
+struct tcp_mark {
+	uint64_t end, posted;
+};
+
 struct tcp_rails {
 	bool initiator;  /* we make new sockets in place of those that ended */
-	bool due;        /* an acknowledgement must go out */
+	bool ack_due;    /* an acknowledgement must go out */
+	bool ask_due;    /* the question for one must go out */
 	int err;         /* why the last rail ended; 0: in good order */
 	uint32_t latest; /* the rail of the last chunk that came: acknowledgements return there */
-	uint32_t chunks; /* that came since the last acknowledgement */
-	uint64_t acked;  /* the last acknowledgement */
+	uint32_t marks;
+	uint64_t asked; /* by the peer: it wants to know when all up to here is read; 0: nothing */
+	uint64_t ask;   /* likewise by us; the answer has come when out.begin is as far */
+	uint64_t quiet; /* out.next at the last check */
 	struct tcp_window in, out;
 	struct tcp_rail rail[WIRE_RAILS_MAX];
+	struct tcp_mark mark[TCP_MARKS]; /* ascending */
 };
 
 /* tcp_rails.c */
@@ -66,25 +81,38 @@ void tcp_rails_poll(struct tcp *t, uint64_t now);
 uint32_t tcp_rails_period(void);
 /* As tcp_watch, for all rails; 0: for none. */
 int tcp_rails_watch(struct tcp_link *l, uint32_t events);
+/* Makes progress calls read what is complete and not read yet: no event announces it. */
+void tcp_rails_attend(struct tcp_link *l);
 /* Continues a closed link: true if nothing is left to wait for. */
 bool tcp_rails_linger(struct tcp_link *l);
 
 /* tcp_rails_tx.c */
+bool tcp_rails_usable(const struct tcp_rail *r);
+/* What went over the rail last goes again over others. Returns the bytes. */
+uint64_t tcp_rails_again(struct tcp_link *l, uint32_t rail);
 int tcp_rails_send(struct link *link, const void *buf, size_t len, uint64_t data, uint64_t head,
 		   uint64_t tag);
 int tcp_rails_sendv(struct link *link, const struct packet *p, const struct iovec *iov,
 		    size_t count);
+/* Implement struct link_zcopy_ops: packets are copied, and counted as done when the kernels have them. */
+int tcp_rails_post(struct link *link, const struct packet *p, const struct iovec *iov,
+		   size_t count);
+int tcp_rails_copy_out(struct link *link);
+void tcp_rails_more(struct link *link);
+void tcp_rails_push(struct link *link);
 /* Sends what the rails take. True: something went. */
 bool tcp_rails_flush(struct tcp_link *l);
 
 /* tcp_rails_rx.c */
 /* As recvmsg. Reads the rails only when all that has come is read. */
 ssize_t tcp_rails_recv(struct tcp_link *l, const struct iovec *iov, size_t count);
+/* Reads and drops what comes. False: the link ends. */
+bool tcp_rails_drop(struct tcp_link *l);
 
-/* Is something complete that is not read yet? No event announces it. */
+/* Is something complete that is not read yet? Of a link with rails. */
 static inline bool tcp_rails_unread(const struct tcp_link *l)
 {
-	return __builtin_expect(l->rails != NULL, 0) && l->rails->in.begin != l->rails->in.next;
+	return l->rails->in.begin != l->rails->in.next;
 }
 
 #endif

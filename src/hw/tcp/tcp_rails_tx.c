@@ -2,17 +2,29 @@
 /* Sending over several rails. */
 #include <errno.h>
 #include <rdma/fi_errno.h>
+#include <string.h>
 #include <sys/socket.h>
 
+#include "base/log.h"
 #include "hw/tcp/tcp_rails.h"
 
-/* The receiver acknowledges after this many bytes or chunks: the sender's window and table do not fill up. */
-#define ACK_BYTES  (TCP_WINDOW / 8)
-#define ACK_CHUNKS (TCP_SPANS_NEW / 8)
+/* The sender asks for an acknowledgement after this many bytes or parts: its window and table do not fill up. */
+#define ASK_BYTES (TCP_WINDOW / 4)
+#define ASK_SPANS (TCP_SPANS_NEW / 2)
 
-static bool usable(const struct tcp_rail *r)
+bool tcp_rails_usable(const struct tcp_rail *r)
 {
 	return r->sock >= 0 && !r->silent && !r->broken;
+}
+
+uint64_t tcp_rails_again(struct tcp_link *l, uint32_t rail)
+{
+	struct tcp_rails *rails = l->rails;
+
+	/* A question or an answer may be lost with the rail. */
+	rails->ack_due = true;
+	rails->ask_due |= rails->ask > rails->out.begin;
+	return tcp_window_lost(&rails->out, rail);
 }
 
 /* Sends more of the rail's chunk. True: all of it went. */
@@ -37,25 +49,19 @@ static bool push(struct tcp_link *l, struct tcp_rail *r)
 	else if (sent < 0 && !tcp_passing(errno))
 		r->broken = true;
 	r->busy = r->sent < all;
-	if (r->broken) {
-		tcp_window_lost(&l->rails->out, (uint32_t)(r - l->rails->rail));
-		l->rails->due = true;
-	}
+	if (r->broken)
+		tcp_rails_again(l, (uint32_t)(r - l->rails->rail));
 	return !r->busy;
 }
 
-/* Begins with a chunk; without bytes it only acknowledges. True: all of it went. */
-static bool begin(struct tcp_link *l, struct tcp_rail *r, const struct tcp_span *span)
+/* Begins with a chunk. True: all of it went. */
+static bool begin(struct tcp_link *l, struct tcp_rail *r, const struct tcp_chunk *chunk)
 {
-	struct tcp_rails *rails = l->rails;
-
-	r->out = (struct tcp_chunk){
-		.at = span->from, .ack = rails->in.begin, .len = (uint32_t)(span->to - span->from)};
+	r->out = *chunk;
+	r->out.ack = l->rails->in.begin;
 	r->sent = 0;
 	r->busy = true;
-	rails->acked = rails->in.begin;
-	rails->chunks = 0;
-	rails->due = false;
+	l->rails->ack_due = false;
 	return push(l, r);
 }
 
@@ -63,12 +69,15 @@ static bool begin(struct tcp_link *l, struct tcp_rail *r, const struct tcp_span 
 static bool fill(struct tcp_link *l, uint32_t rail)
 {
 	struct tcp_rail *r = &l->rails->rail[rail];
-	struct tcp_span chunk;
+	struct tcp_span span;
+	struct tcp_chunk chunk = {.asks = 0};
 	bool any = false;
 
-	if (!usable(r) || (r->busy && !push(l, r)))
+	if (!tcp_rails_usable(r) || (r->busy && !push(l, r)))
 		return false;
-	while (tcp_window_take(&l->rails->out, rail, &chunk)) {
+	while (tcp_window_take(&l->rails->out, rail, &span)) {
+		chunk.at = span.from;
+		chunk.len = (uint32_t)(span.to - span.from);
 		any = true;
 		if (!begin(l, r, &chunk))
 			break;
@@ -76,26 +85,82 @@ static bool fill(struct tcp_link *l, uint32_t rail)
 	return any;
 }
 
-/* An acknowledgement goes over the rail that brought something last, which is no other than a live one. */
-static void acknowledge(struct tcp_link *l)
+/* One question at a time: tcp_rails.h says why. */
+static void ask(struct tcp_rails *rails)
+{
+	const struct tcp_window *out = &rails->out;
+
+	if (rails->ask > out->begin ||
+	    (out->next - out->begin < ASK_BYTES && out->count < ASK_SPANS))
+		return;
+	rails->ask = out->next;
+	rails->ask_due = true;
+}
+
+/* Questions and acknowledgements go over the rail that brought something last, which is no other than a live one. */
+static void control(struct tcp_link *l)
 {
 	struct tcp_rails *rails = l->rails;
-	const struct tcp_span none = {rails->out.next, rails->out.next, TCP_NO_RAIL};
 
-	if (rails->in.begin - rails->acked >= ACK_BYTES || rails->chunks >= ACK_CHUNKS)
-		rails->due = true;
-	for (uint32_t i = 0; i < WIRE_RAILS_MAX && rails->due; i++) {
+	for (uint32_t i = 0; i < WIRE_RAILS_MAX && (rails->ack_due || rails->ask_due); i++) {
 		struct tcp_rail *r = &rails->rail[(rails->latest + i) % WIRE_RAILS_MAX];
+		struct tcp_chunk chunk = {.at = rails->ask_due ? rails->ask : rails->out.next,
+					  .asks = rails->ask_due};
 
-		if (usable(r) && !r->busy)
-			begin(l, r, &none);
+		if (!tcp_rails_usable(r) || r->busy)
+			continue;
+		rails->ask_due = false;
+		begin(l, r, &chunk);
 	}
+}
+
+/* Up to where is the stream with the kernels, and no late acknowledgement makes ours drop it? */
+static uint64_t out_to(const struct tcp_rails *rails)
+{
+	const struct tcp_window *out = &rails->out;
+	uint64_t to = tcp_window_taken(out);
+
+	for (uint32_t i = 0; i < WIRE_RAILS_MAX; i++) {
+		const struct tcp_rail *r = &rails->rail[i];
+
+		if (r->busy && r->out.len && r->out.at < to)
+			to = r->out.at;
+	}
+	return rails->ask > out->begin && rails->ask < to ? rails->ask : to;
+}
+
+static void report(struct tcp_link *l)
+{
+	struct tcp_rails *rails = l->rails;
+	uint32_t done = 0;
+	uint64_t to;
+
+	if (!rails->marks)
+		return;
+	to = out_to(rails);
+	while (done < rails->marks && rails->mark[done].end <= to)
+		done++;
+	if (!done)
+		return;
+	l->link.zcopy_done = rails->mark[done - 1].posted;
+	rails->marks -= done;
+	memmove(rails->mark, rails->mark + done, rails->marks * sizeof(rails->mark[0]));
+}
+
+/* Notes the end of a packet. Where there is no place, the packet before is reported with this one. */
+static void mark(struct tcp_link *l)
+{
+	struct tcp_rails *rails = l->rails;
+
+	rails->marks += rails->marks < TCP_MARKS;
+	rails->mark[rails->marks - 1] =
+		(struct tcp_mark){.end = rails->out.end, .posted = ++l->link.zcopy_posted};
 }
 
 static bool any_busy(const struct tcp_rails *rails)
 {
 	for (uint32_t i = 0; i < WIRE_RAILS_MAX; i++)
-		if (rails->rail[i].busy && usable(&rails->rail[i]))
+		if (rails->rail[i].busy && tcp_rails_usable(&rails->rail[i]))
 			return true;
 	return false;
 }
@@ -108,7 +173,9 @@ bool tcp_rails_flush(struct tcp_link *l)
 		return false;
 	for (uint32_t i = 0; i < WIRE_RAILS_MAX; i++)
 		any |= fill(l, i);
-	acknowledge(l);
+	ask(l->rails);
+	control(l);
+	report(l);
 	if (tcp_window_unsent(&l->rails->out) || any_busy(l->rails))
 		tcp_block(l, TCP_REST);
 	else if (l->tx == TCP_REST)
@@ -116,34 +183,80 @@ bool tcp_rails_flush(struct tcp_link *l)
 	return any;
 }
 
+/* May a packet of `len` bytes enter the window? If not, the link is blocked. */
+static bool fits(struct tcp_link *l, size_t len)
+{
+	static uint64_t logged;
+	struct tcp_window *out = &l->rails->out;
+	bool fits = tcp_window_space(out) >= len;
+
+	if (fits && tcp_window_open(out))
+		return true;
+	if (fits && log_due(&logged))
+		LOG_WARN(LOG_EP_DATA,
+			 "tcp: no memory for the %zu bytes that rails to peer %#x keep: sends wait "
+			 "(FI_WEFT_RAILS=1 needs none)",
+			 TCP_WINDOW, l->id);
+	tcp_block(l, l->tx == TCP_REST ? TCP_REST : TCP_FULL);
+	return false;
+}
+
 /*
  * A packet is taken if all before it is with the kernels, and if it fits the window: what a process keeps is lost
  * when it ends. A disconnect message goes behind the rest.
  */
-int tcp_rails_sendv(struct link *link, const struct packet *p, const struct iovec *iov,
-		    size_t count)
+static int put(struct tcp_link *l, const struct packet *p, const struct iovec *iov, size_t count,
+	       bool counted)
 {
-	struct tcp_link *l = (struct tcp_link *)link;
 	struct tcp_window *out = &l->rails->out;
 	struct tcp_frame f = tcp_frame_of(p);
 	bool last = wire_op(p->head) == WIRE_DISCONNECT; /* there is always space for it */
 
 	if (p->len > TCP_PACKET_MAX)
 		return -FI_EMSGSIZE;
-	if (l->tx == TCP_FAILED || (l->tx == TCP_REST && !last))
+	if (l->tx == TCP_FAILED || (l->tx == TCP_REST && !last) ||
+	    !fits(l, sizeof(f) + p->len + (last ? 0 : sizeof(f))))
 		return -FI_EAGAIN;
-	if (tcp_window_space(out) < sizeof(f) + p->len + (last ? 0 : sizeof(f))) {
-		tcp_block(l, l->tx == TCP_REST ? TCP_REST : TCP_FULL);
-		return -FI_EAGAIN;
-	}
 	tcp_window_put(out, &f, sizeof(f));
 	for (size_t i = 0; i < count; i++)
 		if (iov[i].iov_len)
 			tcp_window_put(out, iov[i].iov_base, iov[i].iov_len);
+	if (counted)
+		mark(l);
 	tcp_rails_flush(l);
 	return 0;
 }
 
+int tcp_rails_sendv(struct link *link, const struct packet *p, const struct iovec *iov,
+		    size_t count)
+{
+	return put((struct tcp_link *)link, p, iov, count, false);
+}
+
+int tcp_rails_post(struct link *link, const struct packet *p, const struct iovec *iov, size_t count)
+{
+	return put((struct tcp_link *)link, p, iov, count, true);
+}
+
+/* The window has copies of all. */
+int tcp_rails_copy_out(struct link *link)
+{
+	((struct tcp_link *)link)->rails->marks = 0;
+	link->zcopy_done = link->zcopy_posted;
+	return 0;
+}
+
+void tcp_rails_more(struct link *link)
+{
+	(void)link; /* each packet goes at once */
+}
+
+void tcp_rails_push(struct link *link)
+{
+	tcp_rails_flush((struct tcp_link *)link);
+}
+
+/* A message is reported when it is out: tcp_rails_post says when. */
 int tcp_rails_send(struct link *link, const void *buf, size_t len, uint64_t data, uint64_t head,
 		   uint64_t tag)
 {
@@ -152,5 +265,7 @@ int tcp_rails_send(struct link *link, const void *buf, size_t len, uint64_t data
 	struct iovec iov = {(void *)(uintptr_t)buf, len};
 
 	l->own->idle = 0; /* an answer may come soon */
-	return len > link->eager_max ? -FI_EMSGSIZE : tcp_rails_sendv(link, &p, &iov, 1);
+	if (len > link->eager_max)
+		return -FI_EMSGSIZE;
+	return wire_op(head) == WIRE_MSG ? -FI_EAGAIN : put(l, &p, &iov, 1, false);
 }

@@ -7,31 +7,38 @@
 #include "base/copy.h"
 #include "base/iov.h"
 
+#define MEMORY (TCP_WINDOW + TCP_SPANS * sizeof(struct tcp_span))
+
 bool tcp_window_open(struct tcp_window *w)
 {
-	void *bytes = mmap(NULL, TCP_WINDOW, PROT_READ | PROT_WRITE,
-			   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	void *memory;
 
-	if (bytes == MAP_FAILED)
+	if (w->bytes)
+		return true;
+	memory = mmap(NULL, MEMORY, PROT_READ | PROT_WRITE,
+		      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (memory == MAP_FAILED)
 		return false;
-	*w = (struct tcp_window){.bytes = bytes};
+	w->bytes = memory;
+	w->span = (struct tcp_span *)(w->bytes + TCP_WINDOW);
 	return true;
 }
 
 void tcp_window_close(struct tcp_window *w)
 {
 	if (w->bytes)
-		munmap(w->bytes, TCP_WINDOW);
+		munmap(w->bytes, MEMORY);
 	w->bytes = NULL;
+	w->span = NULL;
 }
 
 void tcp_window_trim(struct tcp_window *w)
 {
 	bool empty = w->begin == w->next && w->end <= w->next && !w->count;
 
-	if (empty && w->used)
-		madvise(w->bytes, TCP_WINDOW, MADV_DONTNEED);
-	w->used &= !empty;
+	if (empty && !w->used)
+		tcp_window_close(w);
+	w->used = false;
 }
 
 size_t tcp_window_iov(const struct tcp_window *w, uint64_t at, size_t len, struct iovec iov[2])
@@ -67,7 +74,8 @@ static void insert(struct tcp_window *w, uint32_t at, struct tcp_span span)
 static void erase(struct tcp_window *w, uint32_t at, uint32_t count)
 {
 	w->count -= count;
-	memmove(&w->span[at], &w->span[at + count], (w->count - at) * sizeof(w->span[0]));
+	if (at < w->count)
+		memmove(&w->span[at], &w->span[at + count], (w->count - at) * sizeof(w->span[0]));
 }
 
 /* The first part that has to be sent again; no more than a chunk of it, if the table has space for two parts. */
@@ -130,6 +138,14 @@ uint64_t tcp_window_lost(struct tcp_window *w, uint32_t rail)
 	return bytes;
 }
 
+uint64_t tcp_window_taken(const struct tcp_window *w)
+{
+	for (uint32_t i = 0; w->again && i < w->count; i++)
+		if (w->span[i].rail == TCP_NO_RAIL)
+			return w->span[i].from;
+	return w->next;
+}
+
 bool tcp_window_acked(struct tcp_window *w, uint64_t to)
 {
 	uint32_t done = 0;
@@ -189,7 +205,7 @@ size_t tcp_window_read(struct tcp_window *w, const struct iovec *iov, size_t cou
 {
 	struct iovec have[2];
 	size_t left = (size_t)(w->next - w->begin), done = 0;
-	size_t parts = tcp_window_iov(w, w->begin, left, have);
+	size_t parts = left ? tcp_window_iov(w, w->begin, left, have) : 0;
 
 	for (size_t i = 0; i < parts; i++)
 		done += iov_scatter(iov, count, done, have[i].iov_base, have[i].iov_len);

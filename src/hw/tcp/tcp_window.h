@@ -12,7 +12,7 @@
 #include <stdint.h>
 #include <sys/uio.h>
 
-#define TCP_WINDOW ((size_t)8 << 20) /* bytes that may be under way in one direction */
+#define TCP_WINDOW ((size_t)4 << 20) /* bytes that may be under way in one direction */
 #define TCP_CHUNK  65536u            /* most bytes that go over one rail as a unit */
 #define TCP_SPANS  512u              /* parts of the window, each with one fate, at most */
 /* New bytes make no more parts than this: the others are for what is sent again, chunk by chunk. */
@@ -27,22 +27,23 @@ struct tcp_span {
 };
 
 struct tcp_window {
-	unsigned char *bytes; /* TCP_WINDOW bytes; pages that are not used take no memory */
+	unsigned char *bytes; /* TCP_WINDOW bytes; NULL: nothing is under way */
+	struct tcp_span *
+		span; /* TCP_SPANS, behind the bytes; ascending; the sender's cover `begin` to `next` */
 	/*
 	 * Sender: up to `begin` acknowledged, up to `next` sent at least once, up to `end` there.
 	 * Receiver: up to `begin` read, up to `next` complete; `end` is not used.
 	 */
 	uint64_t begin, next, end;
-	uint32_t count;
-	bool again;                      /* the sender's: some parts have to be sent again */
-	bool used;                       /* since tcp_window_trim */
-	struct tcp_span span[TCP_SPANS]; /* ascending; the sender's cover `begin` to `next` */
+	uint32_t count; /* of `span` */
+	bool again;     /* the sender's: some parts have to be sent again */
+	bool used;      /* since tcp_window_trim */
 };
 
-/* False: no memory. */
+/* Gives a window memory, unless it has some. Called before bytes enter it. False: there is none. */
 bool tcp_window_open(struct tcp_window *w);
 void tcp_window_close(struct tcp_window *w);
-/* Gives unused memory back: called now and then. */
+/* Closes an empty window that was not used since the last call. */
 void tcp_window_trim(struct tcp_window *w);
 /* Fills in where the bytes are: one or two segments, whose number it returns. */
 size_t tcp_window_iov(const struct tcp_window *w, uint64_t at, size_t len, struct iovec iov[2]);
@@ -65,6 +66,8 @@ void tcp_window_put(struct tcp_window *w, const void *bytes, size_t len);
 bool tcp_window_take(struct tcp_window *w, uint32_t rail, struct tcp_span *chunk);
 /* What went on this rail last may not arrive: it has to be sent again. Returns the bytes. */
 uint64_t tcp_window_lost(struct tcp_window *w, uint32_t rail);
+/* How far has all been taken, and has not to be sent again? */
+uint64_t tcp_window_taken(const struct tcp_window *w);
 /* The peer has read all up to `to`. False: that was never sent. */
 bool tcp_window_acked(struct tcp_window *w, uint64_t to);
 
