@@ -21,4 +21,23 @@ static inline void second_wire(const struct lab *lab)
 		fail("no address of the second wire");
 }
 
+/* Runs `live` of a struct lab as two hosts. */
+static inline void two_hosts(void (*live)(void *lab))
+{
+	struct lab one = {.which = 1}, zero = {.which = 0};
+	pid_t first, second;
+	int ends[2];
+
+	wire(ends);
+	one.end = ends[1];
+	second = start("second", live, &one);
+	zero.end = ends[0];
+	zero.peer = second;
+	first = start("first", live, &zero);
+	close(ends[0]);
+	close(ends[1]);
+	finish(first, "first");
+	finish(second, "second");
+}
+
 #endif

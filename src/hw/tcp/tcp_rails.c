@@ -153,6 +153,8 @@ void tcp_rails_end(struct tcp_link *l, uint32_t rail, int err)
 	drop(l, &rails->rail[rail], false);
 	name_sock(l);
 	rails->err = err;
+	/* An answer may be lost with the rail; a peer that has closed it in good order asks again, or has ended. */
+	rails->ack_due |= err != 0;
 	LOG_INFO(LOG_EP_DATA,
 		 "tcp: rail %u to peer %#x ended: %s; %llu bytes on it are not acknowledged", rail,
 		 l->id, err ? fi_strerror(err) : "closed", (unsigned long long)bytes);
@@ -199,6 +201,7 @@ static void set_silent(struct tcp_link *l, uint32_t rail)
 	uint64_t bytes = tcp_rails_again(l, rail);
 
 	r->silent = true;
+	l->rails->ack_due = true;
 	LOG_INFO(LOG_EP_CTRL,
 		 "tcp: rail %u to peer %#x has not answered for %llu ms "
 		 "(FI_WEFT_RAIL_TIMEOUT=%u): %llu bytes on it go over others",

@@ -21,9 +21,8 @@ uint64_t tcp_rails_again(struct tcp_link *l, uint32_t rail)
 {
 	struct tcp_rails *rails = l->rails;
 
-	/* A question or an answer may be lost with the rail. */
-	rails->ack_due = true;
-	rails->ask_due |= rails->ask > rails->out.begin;
+	rails->ask_due |=
+		rails->ask > rails->out.begin; /* the question may be lost with the rail */
 	return tcp_window_lost(&rails->out, rail);
 }
 
@@ -49,8 +48,10 @@ static bool push(struct tcp_link *l, struct tcp_rail *r)
 	else if (sent < 0 && !tcp_passing(errno))
 		r->broken = true;
 	r->busy = r->sent < all;
-	if (r->broken)
+	if (r->broken) {
 		tcp_rails_again(l, (uint32_t)(r - l->rails->rail));
+		l->rails->ack_due = true;
+	}
 	return !r->busy;
 }
 
