@@ -59,10 +59,10 @@
 	    "is inserted into their address vector")                                               \
 	ROW(int, peer_timeout, "FI_WEFT_PEER_TIMEOUT", "30000",                                    \
 	    "Milliseconds without a sign of life after which a peer across the network is gone")   \
-	ROW(const char *, rails, "FI_WEFT_RAILS", "auto",                                          \
-	    "Interfaces that tcp uses together between two hosts: auto: those about as fast as "   \
-	    "the endpoint's own, up to 25 Gbit/s; a number: so many of these at most, 4; 1: only its own; or a "    \
-	    "comma list of names")                                                                 \
+	ROW(const char *, rails, "FI_WEFT_RAILS", "1",                                             \
+	    "Interfaces that tcp uses together between two hosts: 1: only the endpoint's own; a "  \
+	    "number: so many at most, 4, of those about as fast as that one; auto: these, up to "  \
+	    "25 Gbit/s; or a comma list of names")                                                 \
 	ROW(int, rail_timeout, "FI_WEFT_RAIL_TIMEOUT", "2000",                                     \
 	    "Milliseconds without an answer after which what is under way over one of several "    \
 	    "interfaces goes again over the others")                                               \

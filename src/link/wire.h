@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 #define WIRE_MAGIC     0x54464557u /* "WEFT"; reads differently in the other byte order */
-#define WIRE_VERSION   14
+#define WIRE_VERSION   13
 #define WIRE_NAME_MAX  96 /* bytes of an address string, with its terminator */
 #define WIRE_IOV_MAX   16 /* segments per RTS */
 #define WIRE_RAILS_MAX 4  /* interfaces that one link uses */
@@ -269,6 +269,13 @@ struct wire_rail {
 	uint32_t mbps;  /* the interface's speed; 0: unknown */
 };
 
+/* The `data` of hellos with WIRE_HELLO_RAILS. */
+struct wire_rails {
+	uint32_t count;  /* HELLO_CONNECT: of the sender's interfaces; HELLO_ACCEPT: likewise, the link has rails */
+	uint32_t number; /* HELLO_JOIN: which rail of the link the socket becomes */
+	struct wire_rail rail[WIRE_RAILS_MAX];
+};
+
 /*
  * The messages on the bootstrap socket; always of this length. On a Unix socket a transport's descriptors come with
  * some. Endpoints with a key exchange four: GREETING, CHALLENGE, then CONNECT or REQUEST, then an answer; without one
@@ -290,7 +297,7 @@ struct wire_hello {
 	char name[WIRE_NAME_MAX]; /* the sender's address in that format */
 	struct wire_nic nic;      /* of HELLO_CONNECT, HELLO_REQUEST, HELLO_ACCEPT */
 	uint32_t error;           /* HELLO_REJECT: a positive error; 0: the application rejected */
-	uint32_t data_len;        /* HELLO_REQUEST, HELLO_ACCEPT, HELLO_REJECT */
+	uint32_t data_len;        /* HELLO_REQUEST, HELLO_ACCEPT, HELLO_REJECT; and of WIRE_HELLO_RAILS */
 	uint8_t data[WIRE_CM_DATA_MAX];
 	/*
 	 * Random: of HELLO_GREETING, HELLO_CHALLENGE; of HELLO_ACCEPT with rails: the link's token, whose first
@@ -299,12 +306,10 @@ struct wire_hello {
 	uint8_t nonce[WIRE_PROOF];
 	/* of endpoints with a key, in all but HELLO_GREETING: src/xfer/conn/auth.h */
 	uint8_t mac[WIRE_PROOF];
-	/* HELLO_CONNECT: the sender's interfaces; HELLO_ACCEPT: likewise, if the link has rails */
-	uint32_t rail_count;
-	uint32_t rail_number; /* HELLO_JOIN: which rail of the link the socket becomes */
-	struct wire_rail rail[WIRE_RAILS_MAX];
 };
 
+/* Of hellos of unconnected endpoints that use several interfaces: `data` is a struct wire_rails. */
+#define WIRE_HELLO_RAILS 0x4u
 /* Flags of all hellos of a connection of endpoints with a key: */
 #define WIRE_HELLO_ENCRYPTS   0x1u /* what follows is encrypted by TLS */
 #define WIRE_HELLO_KERNEL_TLS 0x2u /* the sender's kernel can do that */
@@ -338,8 +343,11 @@ _Static_assert(offsetof(struct wire_rts, segment) == 16, "layout of an RTS");
 _Static_assert(offsetof(struct wire_hello, name) == 56, "layout of a hello");
 _Static_assert(sizeof(struct wire_nic) == 40, "layout of an end of a path");
 _Static_assert(sizeof(struct wire_hello) == 64 + WIRE_NAME_MAX + sizeof(struct wire_nic) +
-						    WIRE_CM_DATA_MAX + (size_t)2 * WIRE_PROOF + 8 +
-						    WIRE_RAILS_MAX * sizeof(struct wire_rail),
+						    WIRE_CM_DATA_MAX + (size_t)2 * WIRE_PROOF,
 	       "a hello has no padding");
+_Static_assert(sizeof(struct wire_rail) == 24, "layout of an interface");
+_Static_assert(sizeof(struct wire_rails) == 8 + WIRE_RAILS_MAX * sizeof(struct wire_rail),
+	       "layout of a list of interfaces");
+_Static_assert(sizeof(struct wire_rails) <= WIRE_CM_DATA_MAX, "interfaces fit a hello");
 
 #endif

@@ -202,7 +202,7 @@ void peer_free(struct peer *peer)
 	list_remove(&peer->target.in_acks_pending);
 	addr_free(&peer->name);
 	auth_end(&peer->conn.auth);
-	free(peer->conn.rails);
+	conn_rails_forget(peer);
 	pool_put(&peer->worker->peer_pool, peer);
 }
 

@@ -13,7 +13,6 @@
 
 struct auth;
 struct fi_weft_peer;
-struct peer_rails;
 struct worker;
 
 enum peer_state {
@@ -98,8 +97,7 @@ struct peer_conn {
 	uint64_t serial;      /* serial of the hello that made the link */
 	uint64_t deadline;    /* ms; for PEER_CONNECTING and PEER_CROSSED */
 	uint64_t attempt_ms;  /* ms: start of the last attempt */
-	struct peer_rails *rails; /* of a link with several rails: conn_rails.c; or NULL */
-	struct auth *auth;        /* proof under way in an attempt of ours, with a key; or NULL */
+	struct auth *auth;    /* proof under way in an attempt of ours, with a key; or NULL */
 };
 
 /* What speculative fragments were worth. Owned by rndv/proto.c. */

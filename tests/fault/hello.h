@@ -25,12 +25,10 @@ struct hello {
 	uint32_t error, data_len;
 	uint8_t data[512];
 	uint8_t nonce[32], mac[32];
-	uint32_t rail_count, rail_number;
-	uint8_t rail[4][24];
 };
 
 #define MAGIC           0x54464557u
-#define VERSION         14
+#define VERSION         13
 #define HELLO_CONNECT   1u
 #define HELLO_ACCEPT    2u
 #define HELLO_CROSSED   3u

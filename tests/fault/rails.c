@@ -274,6 +274,7 @@ static void live(void *arg)
 	lab = *(struct lab *)arg;
 	lab_enter(&lab);
 	second_wire(&lab);
+	setenv("FI_WEFT_RAILS", "auto", 1);
 	setenv("FI_WEFT_RAIL_TIMEOUT", TIMEOUT, 1);
 	if (lab.which == 0)
 		breaker = start("breaker", break_wires, &seed);

@@ -9,7 +9,8 @@
 #define WAIT_MS      3000
 #define HELLO_JOIN   8u
 #define HELLO_JOINED 9u
-#define HALF         16 /* bytes of each half of a token */
+#define FLAG_RAILS   0x40000u /* in the upper half of `kind` */
+#define HALF         16       /* bytes of each half of a token */
 #define TEXT         "in two parts"
 
 static struct lab lab;
@@ -22,10 +23,16 @@ struct rail {
 	uint32_t mbps;
 };
 
+/* The data of a hello with FLAG_RAILS: link/wire.h. */
+struct rails {
+	uint32_t count, number;
+	struct rail rail[4];
+};
+
 /* The head of a part of the stream: hw/tcp/tcp_rails.h. */
 struct chunk {
 	uint64_t at, ack;
-	uint32_t len, zero;
+	uint32_t len, asks;
 };
 
 /* ---- The endpoint, on the second host ---- */
@@ -40,6 +47,7 @@ static void serve(void *arg)
 	lab = *(struct lab *)arg;
 	lab_enter(&lab);
 	second_wire(&lab);
+	setenv("FI_WEFT_RAILS", "auto", 1);
 	node_open(&n, NULL);
 	name = node_name(&n);
 	tell(lab.end, &name, sizeof(name));
@@ -84,42 +92,64 @@ static struct rail rail_of(unsigned int wire)
 	return r;
 }
 
+static void add_rails(struct hello *h, const struct rails *rails)
+{
+	h->kind |= FLAG_RAILS;
+	h->data_len = sizeof(*rails);
+	memcpy(h->data, rails, sizeof(*rails));
+}
+
+/* Those that a hello brings. */
+static struct rails rails_in(const struct hello *h)
+{
+	struct rails rails = {0};
+
+	if (h->kind & FLAG_RAILS && h->data_len == sizeof(rails))
+		memcpy(&rails, h->data, sizeof(rails));
+	return rails;
+}
+
 /* Connects as an endpoint with two interfaces. Returns the socket, and the answer. */
 static int make_link(const struct name *name, struct hello *h)
 {
 	struct sockaddr_in in = {.sin_family = AF_INET, .sin_port = htons(4711)};
-	struct rail rails[2] = {rail_of(0), rail_of(1)};
+	const struct rails rails = {.count = 2, .rail = {rail_of(0), rail_of(1)}};
 	int sock = raw_connect_tcp(name);
 
 	*h = good_hello(1);
 	inet_pton(AF_INET, "10.99.0.1", &in.sin_addr);
 	memcpy(h->name, &in, sizeof(in));
-	h->rail_count = 2;
-	memcpy(h->rail, rails, sizeof(rails));
+	add_rails(h, &rails);
 	write_all(sock, h, sizeof(*h));
-	if (!answer(sock, h) || h->kind != HELLO_ACCEPT || h->rail_count != 2)
-		fail("no link of two rails, but kind %u with %u", h->kind, h->rail_count);
+	if (!answer(sock, h) || h->kind != (HELLO_ACCEPT | FLAG_RAILS) || rails_in(h).count != 2)
+		fail("no link of two rails, but kind %u with %u", h->kind, rails_in(h).count);
 	return sock;
 }
 
-/* Asks, at the listener that `accept` names, that a socket becomes rail `number`. Returns it; -1: it is refused. */
+/* Connects to the listener of the second interface that `accept` names. */
+static int reach_second(const struct hello *accept)
+{
+	struct rail second = rails_in(accept).rail[1];
+	struct sockaddr_in in = {.sin_family = AF_INET, .sin_port = htons(second.port)};
+	int sock = tcp_socket();
+
+	memcpy(&in.sin_addr, second.ip, 4);
+	if (connect(sock, (struct sockaddr *)&in, sizeof(in)))
+		fail("the second interface has no listener: %s", strerror(errno));
+	return sock;
+}
+
+/* Asks there that a socket becomes rail `number`. Returns it; -1: it is refused. */
 static int join(const struct hello *accept, uint32_t number, uint32_t id, const uint8_t *half)
 {
 	struct hello h = {.magic = MAGIC,
 			  .version = VERSION,
 			  .size = sizeof(h),
 			  .kind = HELLO_JOIN,
-			  .your_id = id,
-			  .rail_number = number};
-	struct sockaddr_in in = {.sin_family = AF_INET};
-	struct rail second;
-	int sock = tcp_socket();
+			  .your_id = id};
+	int sock = reach_second(accept);
 
-	memcpy(&second, accept->rail[1], sizeof(second));
-	memcpy(&in.sin_addr, second.ip, 4);
-	in.sin_port = htons(second.port);
-	if (connect(sock, (struct sockaddr *)&in, sizeof(in)))
-		fail("the second interface has no listener: %s", strerror(errno));
+	add_rails(&h, &(struct rails){.number = number});
 	memcpy(h.nonce, half, HALF);
 	write_all(sock, &h, sizeof(h));
 	if (answer(sock, &h)) {
@@ -129,6 +159,18 @@ static int join(const struct hello *accept, uint32_t number, uint32_t id, const 
 	}
 	close(sock);
 	return -1;
+}
+
+/* The listener of the second interface is for rails alone. */
+static void try_connection(const struct hello *accept)
+{
+	struct hello h = good_hello(2);
+	int sock = reach_second(accept);
+
+	write_all(sock, &h, sizeof(h));
+	if (answer(sock, &h))
+		fail("the second interface answers a hello by kind %u", h.kind);
+	close(sock);
 }
 
 static void send_part(int sock, const unsigned char *stream, uint64_t from, uint64_t to)
@@ -153,6 +195,7 @@ static void play(void *arg)
 	second_wire(&lab);
 	hear(lab.end, &name, sizeof(name));
 	first = make_link(&name, &accept);
+	try_connection(&accept);
 	memcpy(wrong, accept.nonce, HALF);
 	wrong[HALF - 1] ^= 1;
 	if (join(&accept, 1, accept.your_id, wrong) >= 0)

@@ -42,7 +42,7 @@ static const struct {
 	const char *setting;
 	uint32_t count;
 } counts[] = {
-	{NULL, 2}, {"auto", 2}, {"1", 0},         {"2", 1},    {"4", 2},   {"9", 2},
+	{NULL, 0}, {"auto", 2}, {"1", 0},         {"2", 1},    {"4", 2},   {"9", 2},
 	{"0", 0},  {"eth2", 1}, {"eth0,eth2", 2}, {"eth9", 0}, {"eth", 0}, {"2eth", 0},
 };
 

@@ -125,8 +125,9 @@ static void leave(struct acceptor *a, struct pending *p)
 }
 
 /* Adds an accepted socket to the pending ones, or closes it. Owns the socket. */
-static void admit(struct acceptor *a, int sock, bool inside)
+static void admit(struct acceptor *a, int sock, int listener)
 {
+	bool inside = listener == a->inside;
 	pid_t pid = inside ? connect_pid(sock) : -1;
 	struct pending *p = NULL;
 
@@ -134,6 +135,8 @@ static void admit(struct acceptor *a, int sock, bool inside)
 		connect_tune(sock);
 	if ((!inside || pid >= 0) && !forked_guard(sock))
 		p = acceptor_pending_add(a, sock, pid, clock_coarse_ms());
+	if (p)
+		p->joins = !inside && listener != a->network[0];
 	if (p && !watch(a, sock, ACCEPTOR_PENDING, pool_id(p)))
 		return;
 	if (p)
@@ -153,8 +156,6 @@ static void cannot_accept(int err)
 
 static void accept_all(struct acceptor *a, int listener)
 {
-	bool inside = listener == a->inside;
-
 	for (unsigned int i = 0; i < ACCEPTS_PER_CALL; i++) {
 		int sock;
 
@@ -179,7 +180,7 @@ static void accept_all(struct acceptor *a, int listener)
 		}
 		if (sock < 0)
 			return;
-		admit(a, sock, inside);
+		admit(a, sock, listener);
 	}
 }
 
@@ -191,6 +192,7 @@ static bool read_hello(struct acceptor *a, struct pending *p, struct accepted *c
 
 	conn->sock = p->sock;
 	conn->inside = inside;
+	conn->joins = p->joins;
 	conn->pid = inside ? p->origin->pid : 0;
 	conn->held_ms = 0;
 	if (ret)

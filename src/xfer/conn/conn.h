@@ -45,8 +45,10 @@ void conn_reach_out(struct worker *worker, fi_addr_t addr);
  * first: the peer has accepted us, and sent its hello before the packet.
  */
 void conn_finish(struct peer *peer);
-/* Gives up sockets that were to become rails of links. */
+/* Gives up sockets that were to become rails of links, and what is known of rails. */
 void conn_rails_close(struct worker *worker);
+/* The same, of one peer. */
+void conn_rails_forget(struct peer *peer);
 /* Abandons our pending link between RDMA devices, if there is one. */
 void conn_abandon(struct peer *peer);
 /* Disconnects a peer that is over its budget. */

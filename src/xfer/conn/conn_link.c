@@ -14,7 +14,7 @@ static int make_link(struct peer *peer, struct accepted *conn, enum link_kind ki
 	struct worker *worker = peer->worker;
 	struct link_peer lp = {.key = key,
 			       .initiator = conn->hello.kind == HELLO_ACCEPT,
-			       .rails = kind == LINK_SOCKET && peer->conn.rails,
+			       .rails = kind == LINK_SOCKET && conn_rails_agreed(peer),
 			       .hello = &conn->hello,
 			       .id = conn->inside ? conn->hello.your_id : pool_id(peer),
 			       .sock = peer->conn.wake,
@@ -86,7 +86,7 @@ static int link_sockets(struct peer *peer, struct accepted *conn)
 		err = -FI_EIO;
 	conn_abandon(peer);
 	if (!err)
-		conn_rails_agree(peer, conn);
+		err = conn_rails_agree(peer, conn);
 	if (!err)
 		err = make_link(peer, conn, LINK_SOCKET, encrypts ? key : NULL);
 	explicit_bzero(key, sizeof(key));
@@ -101,7 +101,6 @@ int conn_link(struct peer *peer, struct accepted *conn, struct wire_nic *ours)
 	bool asked = peer->conn.pending;
 	struct addr from;
 
-	conn_rails_forget(peer);
 	peer->conn.source = 0;
 	peer->conn.wrong_key = false;
 	worker->cm_sock = peer->conn.sock;

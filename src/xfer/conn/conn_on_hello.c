@@ -25,6 +25,7 @@ static void abandon_attempt(struct peer *peer)
 int conn_take(struct peer *peer, struct accepted *conn, const struct hello_fields *fields)
 {
 	struct hello_fields answer = *fields;
+	struct wire_rails rails;
 	int err;
 
 	abandon_attempt(peer);
@@ -32,8 +33,8 @@ int conn_take(struct peer *peer, struct accepted *conn, const struct hello_field
 	peer->conn.sock = peer->conn.wake = conn->sock;
 	peer->conn.inside = conn->inside;
 	err = conn_link(peer, conn, &answer.nic);
-	answer.token = conn_rails_token(peer);
-	answer.rails = answer.token ? peer->worker->rails : NULL;
+	answer.token = conn_rails_answer(peer, &rails);
+	answer.rails = answer.token ? &rails : NULL;
 	if (!err)
 		err = hello_send(peer->worker, conn->sock, conn->inside, &answer);
 	if (!err && peer->conn.sock >= 0)
@@ -199,7 +200,7 @@ void conn_on_hello(struct worker *worker, struct accepted *conn)
 	int error;
 	struct peer *peer;
 
-	if (conn->hello.kind == HELLO_JOIN) {
+	if (conn->hello.kind == HELLO_JOIN || conn->joins) {
 		conn_rails_take(worker, conn);
 		return;
 	}

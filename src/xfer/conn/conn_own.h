@@ -96,13 +96,13 @@ bool conn_reach_renews(struct peer *peer, int err);
 void conn_reach_explain(const struct peer *peer, int err);
 
 /* conn_rails.c */
-/* Returns the interfaces to name in a hello to the peer; NULL: the link has one rail in any case. */
-const struct rails *conn_rails_own(struct peer *peer);
-/* Decides, before the link is made, if it has several rails: then peer->conn.rails is set. */
-void conn_rails_agree(struct peer *peer, const struct accepted *conn);
-void conn_rails_forget(struct peer *peer);
-/* Returns the token for HELLO_ACCEPT; NULL: the link has one rail. */
-const uint8_t *conn_rails_token(const struct peer *peer);
+/* Fills in our interfaces for a hello of ours. False: the link has one rail in any case. */
+bool conn_rails_offer(struct peer *peer, struct wire_rails *list);
+/* Decides by the peer's hello, before the link is made, if it has several rails. 0 or a negative error. */
+int conn_rails_agree(struct peer *peer, const struct accepted *conn);
+bool conn_rails_agreed(struct peer *peer);
+/* Fills in our interfaces for HELLO_ACCEPT, and returns its token; NULL: the link has one rail. */
+const uint8_t *conn_rails_answer(struct peer *peer, struct wire_rails *list);
 /* Handles an event of a socket that is to become a rail. */
 void conn_rails_event(struct worker *worker, uint32_t id);
 /* Handles HELLO_JOIN. Owns `conn`. */

@@ -16,9 +16,13 @@
 #include "link/upcall.h"
 #include "xfer/conn/conn_own.h"
 #include "xfer/conn/connect.h"
+#include "xfer/conn/rails.h"
 
-/* What both sides know of a link with rails. */
+/* What a side knows of its link to a peer that has rails, or may have. Owned by worker->rails. */
 struct peer_rails {
+	struct list in_worker;
+	uint32_t peer; /* pool_id */
+	bool agreed;   /* the link has rails; else our hello has offered that */
 	uint8_t token[WIRE_PROOF];
 	uint32_t number; /* the initiator: the target's number of it */
 	uint32_t count;  /* of pairs */
@@ -49,6 +53,8 @@ void conn_rails_close(struct worker *worker)
 		return;
 	LIST_EACH_SAFE (node, &worker->rails->joining)
 		end(worker, LIST_ENTRY(node, struct attempt, in_worker));
+	LIST_EACH_SAFE (node, &worker->rails->links)
+		free(LIST_ENTRY(node, struct peer_rails, in_worker));
 	pool_fini(&worker->rails->pool);
 	free(worker->rails);
 	worker->rails = NULL;
@@ -62,59 +68,143 @@ static struct rails *rails_of(struct worker *worker)
 	worker->rails = calloc(1, sizeof(*worker->rails));
 	if (!worker->rails)
 		return NULL;
+	list_init(&worker->rails->links);
 	list_init(&worker->rails->joining);
 	pool_init(&worker->rails->pool, sizeof(struct attempt));
 	rails_find(worker->rails, &worker->name);
 	return worker->rails;
 }
 
-const struct rails *conn_rails_own(struct peer *peer)
+/* May the link to the peer have several rails? */
+static bool usable(struct peer *peer)
 {
 	struct worker *worker = peer->worker;
 	const struct rails *rails;
 
-	if (worker->cm || worker->auth.keyed || peer->conn.inside ||
+	if (!rails_asked() || worker->cm || worker->auth.keyed || peer->conn.inside ||
 	    !worker->via[LINK_SOCKET].state || !worker->via[LINK_SOCKET].transport->join ||
 	    addr_is_local(&peer->name))
-		return NULL;
+		return false;
 	rails = rails_of(worker);
-	return rails && rails->count > 1 ? rails : NULL;
+	return rails && rails->count > 1;
+}
+
+static struct peer_rails *find(struct peer *peer)
+{
+	const struct rails *rails = peer->worker->rails;
+
+	if (!rails)
+		return NULL;
+	LIST_EACH (node, &rails->links) {
+		struct peer_rails *link = LIST_ENTRY(node, struct peer_rails, in_worker);
+
+		if (link->peer == pool_id(peer))
+			return link;
+	}
+	return NULL;
+}
+
+/* Those of a link that has rails, or NULL. */
+static struct peer_rails *agreed(struct peer *peer)
+{
+	struct peer_rails *link = find(peer);
+
+	return link && link->agreed ? link : NULL;
+}
+
+static struct peer_rails *add(struct peer *peer)
+{
+	struct peer_rails *link = calloc(1, sizeof(*link));
+
+	if (!link)
+		return NULL;
+	link->peer = pool_id(peer);
+	list_init(&link->in_worker);
+	list_push(&peer->worker->rails->links, &link->in_worker);
+	return link;
 }
 
 void conn_rails_forget(struct peer *peer)
 {
-	free(peer->conn.rails);
-	peer->conn.rails = NULL;
+	struct peer_rails *link = find(peer);
+
+	if (!link)
+		return;
+	list_remove(&link->in_worker);
+	free(link);
 }
 
-void conn_rails_agree(struct peer *peer, const struct accepted *conn)
+bool conn_rails_offer(struct peer *peer, struct wire_rails *list)
 {
-	bool initiator = conn->hello.kind == HELLO_ACCEPT;
-	struct worker *worker = peer->worker;
-	struct peer_rails *rails;
-
 	conn_rails_forget(peer);
-	if (!conn->hello.rail_count || !conn_rails_own(peer))
-		return;
-	if (!initiator)
-		rails_listen(worker->rails, &worker->acceptor);
-	rails = calloc(1, sizeof(*rails));
-	if (!rails)
-		return;
-	rails->number = conn->hello.your_id;
-	rails->count = rails_match(worker->rails, &conn->hello, conn->sock, rails->pair);
-	memcpy(rails->token, conn->hello.nonce, sizeof(rails->token));
-	if ((!initiator && (!rails->count || getrandom(rails->token, sizeof(rails->token), 0) !=
-						     sizeof(rails->token)))) {
-		free(rails);
-		return;
-	}
-	peer->conn.rails = rails;
+	if (!usable(peer) || !add(peer))
+		return false;
+	*list = rails_list(peer->worker->rails);
+	return true;
 }
 
-const uint8_t *conn_rails_token(const struct peer *peer)
+/* The peer has agreed: its link has rails, so ours must. 0 or -FI_EPROTO. */
+static int confirm(struct peer *peer, const struct accepted *conn, const struct wire_rails *theirs)
 {
-	return peer->conn.rails ? peer->conn.rails->token : NULL;
+	struct peer_rails *link = find(peer);
+
+	if (!link) {
+		LOG_WARN(LOG_EP_CTRL,
+			 "%s makes a connection over %u interfaces, which it was not offered",
+			 peer_text(peer), theirs->count);
+		return -FI_EPROTO;
+	}
+	link->agreed = true;
+	link->number = conn->hello.your_id;
+	link->count = rails_match(peer->worker->rails, theirs, conn->sock, link->pair);
+	memcpy(link->token, conn->hello.nonce, sizeof(link->token));
+	return 0;
+}
+
+/* The peer has offered rails: the link has some if interfaces match. */
+static void agree(struct peer *peer, const struct accepted *conn, const struct wire_rails *theirs)
+{
+	struct worker *worker = peer->worker;
+	struct peer_rails *link = usable(peer) ? add(peer) : NULL;
+
+	if (!link)
+		return;
+	rails_listen(worker->rails, &worker->acceptor);
+	link->count = rails_match(worker->rails, theirs, conn->sock, link->pair);
+	link->agreed = link->count &&
+		       getrandom(link->token, sizeof(link->token), 0) == sizeof(link->token);
+	if (!link->agreed)
+		conn_rails_forget(peer);
+}
+
+int conn_rails_agree(struct peer *peer, const struct accepted *conn)
+{
+	struct wire_rails theirs;
+
+	if (!hello_rails(&conn->hello, &theirs)) {
+		conn_rails_forget(peer);
+		return 0;
+	}
+	if (conn->hello.kind == HELLO_ACCEPT)
+		return confirm(peer, conn, &theirs);
+	conn_rails_forget(peer);
+	agree(peer, conn, &theirs);
+	return 0;
+}
+
+bool conn_rails_agreed(struct peer *peer)
+{
+	return agreed(peer);
+}
+
+const uint8_t *conn_rails_answer(struct peer *peer, struct wire_rails *list)
+{
+	const struct peer_rails *link = agreed(peer);
+
+	if (!link)
+		return NULL;
+	*list = rails_list(peer->worker->rails);
+	return link->token;
 }
 
 /* Is an attempt for this rail under way, or was one a moment ago? Ends those that are overdue. */
@@ -141,9 +231,8 @@ static int watch(struct worker *worker, struct attempt *a, int op, uint32_t even
 	return epoll_ctl(worker->epfd, op, a->sock, &ev);
 }
 
-static void log_failure(const struct peer *peer, uint32_t rail, int err)
+static void log_failure(const struct rails_pair *pair, uint32_t rail, int err)
 {
-	const struct rails_pair *pair = &peer->conn.rails->pair[rail];
 	char from[ADDR_STR_MAX + 32], to[ADDR_STR_MAX + 32];
 
 	addr_print(&pair->from, from, sizeof(from));
@@ -155,24 +244,24 @@ static void log_failure(const struct peer *peer, uint32_t rail, int err)
 void rail_wanted(struct worker *worker, uint32_t src, uint32_t rail, uint32_t ms)
 {
 	struct peer *peer = pool_find(&worker->peer_pool, src);
+	const struct peer_rails *link = peer ? agreed(peer) : NULL;
 	const struct rails_pair *pair;
 	uint64_t now = clock_coarse_ms();
 	struct attempt *a;
 
-	if (!peer || !peer->conn.rails || !worker->rails || rail >= peer->conn.rails->count ||
-	    attempted(worker, src, rail, now))
+	if (!link || rail >= link->count || attempted(worker, src, rail, now))
 		return;
 	a = pool_get(&worker->rails->pool);
 	if (!a)
 		return;
-	pair = &peer->conn.rails->pair[rail];
+	pair = &link->pair[rail];
 	*a = (struct attempt){.peer = src, .rail = rail, .deadline = now + ms};
 	list_init(&a->in_worker);
 	list_push(&worker->rails->joining, &a->in_worker);
 	a->sock = connect_network(&pair->to, pair->from.kind == ADDR_NONE ? NULL : &pair->from);
 	if (a->sock >= 0 && !watch(worker, a, EPOLL_CTL_ADD, EPOLLOUT))
 		return;
-	log_failure(peer, rail, a->sock < 0 ? -a->sock : FI_ENOMEM);
+	log_failure(pair, rail, a->sock < 0 ? -a->sock : FI_ENOMEM);
 	if (a->sock >= 0)
 		end(worker, a); /* else it stands for the time until the next try */
 }
@@ -193,16 +282,15 @@ bool rail_coming(const struct worker *worker, uint32_t src)
 }
 
 /* connect() has ended. 0, or a negative error. */
-static int ask(struct worker *worker, struct peer *peer, struct attempt *a)
+static int ask(struct worker *worker, const struct peer_rails *link, struct attempt *a)
 {
+	const struct wire_rails which = {.number = a->rail};
 	uint8_t half[WIRE_PROOF] = {0};
-	struct hello_fields fields = {.kind = HELLO_JOIN,
-				      .id = peer->conn.rails->number,
-				      .rail_number = a->rail,
-				      .token = half};
+	struct hello_fields fields = {
+		.kind = HELLO_JOIN, .id = link->number, .rails = &which, .token = half};
 	int err = connect_result(a->sock);
 
-	memcpy(half, peer->conn.rails->token, WIRE_TOKEN);
+	memcpy(half, link->token, WIRE_TOKEN);
 	if (!err)
 		err = hello_send(NULL, a->sock, false, &fields);
 	if (!err && watch(worker, a, EPOLL_CTL_MOD, EPOLLIN))
@@ -223,7 +311,7 @@ static int join(struct peer *peer, uint32_t rail, int sock)
 }
 
 /* Has something come? 0: not all yet; 1: the socket is a rail; else a negative error. */
-static int hear(struct worker *worker, struct peer *peer, struct attempt *a)
+static int hear(struct peer *peer, const struct peer_rails *link, struct attempt *a)
 {
 	struct wire_hello hello;
 	int fds[WIRE_FDS], ret = hello_recv(a->sock, false, &hello, fds);
@@ -231,9 +319,9 @@ static int hear(struct worker *worker, struct peer *peer, struct attempt *a)
 	if (ret <= 0)
 		return ret;
 	if (hello.kind != HELLO_JOINED ||
-	    memcmp(hello.nonce, peer->conn.rails->token + WIRE_TOKEN, WIRE_TOKEN) != 0)
+	    memcmp(hello.nonce, link->token + WIRE_TOKEN, WIRE_TOKEN) != 0)
 		return -FI_ECONNREFUSED;
-	epoll_ctl(worker->epfd, EPOLL_CTL_DEL, a->sock, NULL);
+	epoll_ctl(peer->worker->epfd, EPOLL_CTL_DEL, a->sock, NULL);
 	ret = join(peer, a->rail, a->sock);
 	if (ret)
 		return ret;
@@ -245,58 +333,66 @@ void conn_rails_event(struct worker *worker, uint32_t id)
 {
 	struct attempt *a = worker->rails ? pool_find(&worker->rails->pool, id) : NULL;
 	struct peer *peer = a ? pool_find(&worker->peer_pool, a->peer) : NULL;
+	const struct peer_rails *link = peer ? agreed(peer) : NULL;
 	int ret;
 
 	if (!a || a->sock < 0)
 		return;
-	if (!peer || !peer->conn.rails) {
+	if (!link) {
 		end(worker, a);
 		return;
 	}
-	ret = a->asked ? hear(worker, peer, a) : ask(worker, peer, a);
+	ret = a->asked ? hear(peer, link, a) : ask(worker, link, a);
 	if (ret == 0 || ret == -FI_EAGAIN)
 		return;
 	if (ret > 0) {
 		end(worker, a);
 		return;
 	}
-	log_failure(peer, a->rail, -ret);
+	log_failure(&link->pair[a->rail], a->rail, -ret);
 	forked_close(a->sock);
 	a->sock = -1; /* the next try is at the deadline */
 }
 
-/* NULL: the socket may become a rail of the peer's link. */
-static const char *fault(const struct peer *peer, const struct wire_hello *hello)
+/* NULL: the socket may become rail `number` of the link. */
+static const char *fault(const struct peer *peer, const struct peer_rails *link,
+			 const struct wire_hello *hello, uint32_t number)
 {
 	uint8_t differ = 0;
 
-	if (!peer || peer->state != PEER_CONNECTED || !peer->conn.rails)
+	if (hello->kind != HELLO_JOIN)
+		return "only rails of links are taken here (FI_WEFT_RAILS)";
+	if (!link || peer->state != PEER_CONNECTED)
 		return "there is no such link";
 	for (unsigned int i = 0; i < WIRE_TOKEN; i++)
-		differ |= hello->nonce[i] ^ peer->conn.rails->token[i];
+		differ |= hello->nonce[i] ^ link->token[i];
 	if (differ)
 		return "it does not show the token of the link";
-	return hello->rail_number < WIRE_RAILS_MAX ? NULL : "there are not so many rails";
+	return number < WIRE_RAILS_MAX ? NULL : "there are not so many rails";
 }
 
 void conn_rails_take(struct worker *worker, struct accepted *conn)
 {
 	struct peer *peer = pool_find(&worker->peer_pool, conn->hello.your_id);
-	const char *why =
-		conn->inside ? "it comes from within the host" : fault(peer, &conn->hello);
+	struct peer_rails *link = peer ? agreed(peer) : NULL;
+	struct wire_rails which = {.number = WIRE_RAILS_MAX};
+	const char *why = "it comes from within the host";
 	uint8_t half[WIRE_PROOF] = {0};
 	int err;
 
+	hello_rails(&conn->hello, &which);
+	if (!conn->inside)
+		why = fault(peer, link, &conn->hello, which.number);
 	if (why) {
 		auth_refuse(&worker->auth, conn, why);
 		acceptor_dismiss(conn);
 		return;
 	}
-	memcpy(half, peer->conn.rails->token + WIRE_TOKEN, WIRE_TOKEN);
+	memcpy(half, link->token + WIRE_TOKEN, WIRE_TOKEN);
 	err = hello_send(NULL, conn->sock, false,
 			 &(struct hello_fields){.kind = HELLO_JOINED, .token = half});
 	if (!err)
-		err = join(peer, conn->hello.rail_number, conn->sock);
+		err = join(peer, which.number, conn->sock);
 	if (err)
 		acceptor_dismiss(conn);
 }

@@ -61,6 +61,30 @@ static bool brings_fds(enum hello_kind kind)
 	return kind == HELLO_CONNECT || kind == HELLO_ACCEPT || kind == HELLO_REQUEST;
 }
 
+static void add_rails(struct wire_hello *hello, const struct wire_rails *rails)
+{
+	hello->flags |= WIRE_HELLO_RAILS;
+	hello->data_len = sizeof(*rails);
+	memcpy(hello->data, rails, sizeof(*rails));
+}
+
+bool hello_rails(const struct wire_hello *hello, struct wire_rails *rails)
+{
+	if (!(hello->flags & WIRE_HELLO_RAILS))
+		return false;
+	memcpy(rails, hello->data, sizeof(*rails));
+	return true;
+}
+
+/* Is a list of interfaces as one must be, if there is one? */
+static bool rails_good(const struct wire_hello *hello)
+{
+	struct wire_rails rails;
+
+	return !hello_rails(hello, &rails) ||
+	       (hello->data_len == sizeof(rails) && rails.count <= WIRE_RAILS_MAX);
+}
+
 int hello_send(struct worker *worker, int sock, bool inside, const struct hello_fields *fields)
 {
 	struct wire_hello hello = {
@@ -72,7 +96,6 @@ int hello_send(struct worker *worker, int sock, bool inside, const struct hello_
 		.error = (uint32_t)fields->error,
 		.data_len = (uint32_t)fields->data_len,
 		.nic = fields->nic,
-		.rail_number = fields->rail_number,
 	};
 	struct iovec iov = {&hello, sizeof(hello)};
 	union control control = {0};
@@ -86,7 +109,7 @@ int hello_send(struct worker *worker, int sock, bool inside, const struct hello_
 	if (fields->token)
 		memcpy(hello.nonce, fields->token, sizeof(hello.nonce));
 	if (fields->rails)
-		rails_write(fields->rails, &hello);
+		add_rails(&hello, fields->rails);
 	if (fields->auth && fields->auth->key.len && auth_seal(fields->auth, &hello))
 		return -FI_EIO;
 	if (worker && inside && brings_fds(fields->kind)) {
@@ -165,12 +188,11 @@ static int check(const struct wire_hello *hello, ssize_t len)
 	/* Only HELLO_CONNECT, HELLO_ACCEPT and HELLO_REQUEST carry a name. */
 	if ((hello->name_len == 0 && brings_fds(hello->kind)) ||
 	    hello->name_len > sizeof(hello->name) || hello->data_len > sizeof(hello->data) ||
-	    hello->rail_count > WIRE_RAILS_MAX || hello->kind < HELLO_CONNECT ||
-	    hello->kind >= HELLO_KINDS) {
+	    hello->kind < HELLO_CONNECT || hello->kind >= HELLO_KINDS || !rails_good(hello)) {
 		LOG_WARN(LOG_EP_CTRL,
-			 "hello of kind %u with a name of %u bytes, %u bytes of data and %u "
-			 "interfaces refused",
-			 hello->kind, hello->name_len, hello->data_len, hello->rail_count);
+			 "hello of kind %u with a name of %u bytes, %u bytes of data and flags %#x "
+			 "refused",
+			 hello->kind, hello->name_len, hello->data_len, hello->flags);
 		return -FI_EPROTO;
 	}
 	return 1;

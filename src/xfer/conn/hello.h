@@ -5,7 +5,6 @@
 
 #include "link/link.h"
 #include "link/wire.h"
-#include "xfer/conn/rails.h"
 #include "xfer/worker.h"
 
 /* The fields of a hello that differ between hellos of one worker. */
@@ -15,12 +14,10 @@ struct hello_fields {
 	int error;        /* of HELLO_REJECT; positive */
 	const void *data; /* application data, at most WIRE_CM_DATA_MAX bytes */
 	size_t data_len;
-	struct wire_nic nic; /* our end of a link between RDMA devices */
-	/* HELLO_CONNECT, HELLO_ACCEPT: our interfaces, if the link may have rails; or NULL */
-	const struct rails *rails;
-	const uint8_t *token; /* WIRE_PROOF bytes for the nonce; or NULL */
-	uint32_t rail_number; /* HELLO_JOIN */
-	struct auth *auth;    /* the proof that the hello is part of; NULL or key.len 0: none */
+	struct wire_nic nic;            /* our end of a link between RDMA devices */
+	const struct wire_rails *rails; /* of WIRE_HELLO_RAILS, instead of `data`; or NULL */
+	const uint8_t *token;           /* WIRE_PROOF bytes for the nonce; or NULL */
+	struct auth *auth; /* the proof that the hello is part of; NULL or key.len 0: none */
 };
 
 /*
@@ -50,5 +47,8 @@ void hello_close_fds(int fds[WIRE_FDS]);
  * -FI_ENOMEM.
  */
 int hello_name(const struct wire_hello *hello, struct addr *name);
+
+/* Returns whether the hello brings a list of interfaces. */
+bool hello_rails(const struct wire_hello *hello, struct wire_rails *rails);
 
 #endif

@@ -44,6 +44,11 @@ static struct choice choice(void)
 	return (struct choice){NULL, most ? (uint32_t)most : 1, false};
 }
 
+bool rails_asked(void)
+{
+	return choice().most > 1;
+}
+
 static bool is_named(const char *names, const char *name)
 {
 	size_t len = strlen(name);
@@ -118,8 +123,8 @@ void rails_find(struct rails *r, const struct addr *name)
 	struct choice c = choice();
 	struct ifaces all;
 
-	if (c.most < 2 || name->kind == ADDR_STR || addr_is_link_local(name) ||
-	    env_get()->advertise || ifaces_read(&all))
+	if (name->kind == ADDR_STR || addr_is_link_local(name) || env_get()->advertise ||
+	    ifaces_read(&all))
 		return;
 	choose(r, &all, name, &c);
 	ifaces_free(&all);
@@ -161,11 +166,12 @@ void rails_listen(struct rails *r, struct acceptor *a)
 	r->count = good;
 }
 
-void rails_write(const struct rails *r, struct wire_hello *hello)
+struct wire_rails rails_list(const struct rails *r)
 {
-	hello->rail_count = r->count;
+	struct wire_rails list = {.count = r->count};
+
 	for (uint32_t i = 0; i < r->count; i++) {
-		struct wire_rail *w = &hello->rail[i];
+		struct wire_rail *w = &list.rail[i];
 
 		memcpy(w->ip, r->rail[i].addr.ip, sizeof(w->ip));
 		w->port = r->rail[i].addr.port;
@@ -173,6 +179,7 @@ void rails_write(const struct rails *r, struct wire_hello *hello)
 		w->prefix = r->rail[i].prefix;
 		w->mbps = r->rail[i].mbps;
 	}
+	return list;
 }
 
 static struct addr address_from(const struct wire_rail *w)
@@ -211,13 +218,13 @@ static struct addr near_end(int sock)
 }
 
 /* Which of the peer's interfaces, not in `taken`, is in the network of our interface `own`? */
-static uint32_t partner(const struct rails *r, uint32_t own, const struct wire_hello *hello,
+static uint32_t partner(const struct rails *r, uint32_t own, const struct wire_rails *list,
 			uint32_t taken)
 {
 	uint32_t i = 0;
 
-	for (; i < hello->rail_count; i++) {
-		struct addr theirs = address_from(&hello->rail[i]);
+	for (; i < list->count; i++) {
+		struct addr theirs = address_from(&list->rail[i]);
 
 		/* Bridges of containers have the same address on many hosts. */
 		if (!(taken & 1u << i) &&
@@ -228,21 +235,20 @@ static uint32_t partner(const struct rails *r, uint32_t own, const struct wire_h
 	return i;
 }
 
-uint32_t rails_match(const struct rails *r, const struct wire_hello *hello, int sock,
+uint32_t rails_match(const struct rails *r, const struct wire_rails *theirs, int sock,
 		     struct rails_pair pair[WIRE_RAILS_MAX])
 {
 	struct addr near = near_end(sock), far = {.kind = ADDR_NONE};
 	uint32_t count = 1, taken = 0;
 
-	if (r->count < 2 || hello->rail_count < 2 || !connect_remote(sock, &far) ||
-	    addr_is_local(&far))
+	if (r->count < 2 || theirs->count < 2 || !connect_remote(sock, &far) || addr_is_local(&far))
 		return 0;
-	for (uint32_t i = 0; i < hello->rail_count; i++) {
-		struct addr theirs = address_from(&hello->rail[i]);
+	for (uint32_t i = 0; i < theirs->count; i++) {
+		struct addr a = address_from(&theirs->rail[i]);
 
-		if (same_ip(&theirs, &far)) {
+		if (same_ip(&a, &far)) {
 			taken |= 1u << i;
-			far = theirs; /* with the port of its listener */
+			far = a; /* with the port of its listener */
 		}
 	}
 	if (!taken)
@@ -250,13 +256,13 @@ uint32_t rails_match(const struct rails *r, const struct wire_hello *hello, int 
 	near.port = 0;
 	pair[0] = (struct rails_pair){near, far};
 	for (uint32_t i = 0; i < r->count && count < WIRE_RAILS_MAX; i++) {
-		uint32_t other = partner(r, i, hello, taken);
+		uint32_t other = partner(r, i, theirs, taken);
 
-		if (same_ip(&r->rail[i].addr, &near) || other == hello->rail_count)
+		if (same_ip(&r->rail[i].addr, &near) || other == theirs->count)
 			continue;
 		taken |= 1u << other;
 		pair[count++] =
-			(struct rails_pair){r->rail[i].addr, address_from(&hello->rail[other])};
+			(struct rails_pair){r->rail[i].addr, address_from(&theirs->rail[other])};
 	}
 	return count > 1 ? count : 0;
 }

@@ -18,7 +18,8 @@ struct rails {
 		uint8_t prefix;
 		uint32_t mbps;
 	} rail[WIRE_RAILS_MAX];
-	/* Sockets that may become rails of links: conn_rails.c. */
+	/* Of conn_rails.c: links with rails, and sockets that may become rails of them. */
+	struct list links;
 	struct list joining;
 	struct pool pool;
 };
@@ -29,17 +30,19 @@ struct rails_pair {
 	struct addr to;
 };
 
+/* Does FI_WEFT_RAILS ask for more than one interface? */
+bool rails_asked(void);
 /* Finds the interfaces for an endpoint of this address. What is wrong with the setting is logged. */
 void rails_find(struct rails *r, const struct addr *name);
 /* Listens on all but the first, once. Those where that fails are left out, which is logged. */
 void rails_listen(struct rails *r, struct acceptor *a);
-/* Writes them to a hello. */
-void rails_write(const struct rails *r, struct wire_hello *hello);
+/* Returns them as a hello names them. */
+struct wire_rails rails_list(const struct rails *r);
 /*
- * Fills in the pairs of our interfaces with those in the peer's hello that are in one network; the first pair is that
- * of `sock`, by which the hello came. Each interface is in one pair at most. Returns their number.
+ * Fills in the pairs of our interfaces with the peer's that are in one network; the first pair is that of `sock`, by
+ * which the peer's list came. Each interface is in one pair at most. Returns their number.
  */
-uint32_t rails_match(const struct rails *r, const struct wire_hello *hello, int sock,
+uint32_t rails_match(const struct rails *r, const struct wire_rails *theirs, int sock,
 		     struct rails_pair pair[WIRE_RAILS_MAX]);
 
 #endif
