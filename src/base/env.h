@@ -44,7 +44,7 @@
 	ROW(bool, shm_disable_cma, "FI_SHM_DISABLE_CMA", "no",                                     \
 	    "No copies straight between the memories of two processes")                            \
 	ROW(const char *, tcp_iface, "FI_TCP_IFACE", NULL,                                         \
-	    "Name of the only network interface to offer")                                 \
+	    "Name of the only network interface to offer, or a comma list of some")                \
 	ROW(int, tcp_port_low, "FI_TCP_PORT_LOW_RANGE", "0",                                       \
 	    "First of the port numbers endpoints choose from; 0: any of the dynamic range")        \
 	ROW(int, tcp_port_high, "FI_TCP_PORT_HIGH_RANGE", "0", "Last of those port numbers")       \

@@ -97,7 +97,7 @@ void conn_reach_explain(const struct peer *peer, int err);
 
 /* conn_rails.c */
 /* Fills in our interfaces for a hello of ours. False: the link has one rail in any case. */
-bool conn_rails_offer(struct peer *peer, struct wire_rails *list);
+bool conn_rails_propose(struct peer *peer, struct wire_rails *list);
 /* Decides by the peer's hello, before the link is made, if it has several rails. 0 or a negative error. */
 int conn_rails_agree(struct peer *peer, const struct accepted *conn);
 bool conn_rails_agreed(struct peer *peer);

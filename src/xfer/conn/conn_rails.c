@@ -134,7 +134,7 @@ void conn_rails_forget(struct peer *peer)
 	free(link);
 }
 
-bool conn_rails_offer(struct peer *peer, struct wire_rails *list)
+bool conn_rails_propose(struct peer *peer, struct wire_rails *list)
 {
 	conn_rails_forget(peer);
 	if (!usable(peer) || !add(peer))

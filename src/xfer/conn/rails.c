@@ -32,8 +32,8 @@ static struct choice choice(void)
 	char *end;
 	unsigned long most = strtoul(text, &end, 10);
 
-	if (!strcmp(text, "auto")) /* one interface has been chosen */
-		return (struct choice){NULL, env_get()->tcp_iface ? 1 : WIRE_RAILS_MAX, true};
+	if (!strcmp(text, "auto"))
+		return (struct choice){NULL, WIRE_RAILS_MAX, true};
 	if (end == text || *end)
 		return (struct choice){text, WIRE_RAILS_MAX, false};
 	if (!most || most > WIRE_RAILS_MAX)
@@ -49,22 +49,14 @@ bool rails_asked(void)
 	return choice().most > 1;
 }
 
-static bool is_named(const char *names, const char *name)
-{
-	size_t len = strlen(name);
-
-	for (const char *at = names; at; at = strchr(at, ',')) {
-		at += *at == ',';
-		if (!strncmp(at, name, len) && (at[len] == ',' || !at[len]))
-			return true;
-	}
-	return false;
-}
-
 static bool suits(const struct choice *c, const struct iface *i, const struct iface *own)
 {
+	const char *only = env_get()->tcp_iface;
+
 	if (c->names)
-		return is_named(c->names, i->name);
+		return ifaces_named(c->names, i->name);
+	if (only && !ifaces_named(only, i->name))
+		return false;
 	return i->kind >= IFACE_VETH && i->speed >= own->speed / SLOWEST;
 }
 
