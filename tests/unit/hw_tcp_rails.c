@@ -169,6 +169,22 @@ START_TEST(out_of_order)
 }
 END_TEST
 
+/* A chunk whose parts come so far from each other that the window is closed meanwhile. */
+START_TEST(in_the_middle)
+{
+	uint32_t id = raw_link();
+	unsigned char stream[FRAME];
+
+	put_frame(stream, MSG, 7, 0, 0);
+	put_chunk(peer_of(id), 0, 0, FRAME, 0);
+	PROGRESS_UNTIL(rails_of(id)->in.bytes);
+	PROGRESS_UNTIL(!rails_of(id)->in.bytes);
+	write_all(peer_of(id), stream, FRAME);
+	PROGRESS_UNTIL(seen_count == 1);
+	ck_assert_uint_eq(seen[0].tag, 7);
+}
+END_TEST
+
 /* No chunk of ours: the link ends. */
 START_TEST(hostile)
 {
@@ -367,6 +383,7 @@ int main(void)
 
 	tcase_add_loop_test(tcase, in_order, 0, 2);
 	tcase_add_test(tcase, out_of_order);
+	tcase_add_test(tcase, in_the_middle);
 	tcase_add_loop_test(tcase, hostile, 0, 6);
 	tcase_add_test(tcase, sent_again);
 	tcase_add_test(tcase, acknowledges);
