@@ -169,7 +169,7 @@ START_TEST(out_of_order)
 }
 END_TEST
 
-/* A chunk whose parts come so far from each other that the window is closed meanwhile. */
+/* A chunk whose parts come far from each other: the window stays. */
 START_TEST(in_the_middle)
 {
 	uint32_t id = raw_link();
@@ -177,8 +177,7 @@ START_TEST(in_the_middle)
 
 	put_frame(stream, MSG, 7, 0, 0);
 	put_chunk(peer_of(id), 0, 0, FRAME, 0);
-	PROGRESS_UNTIL(rails_of(id)->in.bytes);
-	PROGRESS_UNTIL(!rails_of(id)->in.bytes);
+	quiet_calls(200);
 	write_all(peer_of(id), stream, FRAME);
 	PROGRESS_UNTIL(seen_count == 1);
 	ck_assert_uint_eq(seen[0].tag, 7);

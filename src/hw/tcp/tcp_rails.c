@@ -244,6 +244,15 @@ static uint64_t check_rails(struct tcp_link *l, uint64_t elapsed, uint32_t perio
 	return least;
 }
 
+/* Has a rail the head of a chunk, and not yet all bytes of it? */
+static bool within_chunk(const struct tcp_rails *rails)
+{
+	for (uint32_t i = 0; i < WIRE_RAILS_MAX; i++)
+		if (rails->rail[i].have == sizeof(rails->rail[i].in))
+			return true;
+	return false;
+}
+
 /* Nothing was sent since the last check: what the windows hold is asked for, and given back. */
 static void rest(struct tcp_rails *rails)
 {
@@ -254,7 +263,8 @@ static void rest(struct tcp_rails *rails)
 		rails->ask_due = true;
 	}
 	rails->quiet = out->next;
-	tcp_window_trim(&rails->in);
+	if (!within_chunk(rails))
+		tcp_window_trim(&rails->in);
 	tcp_window_trim(out);
 }
 

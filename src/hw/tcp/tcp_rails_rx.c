@@ -140,9 +140,6 @@ static int pull(struct tcp_link *l, uint32_t rail, const struct iovec *buf)
 	ssize_t len = 1;
 	int err = 0;
 
-	/* The window may have been closed since a chunk has begun. */
-	if (r->have == sizeof(r->in) && !tcp_window_open(&l->rails->in))
-		return FI_ENOMEM;
 	while (len > 0 && bytes < PULL_BYTES && !err) {
 		m.msg_iovlen = places(l, r, buf, iov, &placed);
 		len = recvmsg(r->sock, &m, MSG_DONTWAIT);
