@@ -107,27 +107,6 @@ static void break_wires(void *arg)
 	}
 }
 
-/* Bytes that this host has sent by a wire. */
-static unsigned long long bytes_of(unsigned int wire)
-{
-	FILE *file = fopen("/proc/self/net/dev", "r");
-	unsigned long long bytes = 0;
-	char line[512], name[16];
-
-	snprintf(name, sizeof(name), "eth%u:", wire);
-	while (file && fgets(line, sizeof(line), file)) {
-		const char *at = strstr(line, name);
-
-		/* The ninth count is that of bytes sent. */
-		if (at &&
-		    sscanf(at + strlen(name), "%*s %*s %*s %*s %*s %*s %*s %*s %llu", &bytes) != 1)
-			fail("no count of eth%u", wire);
-	}
-	if (file)
-		fclose(file);
-	return bytes;
-}
-
 /* ---- The traffic ---- */
 
 struct traffic {

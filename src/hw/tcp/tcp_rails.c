@@ -223,7 +223,8 @@ static uint64_t check(struct tcp_link *l, uint32_t rail, uint64_t elapsed, uint3
 		return 0;
 	}
 	r->silence += elapsed;
-	if (!r->silent && r->silence + period >= time_limit())
+	/* The next look would be too late, and what was under way has to go again. */
+	if (!r->silent && r->silence + 2ull * period >= time_limit())
 		set_silent(l, rail);
 	return r->silence;
 }
@@ -236,6 +237,8 @@ static uint64_t check_rails(struct tcp_link *l, uint64_t elapsed, uint32_t perio
 	for (uint32_t i = 0; i < WIRE_RAILS_MAX; i++) {
 		const struct tcp_rail *r = &l->rails->rail[i];
 
+		if (r->broken) /* what it had received has been read since the last check */
+			tcp_rails_end(l, i, FI_ECONNRESET);
 		silence = r->sock >= 0 ? check(l, i, elapsed, period) : UINT64_MAX;
 		least = silence < least ? silence : least;
 		if (l->rails->initiator && (r->sock < 0 || r->silent))
@@ -244,13 +247,19 @@ static uint64_t check_rails(struct tcp_link *l, uint64_t elapsed, uint32_t perio
 	return least;
 }
 
-/* Has a rail the head of a chunk, and not yet all bytes of it? */
-static bool within_chunk(const struct tcp_rails *rails)
+/* Closes windows that are not used, unless a rail, which may be silent, is in the middle of a chunk. */
+static void trim(struct tcp_rails *rails)
 {
-	for (uint32_t i = 0; i < WIRE_RAILS_MAX; i++)
-		if (rails->rail[i].have == sizeof(rails->rail[i].in))
-			return true;
-	return false;
+	bool sends = false, receives = false;
+
+	for (uint32_t i = 0; i < WIRE_RAILS_MAX; i++) {
+		sends |= rails->rail[i].busy;
+		receives |= rails->rail[i].have == sizeof(rails->rail[i].in);
+	}
+	if (!sends)
+		tcp_window_trim(&rails->out);
+	if (!receives)
+		tcp_window_trim(&rails->in);
 }
 
 /* Nothing was sent since the last check: what the windows hold is asked for, and given back. */
@@ -263,9 +272,7 @@ static void rest(struct tcp_rails *rails)
 		rails->ask_due = true;
 	}
 	rails->quiet = out->next;
-	if (!within_chunk(rails))
-		tcp_window_trim(&rails->in);
-	tcp_window_trim(out);
+	trim(rails);
 }
 
 static void check_link(struct tcp_link *l, uint64_t elapsed, uint32_t period)

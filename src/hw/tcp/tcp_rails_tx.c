@@ -124,7 +124,8 @@ static uint64_t out_to(const struct tcp_rails *rails)
 	for (uint32_t i = 0; i < WIRE_RAILS_MAX; i++) {
 		const struct tcp_rail *r = &rails->rail[i];
 
-		if (r->busy && r->out.len && r->out.at < to)
+		/* What a silent rail has begun with goes again over another one. */
+		if (tcp_rails_usable(r) && r->busy && r->out.len && r->out.at < to)
 			to = r->out.at;
 	}
 	return rails->ask > out->begin && rails->ask < to ? rails->ask : to;
