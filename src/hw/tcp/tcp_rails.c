@@ -23,6 +23,7 @@
 #define UNSENT_MS     8
 #define UNSENT_LEAST  65536u
 #define UNSENT_MOST   1048576u
+#define ON_WAY_MS     16 /* limits what a rail has on its way, but for the fastest */
 #define POLLS         8  /* checks within FI_WEFT_RAIL_TIMEOUT */
 #define TIMEOUT_LEAST 40 /* ms */
 
@@ -53,7 +54,7 @@ static void limit_unsent(int sock, uint64_t rate)
 static void begin(struct tcp_link *l, uint32_t rail, int sock)
 {
 	limit_unsent(sock, 0);
-	l->rails->rail[rail] = (struct tcp_rail){.sock = sock};
+	l->rails->rail[rail] = (struct tcp_rail){.sock = sock, .most = UINT64_MAX};
 }
 
 int tcp_rails_open(struct tcp_link *l, bool initiator)
@@ -179,10 +180,24 @@ int tcp_rails_join(struct link *link, uint32_t rail, int sock)
 }
 
 /*
+ * A rail keeps no more bytes on their way than it carries in ON_WAY_MS and two round trips of an empty wire: what a slow one
+ * has queued holds back all that comes later in the stream, and with the window the fast ones.
+ */
+static void limit_on_way(struct tcp_rail *r, const struct tcp_info *info)
+{
+	uint64_t us = ON_WAY_MS * 1000 + 2ull * info->tcpi_min_rtt;
+
+	r->rate = info->tcpi_delivery_rate;
+	r->most = r->rate * us / 1000000;
+	if (r->most < UNSENT_LEAST)
+		r->most = UNSENT_LEAST;
+}
+
+/*
  * Does the rail leave packets unanswered that went before the last check? What has just been sent says nothing yet, unless
  * it was sent before. Adapts what the kernel keeps to the rate that it has found.
  */
-static bool unanswered(const struct tcp_rail *r, uint32_t period)
+static bool unanswered(struct tcp_rail *r, uint32_t period)
 {
 	struct tcp_info info;
 	socklen_t len = sizeof(info);
@@ -190,6 +205,7 @@ static bool unanswered(const struct tcp_rail *r, uint32_t period)
 	if (getsockopt(r->sock, IPPROTO_TCP, TCP_INFO, &info, &len))
 		return false;
 	limit_unsent(r->sock, info.tcpi_delivery_rate);
+	limit_on_way(r, &info);
 	return info.tcpi_probes || (info.tcpi_unacked && info.tcpi_last_ack_recv >= period &&
 				    (info.tcpi_last_data_sent >= period || info.tcpi_retransmits));
 }
@@ -233,17 +249,20 @@ static uint64_t check(struct tcp_link *l, uint32_t rail, uint64_t elapsed, uint3
 static uint64_t check_rails(struct tcp_link *l, uint64_t elapsed, uint32_t period)
 {
 	uint64_t least = UINT64_MAX, silence;
+	struct tcp_rail *fastest = &l->rails->rail[0];
 
 	for (uint32_t i = 0; i < WIRE_RAILS_MAX; i++) {
-		const struct tcp_rail *r = &l->rails->rail[i];
+		struct tcp_rail *r = &l->rails->rail[i];
 
 		if (r->broken) /* what it had received has been read since the last check */
 			tcp_rails_end(l, i, FI_ECONNRESET);
 		silence = r->sock >= 0 ? check(l, i, elapsed, period) : UINT64_MAX;
 		least = silence < least ? silence : least;
+		fastest = r->rate > fastest->rate && !r->silent ? r : fastest;
 		if (l->rails->initiator && (r->sock < 0 || r->silent))
 			rail_wanted(l->own->worker, l->id, i, time_limit());
 	}
+	fastest->most = UINT64_MAX;
 	return least;
 }
 

@@ -6,9 +6,10 @@
  * over a rail that ends or stalls goes again over another one. The receiver drops what it has, and reads the stream in
  * order. Encrypted links, and those with one rail, have none of this.
  *
- * The receiver acknowledges when it has read all up to where the sender asked for that, and along with what it sends. The
- * sender asks once at a time, and reports no packet behind that place before the answer has come. So a process that ends
- * without closing its endpoint gets no late acknowledgement, at which its kernel would drop what is still to go out.
+ * The receiver acknowledges along with what it sends. By itself it does so only where the sender has asked for it: when it
+ * has read as far as it was asked, and on the way there at each multiple of TCP_ASK. The sender reports no packet behind
+ * the next such place before that answer has come. So a process that ends without closing its endpoint gets no
+ * acknowledgement too late, at which its kernel would drop what is still to go out.
  */
 #ifndef WEFT_HW_TCP_RAILS_H
 #define WEFT_HW_TCP_RAILS_H
@@ -16,6 +17,7 @@
 #include "hw/tcp/tcp.h"
 #include "hw/tcp/tcp_window.h"
 
+#define TCP_ASK   (TCP_WINDOW / 8) /* bytes after which the sender asks for an acknowledgement */
 #define TCP_MARKS 32u /* packets, or rows of them, whose ends are noted to report them */
 
 /* Head of a chunk on a rail, in host byte order. */
@@ -29,10 +31,12 @@ struct tcp_chunk {
 _Static_assert(sizeof(struct tcp_chunk) == 24, "layout of the head of a chunk");
 
 struct tcp_rail {
-	int sock;         /* -1: there is none now */
-	uint32_t events;  /* as those of the link */
-	bool silent;      /* leaves packets unanswered: nothing goes over it */
-	bool broken;      /* cannot send; what it has received may be read still */
+	int sock;        /* -1: there is none now */
+	uint32_t events; /* as those of the link */
+	bool silent;     /* leaves packets unanswered: nothing goes over it */
+	bool broken;     /* cannot send; what it has received may be read still */
+	uint64_t rate;   /* bytes a second at the last check */
+	uint64_t most; /* bytes that may be on their way; UINT64_MAX: as many as the kernel takes */
 	uint64_t silence; /* ms in which checks, one after the other, found packets unanswered */
 	/* What goes out, as far as `sent` says, head included. */
 	bool busy;
@@ -56,7 +60,8 @@ struct tcp_rails {
 	int err;         /* why the last rail ended; 0: in good order */
 	uint32_t latest; /* the rail of the last chunk that came: acknowledgements return there */
 	uint32_t marks;
-	uint64_t asked; /* by the peer: it wants to know when all up to here is read; 0: nothing */
+	uint64_t acked; /* the last acknowledgement to the peer */
+	uint64_t asked; /* by the peer: it wants to know when all up to here is read */
 	uint64_t ask;   /* likewise by us; the answer has come when out.begin is as far */
 	uint64_t quiet; /* out.next at the last check */
 	struct tcp_window in, out;

@@ -170,15 +170,15 @@ static int pull_all(struct tcp_link *l, const struct iovec *buf)
 	return err;
 }
 
-/* Bytes were read off the stream. Answers if the peer waits for that. */
+/* Bytes were read off the stream. Answers if the peer waits for that: tcp_rails.h. */
 static void answer(struct tcp_link *l)
 {
 	struct tcp_rails *rails = l->rails;
+	uint64_t read = rails->in.begin;
 
-	if (rails->asked && rails->in.begin >= rails->asked) {
-		rails->asked = 0;
+	if (rails->acked < rails->asked &&
+	    (read >= rails->asked || read / TCP_ASK > rails->acked / TCP_ASK))
 		rails->ack_due = true;
-	}
 	if (rails->ack_due || rails->ask_due || rails->out.again || rails->marks)
 		tcp_rails_flush(l);
 }

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Sending over several rails. */
 #include <errno.h>
+#include <linux/sockios.h>
 #include <rdma/fi_errno.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 
 #include "base/log.h"
 #include "hw/tcp/tcp_rails.h"
 
-/* The sender asks for an acknowledgement after this many bytes or parts: its window and table do not fill up. */
-#define ASK_BYTES (TCP_WINDOW / 4)
-#define ASK_SPANS (TCP_SPANS_NEW / 2)
+#define ASK_SPANS (TCP_SPANS_NEW / 2) /* the sender also asks when so many parts are under way */
 
 bool tcp_rails_usable(const struct tcp_rail *r)
 {
@@ -62,8 +62,18 @@ static bool begin(struct tcp_link *l, struct tcp_rail *r, const struct tcp_chunk
 	r->out.ack = l->rails->in.begin;
 	r->sent = 0;
 	r->busy = true;
+	l->rails->acked = r->out.ack;
 	l->rails->ack_due = false;
 	return push(l, r);
+}
+
+/* Has the rail as much on its way as it may? */
+static bool is_full(const struct tcp_rail *r)
+{
+	int unacknowledged;
+
+	return r->most != UINT64_MAX && !ioctl(r->sock, SIOCOUTQ, &unacknowledged) &&
+	       (uint64_t)unacknowledged > r->most;
 }
 
 /* Sends over one rail until its kernel takes no more. True: something went. */
@@ -76,7 +86,7 @@ static bool fill(struct tcp_link *l, uint32_t rail)
 
 	if (!tcp_rails_usable(r) || (r->busy && !push(l, r)))
 		return false;
-	while (tcp_window_take(&l->rails->out, rail, &span)) {
+	while (!is_full(r) && tcp_window_take(&l->rails->out, rail, &span)) {
 		chunk.at = span.from;
 		chunk.len = (uint32_t)(span.to - span.from);
 		any = true;
@@ -86,15 +96,16 @@ static bool fill(struct tcp_link *l, uint32_t rail)
 	return any;
 }
 
-/* One question at a time: tcp_rails.h says why. */
 static void ask(struct tcp_rails *rails)
 {
 	const struct tcp_window *out = &rails->out;
+	uint64_t place = out->next / TCP_ASK * TCP_ASK;
 
-	if (rails->ask > out->begin ||
-	    (out->next - out->begin < ASK_BYTES && out->count < ASK_SPANS))
+	if (rails->ask <= out->begin && out->count >= ASK_SPANS)
+		place = out->next;
+	if (place <= rails->ask || place <= out->begin)
 		return;
-	rails->ask = out->next;
+	rails->ask = place;
 	rails->ask_due = true;
 }
 
@@ -128,7 +139,13 @@ static uint64_t out_to(const struct tcp_rails *rails)
 		if (tcp_rails_usable(r) && r->busy && r->out.len && r->out.at < to)
 			to = r->out.at;
 	}
-	return rails->ask > out->begin && rails->ask < to ? rails->ask : to;
+	if (rails->ask > out->begin) { /* the place of the next answer */
+		uint64_t answer = (out->begin / TCP_ASK + 1) * TCP_ASK;
+
+		answer = answer < rails->ask ? answer : rails->ask;
+		to = answer < to ? answer : to;
+	}
+	return to;
 }
 
 static void report(struct tcp_link *l)

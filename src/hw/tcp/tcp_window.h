@@ -12,7 +12,7 @@
 #include <stdint.h>
 #include <sys/uio.h>
 
-#define TCP_WINDOW ((size_t)4 << 20) /* bytes that may be under way in one direction */
+#define TCP_WINDOW ((size_t)8 << 20) /* bytes that may be under way in one direction */
 #define TCP_CHUNK  65536u            /* most bytes that go over one rail as a unit */
 #define TCP_SPANS  512u              /* parts of the window, each with one fate, at most */
 /* New bytes make no more parts than this: the others are for what is sent again, chunk by chunk. */
