@@ -103,6 +103,7 @@ struct tcp_link {
 	enum tcp_tx tx;
 	int err;                 /* error of TCP_FAILED, positive */
 	unsigned int row_call;   /* own->progress_calls when `row` began */
+	uint32_t events;         /* events that epfd watches; 0: not in epfd */
 	struct tls *tls;         /* NULL: not encrypted, or by the kernel */
 	struct tcp_rails *rails; /* NULL: none, as most links. See tcp_rails.h. */
 	struct tcp_rest *rest;
@@ -133,7 +134,6 @@ struct tcp_link {
 	bool doubt;        /* the peer was silent at the last tcp_alive_poll */
 	bool kernel;       /* both kernels have TLS: ours takes over from `tls` */
 	bool shut;         /* our side is shut down, or must not be */
-	uint32_t events;   /* events that epfd watches; 0: not in epfd */
 	uint64_t deadline; /* end of lingering (coarse ms) */
 	struct list in_state;
 	struct list in_attend;

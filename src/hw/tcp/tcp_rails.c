@@ -254,7 +254,7 @@ static uint64_t check_rails(struct tcp_link *l, uint64_t elapsed, uint32_t perio
 	for (uint32_t i = 0; i < WIRE_RAILS_MAX; i++) {
 		struct tcp_rail *r = &l->rails->rail[i];
 
-		if (r->broken) /* what it had received has been read since the last check */
+		if (r->broken) /* what was not read of it comes again over another one */
 			tcp_rails_end(l, i, FI_ECONNRESET);
 		silence = r->sock >= 0 ? check(l, i, elapsed, period) : UINT64_MAX;
 		least = silence < least ? silence : least;
