@@ -45,7 +45,7 @@ all: $(SO) $(SO).1 $(LIB) $(BIN)	## the library, its archive, the tools and the 
 
 $(SO).$(VER): $(OBJ) libfabric.map
 	$(call say,LD)$(CC) -shared -Wl,-soname,libfabric.so.1 -Wl,--version-script=libfabric.map \
-		-Wl,-z,defs -Wl,--as-needed -pthread $(CFLAGS) $(LDFLAGS) -o $@ $(OBJ) $(LIBS)
+		-Wl,-z,defs -Wl,--as-needed -pthread $(CFLAGS) $(PACK_RELOCATIONS) $(LDFLAGS) -o $@ $(OBJ) $(LIBS)
 
 $(SO) $(SO).1: $(SO).$(VER)
 	@ln -sf $(<F) $@
@@ -56,8 +56,9 @@ $(LIB): $(filter-out $(APART),$(OBJ)) $(APART:.o=.static.o)
 	$(call say,AR)rm -f $@ && $(AR) rcs $@ $^
 
 # These are for once, or for whoever looks: short code counts more than fast.
-SMALL = hook info coll/group xfer/conn
-$(SMALL:%=$(BUILD)/src/%/%.o): override CFLAGS := $(CFLAGS:-O2=-Os)
+SMALL = hook/% info/% coll/group/% coll/plan/% xfer/conn/% core/av_set core/av_shared core/compat core/ep_cm core/ep_enable core/eq \
+	core/pep core/pep_cm core/sep
+$(SMALL:%=$(BUILD)/src/%.o): override CFLAGS := $(CFLAGS:-O2=-Os)
 $(BUILD)/%.static.o: CPPFLAGS += -DWEFT_STATIC
 $(BUILD)/%.static.o: %.c $(CONFIG); $(cc)
 $(BUILD)/%.o:        %.c $(CONFIG); $(cc)

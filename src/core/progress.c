@@ -95,51 +95,13 @@ static int start_thread(struct progress *p)
 	pthread_sigmask(SIG_SETMASK, &all, &old);
 	err = pthread_create(&p->thread, NULL, run, p);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	if (!err)
+		pthread_setname_np(p->thread, "weft-progress");
 	return -err;
 }
 
-int progress_start(struct domain *dom)
+static void destroy(struct progress *p)
 {
-	struct epoll_event ev = {.events = EPOLLIN};
-	struct progress *p;
-	int err;
-
-	if (dom->thread)
-		return 0;
-	if (dom->unlocked && ref_busy(&dom->ref)) {
-		LOG_WARN(LOG_DOMAIN,
-			 "automatic progress needs the lock that FI_THREAD_DOMAIN omits: "
-			 "ask for another threading level");
-		return -FI_EOPNOTSUPP;
-	}
-	p = calloc(1, sizeof(*p));
-	if (!p)
-		return -FI_ENOMEM;
-	p->dom = dom;
-	p->epfd = epoll_create1(EPOLL_CLOEXEC);
-	p->workersfd = epoll_create1(EPOLL_CLOEXEC);
-	p->wakefd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (p->epfd < 0 || p->workersfd < 0 || p->wakefd < 0 ||
-	    epoll_ctl(p->epfd, EPOLL_CTL_ADD, p->wakefd, &ev) ||
-	    epoll_ctl(p->epfd, EPOLL_CTL_ADD, p->workersfd, &ev)) {
-		err = -errno;
-		goto close_fds;
-	}
-	domain_lock(dom);
-	dom->unlocked = false;
-	shard_unite(dom);
-	dom->thread = p;
-	xfer_watch_all(dom);
-	domain_unlock(dom);
-	err = start_thread(p);
-	if (!err)
-		return 0;
-	LOG_WARN(LOG_DOMAIN, "cannot create the thread of automatic progress: %s",
-		 fi_strerror(-err));
-	domain_lock(dom);
-	dom->thread = NULL;
-	domain_unlock(dom);
-close_fds:
 	if (p->epfd >= 0)
 		close(p->epfd);
 	if (p->workersfd >= 0)
@@ -147,6 +109,75 @@ close_fds:
 	if (p->wakefd >= 0)
 		close(p->wakefd);
 	free(p);
+}
+
+/* NULL: `*err` says why. */
+static struct progress *create(struct domain *dom, int *err)
+{
+	struct epoll_event ev = {.events = EPOLLIN};
+	struct progress *p = calloc(1, sizeof(*p));
+
+	if (!p) {
+		*err = -FI_ENOMEM;
+		return NULL;
+	}
+	p->dom = dom;
+	p->epfd = epoll_create1(EPOLL_CLOEXEC);
+	p->workersfd = epoll_create1(EPOLL_CLOEXEC);
+	p->wakefd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (p->epfd < 0 || p->workersfd < 0 || p->wakefd < 0 ||
+	    epoll_ctl(p->epfd, EPOLL_CTL_ADD, p->wakefd, &ev) ||
+	    epoll_ctl(p->epfd, EPOLL_CTL_ADD, p->workersfd, &ev)) {
+		*err = -errno;
+		destroy(p);
+		return NULL;
+	}
+	return p;
+}
+
+/* Domain locked, so the thread begins when all is set. */
+static int start(struct domain *dom, struct progress *p)
+{
+	int err = start_thread(p);
+
+	if (err) {
+		LOG_WARN(LOG_DOMAIN, "cannot create the thread of automatic progress: %s",
+			 fi_strerror(-err));
+		return err;
+	}
+	if (dom->unlocked) /* then no other thread is here; else others may look at it */
+		dom->unlocked = false;
+	shard_unite(dom);
+	__atomic_store_n(&dom->thread, p, __ATOMIC_RELEASE); /* pairs with progress_start */
+	xfer_watch_all(dom);
+	return 0;
+}
+
+int progress_start(struct domain *dom)
+{
+	struct progress *p;
+	int err = 0;
+
+	if (__atomic_load_n(&dom->thread, __ATOMIC_ACQUIRE))
+		return 0;
+	if (dom->unlocked && ref_busy(&dom->ref)) {
+		LOG_WARN(LOG_DOMAIN,
+			 "automatic progress needs the lock that FI_THREAD_DOMAIN omits: "
+			 "ask for another threading level");
+		return -FI_EOPNOTSUPP;
+	}
+	p = create(dom, &err);
+	if (!p)
+		return err;
+	domain_lock(dom);
+	if (!dom->thread) { /* else another thread of the application was faster */
+		err = start(dom, p);
+		if (!err)
+			p = NULL;
+	}
+	domain_unlock(dom);
+	if (p)
+		destroy(p);
 	return err;
 }
 
@@ -204,9 +235,6 @@ void progress_stop(struct domain *dom)
 	__atomic_store_n(&p->stop, 1, __ATOMIC_RELEASE);
 	progress_wake(dom);
 	pthread_join(p->thread, NULL);
-	close(p->epfd);
-	close(p->workersfd);
-	close(p->wakefd);
-	free(p);
+	destroy(p);
 	dom->thread = NULL;
 }
