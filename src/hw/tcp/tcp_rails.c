@@ -249,7 +249,7 @@ static uint64_t check(struct tcp_link *l, uint32_t rail, uint64_t elapsed, uint3
 static uint64_t check_rails(struct tcp_link *l, uint64_t elapsed, uint32_t period)
 {
 	uint64_t least = UINT64_MAX, silence;
-	struct tcp_rail *fastest = &l->rails->rail[0];
+	struct tcp_rail *fastest = NULL;
 
 	for (uint32_t i = 0; i < WIRE_RAILS_MAX; i++) {
 		struct tcp_rail *r = &l->rails->rail[i];
@@ -258,11 +258,13 @@ static uint64_t check_rails(struct tcp_link *l, uint64_t elapsed, uint32_t perio
 			tcp_rails_end(l, i, FI_ECONNRESET);
 		silence = r->sock >= 0 ? check(l, i, elapsed, period) : UINT64_MAX;
 		least = silence < least ? silence : least;
-		fastest = r->rate > fastest->rate && !r->silent ? r : fastest;
+		if (tcp_rails_usable(r) && (!fastest || r->rate > fastest->rate))
+			fastest = r;
 		if (l->rails->initiator && (r->sock < 0 || r->silent))
 			rail_wanted(l->own->worker, l->id, i, time_limit());
 	}
-	fastest->most = UINT64_MAX;
+	if (fastest)
+		fastest->most = UINT64_MAX;
 	return least;
 }
 

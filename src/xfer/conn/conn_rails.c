@@ -207,18 +207,30 @@ const uint8_t *conn_rails_answer(struct peer *peer, struct wire_rails *list)
 	return link->token;
 }
 
-/* Is an attempt for this rail under way, or was one a moment ago? Ends those that are overdue. */
+/* Ends an attempt that is overdue, unless its answer has just come. Returns whether that is so. */
+static bool overdue(struct worker *worker, struct attempt *a)
+{
+	uint32_t id = pool_id(a);
+
+	if (a->asked)
+		conn_rails_event(worker, id);
+	if (pool_find(&worker->rails->pool, id) != a)
+		return true;
+	end(worker, a);
+	return false;
+}
+
+/* Is an attempt for this rail under way, or was one a moment ago? */
 static bool attempted(struct worker *worker, uint32_t peer, uint32_t rail, uint64_t now)
 {
 	bool found = false;
 
 	LIST_EACH_SAFE (node, &worker->rails->joining) {
 		struct attempt *a = LIST_ENTRY(node, struct attempt, in_worker);
+		bool same = a->peer == peer && a->rail == rail;
 
-		if (now >= a->deadline)
-			end(worker, a);
-		else
-			found |= a->peer == peer && a->rail == rail;
+		if (now < a->deadline || overdue(worker, a))
+			found |= same;
 	}
 	return found;
 }
@@ -268,14 +280,12 @@ void rail_wanted(struct worker *worker, uint32_t src, uint32_t rail, uint32_t ms
 
 bool rail_coming(const struct worker *worker, uint32_t src)
 {
-	uint64_t now = clock_coarse_ms();
-
 	if (!worker->rails)
 		return false;
 	LIST_EACH (node, &worker->rails->joining) {
 		const struct attempt *a = LIST_ENTRY(node, struct attempt, in_worker);
 
-		if (a->peer == src && a->asked && a->sock >= 0 && now < a->deadline)
+		if (a->peer == src && a->asked && a->sock >= 0)
 			return true;
 	}
 	return false;
