@@ -245,7 +245,7 @@ static uint64_t check(struct tcp_link *l, uint32_t rail, uint64_t elapsed, uint3
 	return r->silence;
 }
 
-/* Returns how long all rails have been silent, in ms. Asks the engine for those that are missing or silent. */
+/* Returns how long all rails have been silent, in ms; UINT64_MAX: there was none. Asks the engine for those that are missing or silent. */
 static uint64_t check_rails(struct tcp_link *l, uint64_t elapsed, uint32_t period)
 {
 	uint64_t least = UINT64_MAX, silence;
@@ -306,7 +306,7 @@ static void check_link(struct tcp_link *l, uint64_t elapsed, uint32_t period)
 	tcp_rails_flush(l);
 	if (l->sock < 0 && !rail_coming(l->own->worker, l->id))
 		tcp_fail(l, l->rails->err ? l->rails->err : FI_ECONNRESET);
-	else if (timeout > 0 && l->sock >= 0 && silence >= (uint64_t)timeout)
+	else if (timeout > 0 && silence != UINT64_MAX && silence >= (uint64_t)timeout)
 		tcp_fail(l, FI_ETIMEDOUT);
 }
 

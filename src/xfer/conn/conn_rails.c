@@ -390,6 +390,11 @@ void conn_rails_take(struct worker *worker, struct accepted *conn)
 	uint8_t half[WIRE_PROOF] = {0};
 	int err;
 
+	/* A peer that had to wait for long has given up, and made another socket, which must not lose its place to this one. */
+	if (acceptor_gone(conn)) {
+		acceptor_dismiss(conn);
+		return;
+	}
 	hello_rails(&conn->hello, &which);
 	if (!conn->inside)
 		why = fault(peer, link, &conn->hello, which.number);
