@@ -1,13 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Collectives between processes of one host, timed as an application sees them:
+/* Collectives between processes of one host, or of several, timed as an application sees them:
  *
- *     collective PROVIDER MEMBERS barrier|allreduce|broadcast|alltoall SIZE...
+ *     collective PROVIDER MEMBERS[@PID,...] barrier|allreduce|broadcast|alltoall SIZE...
+ *
+ * Each PID is a process whose network namespace is a host: the first one is that of the first
+ * members, and all have equally many.
  *
  * Prints a line "SIZE MICROSECONDS" for each size, the input bytes of a member (alltoall: per other
  * member). allreduce adds doubles. Up to as many members as cores have one each and spin; with
  * more, members sleep while they wait. Status 77: the provider is not available, or lacks the call.
  * The same file runs on any libfabric.so.1 in LD_LIBRARY_PATH. */
 #define _GNU_SOURCE
+#include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdint.h>
@@ -35,7 +39,9 @@ struct meeting {
 
 static struct meeting *meeting;
 static char *provider;
-static char **sizes; /* ends with NULL */
+static int host[MEMBERS_MAX]; /* process ids of the hosts */
+static int hosts;             /* 0: all members are where the program was started */
+static char **sizes;          /* ends with NULL */
 static struct fi_info *info;
 static struct fid_fabric *fabric;
 static struct fid_domain *domain;
@@ -179,6 +185,19 @@ static void close_all(void)
 	fi_freeinfo(info);
 }
 
+/* Enters the network of this member's host. */
+static void enter(void)
+{
+	char path[64];
+	int fd;
+
+	snprintf(path, sizeof path, "/proc/%d/ns/net", host[member * hosts / members]);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0 || setns(fd, CLONE_NEWNET))
+		crowd_fail("no such host");
+	close(fd);
+}
+
 static void quiesce(void)
 {
 	cpu_set_t cpus;
@@ -194,6 +213,8 @@ static void quiesce(void)
 static void run(void)
 {
 	quiesce();
+	if (hosts)
+		enter();
 	crowd_buffers(sizes);
 	find();
 	open_all();
@@ -219,13 +240,24 @@ static int wait_all(const pid_t *pids)
 	return failed;
 }
 
+/* Reads MEMBERS[@PID,...]. Returns whether it makes sense. */
+static bool read_members(const char *text)
+{
+	char *end;
+
+	members = (int)strtol(text, &end, 10);
+	for (; *end && hosts < MEMBERS_MAX; hosts++)
+		host[hosts] = (int)strtol(end + 1, &end, 10);
+	spread = hosts > 1;
+	return !*end && members >= 1 && members <= MEMBERS_MAX && (!hosts || members % hosts == 0);
+}
+
 int main(int argc, char **argv)
 {
 	pid_t pids[MEMBERS_MAX];
 
-	members = argc > 4 ? atoi(argv[2]) : 0;
-	if (members < 1 || members > MEMBERS_MAX) {
-		fputs("Usage: collective PROVIDER MEMBERS WHAT SIZE...\n", stderr);
+	if (argc < 5 || !read_members(argv[2])) {
+		fputs("Usage: collective PROVIDER MEMBERS[@PID,...] WHAT SIZE...\n", stderr);
 		return EXIT_FAILURE;
 	}
 	provider = argv[1];

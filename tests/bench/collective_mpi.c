@@ -17,11 +17,24 @@ static void call(size_t size)
 		MPI_Alltoall(from, bytes, MPI_BYTE, to, bytes, MPI_BYTE, MPI_COMM_WORLD);
 }
 
+/* Returns the number of ranks on this rank's host. */
+static int neighbours(void)
+{
+	MPI_Comm here;
+	int count;
+
+	MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &here);
+	MPI_Comm_size(here, &count);
+	MPI_Comm_free(&here);
+	return count;
+}
+
 int main(int argc, char **argv)
 {
 	MPI_Init(&argc, &argv);
 	MPI_Comm_rank(MPI_COMM_WORLD, &member);
 	MPI_Comm_size(MPI_COMM_WORLD, &members);
+	spread = neighbours() < members;
 	if (argc < 3)
 		crowd_fail("usage: collective_mpi barrier|allreduce|broadcast|alltoall SIZE...");
 	crowd_what(argv[1]);

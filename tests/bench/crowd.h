@@ -18,6 +18,7 @@ static int member, members;
 static enum what what;
 static char *from, *to; /* `members` slices of the largest size each */
 static size_t room;     /* bytes of a slice */
+static bool spread;     /* members are on several hosts */
 
 static void crowd_fail(const char *why)
 {
@@ -58,12 +59,14 @@ static bool crowd_crowded(void)
 
 /*
  * Returns the calls per repeat. Members that share cores get equal shares only after some 50 ms, so
- * short calls are as many as without sharing.
+ * short calls are as many as without sharing. Over a network calls take longer.
  */
 static int crowd_rounds(size_t size)
 {
 	int rounds = size <= 4096 ? 2000 : size <= 65536 ? 400 : 40;
 
+	if (spread)
+		return size <= 4096 ? 200 : size <= 65536 ? 40 : 8;
 	return crowd_crowded() && size > 4096 ? rounds / 10 : rounds;
 }
 

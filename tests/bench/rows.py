@@ -58,6 +58,7 @@ class Bench:
             self.sides.append(Side("libfabric", reference, REFERENCE_PROVIDERS))
         self.rivals = not before  # two builds are compared with nothing else
         self.ucx = self.rivals and shutil.which("ucx_perftest") is not None
+        self.hosts = os.geteuid() == 0 and shutil.which("ip") is not None
         self.mpi = shutil.which("mpirun") is not None and shutil.which("mpicc") is not None
 
     def path(self, name):
@@ -205,7 +206,25 @@ def wake(b):
     yield Row("tcp/wake", "us", [8], {**b.sided("tcp", "wake", "-n", "PROVIDER"), **b.limit("epoll", "wake", "epoll")}, times=3)
 
 
+OUR_HOSTS = [(2, 2), (2, 4), (4, 2), (8, 2)]  # hosts, members of each
+
+
+def hosts(b):
+    """Members on several hosts, which are network namespaces: that takes root."""
+    def job(count, each, *argv, **env):
+        return program("tests/bench/hosts.sh", str(count), str(each), *argv, **env)
+
+    for count, each in OUR_HOSTS if b.hosts else ():
+        for what, sizes in ("barrier", [8]), ("allreduce", [8, *LONG]), ("broadcast", [8, *LONG]):
+            jobs = {side.who: job(count, each, b.path("collective"), "weft", what, "{}", LD_LIBRARY_PATH=side.folder)
+                    for side in b.sides if side.providers is OUR_PROVIDERS}
+            if b.mpi and b.rivals:
+                jobs["Open MPI"] = job(count, each, "mpi", *TUNED, b.path("collective_mpi"), what, "{}")
+            yield Row(f"hosts/{what}-{count}x{each}", "us", sizes, jobs, times=3)
+
+
 AS_ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+TUNED = ("--mca", "pml", "ob1", "--mca", "btl", "self,vader,tcp", "--mca", "btl_tcp_if_include", "eth0", "--mca", "coll", "^han,adapt")
 VADER = ("--mca", "pml", "ob1", "--mca", "btl", "self,vader")
 OFI = ("--mca", "pml", "cm", "--mca", "mtl", "ofi")
 
@@ -237,7 +256,7 @@ def collectives(b):
 
 
 PARTS = {"messages": messages, "onesided": onesided, "threads": threads, "wake": wake, "network": network, "mpi": mpi,
-         "collectives": collectives}
+         "collectives": collectives, "hosts": hosts}
 
 # (row, size, whose figure ours is divided by or None, bound): a rate is to reach it, a time is not to exceed it.
 GOALS = [
@@ -258,4 +277,6 @@ GOALS = [
     *((f"collective/{what}-{members}", size, who, bound)
       for members in (2, 4, 8) for what, sizes in (("barrier", [8]), ("allreduce", [8, *LONG]), ("broadcast", LONG), ("alltoall", LONG))
       for size in sizes for who, bound in (("Open MPI", 1), ("libfabric", 0.5))),
+    *((f"hosts/{what}-{count}x{each}", size, "Open MPI", 1) for count, each in OUR_HOSTS
+      for what, sizes in (("barrier", [8]), ("allreduce", [8, *LONG]), ("broadcast", [8, *LONG])) for size in sizes),
 ]

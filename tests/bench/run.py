@@ -141,6 +141,8 @@ def prepare(folder, build, before):
     for name, there in ("UCX (ucx_perftest)", bench.ucx), ("Open MPI (mpirun, mpicc)", bench.mpi), ("libfabric", installed):
         if bench.rivals and not there:
             say(f"{name} is not installed: its figures are left out")
+    if not bench.hosts:
+        say("several hosts take root and ip (iproute2): their rows are left out")
     os.makedirs(folder, exist_ok=True)
     compile_all(folder, installed or os.path.join(build, "libfabric.so.1"), bench.mpi)
     return bench, machine.facts(ROOT, build, installed, before)

@@ -143,3 +143,23 @@ received() {
 listening_on() {
 	on "$1" cat /proc/net/tcp /proc/net/tcp6 | grep -qi "^ *[0-9]*: [0-9A-F]*:$(printf %04X "$2") [0-9A-F:]* 0A"
 }
+
+# mpi_hosts EACH: sets $mpirun, the command that runs EACH ranks on each host, the first ones on the
+# first. Hosts must share the test's process ids. An agent replaces ssh: it makes a command line of
+# its words for a shell on that host. All hosts share few processors, so waiting ranks must yield.
+mpi_hosts() {
+	local h enter
+	for h in "${!holder[@]}"; do echo "h$h slots=$1"; done >"$work/hostfile"
+	{
+		echo '#!/bin/sh'
+		echo 'host=$1; shift; case $host in'
+		for h in "${!holder[@]}"; do
+			entry "$h"
+			printf 'h%d) exec %s sh -c "$*" ;;\n' "$h" "${enter[*]@Q}"
+		done
+		echo 'esac; echo "no host $host" >&2; exit 1'
+	} >"$work/agent.sh"
+	chmod +x "$work/agent.sh"
+	mpirun=(mpirun -n $((${#holder[@]} * $1)) --hostfile "$work/hostfile" --mca plm_rsh_agent "$work/agent.sh"
+		--mca oob_tcp_if_include eth0 --mca mpi_yield_when_idle 1)
+}

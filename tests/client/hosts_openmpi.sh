@@ -16,26 +16,12 @@ for program in mpi_check mpi_rma; do
 	mpicc -O2 -std=gnu11 -o "$work/$program" tests/client/$program.c || fail "mpicc $program"
 done
 
-# Replaces ssh: agent.sh HOST WORD... makes a command line of the words for a shell on that host.
-write_agent() {
-	local h enter
-	echo '#!/bin/sh'
-	echo 'host=$1; shift; case $host in'
-	for ((h = 1; h <= hosts; h++)); do
-		entry $h
-		printf 'h%d) exec %s sh -c "$*" ;;\n' $h "${enter[*]@Q}"
-	done
-	echo 'esac; echo "no host $host" >&2; exit 1'
-}
-
 # ranks PROVIDER OPTION... PROGRAM WORD...: runs all ranks, the first ones on the first host; sets
 # $loopback.
-# All hosts share few processors, so waiting processes must yield.
 ranks() {
 	local h before=()
 	for ((h = 1; h <= hosts; h++)); do before[h]=$(received $h lo); done
-	on 1 timeout -k 5 120 mpirun -n $total --hostfile "$work/hostfile" --mca plm_rsh_agent "$work/agent.sh" \
-		--mca oob_tcp_if_include eth0 --mca mpi_yield_when_idle 1 -x LD_LIBRARY_PATH="$(dirname "$lib")" --mca pml cm --mca mtl ofi \
+	on 1 timeout -k 5 120 "${mpirun[@]}" -x LD_LIBRARY_PATH="$(dirname "$lib")" --mca pml cm --mca mtl ofi \
 		--mca opal_common_ofi_verbose 10 --mca btl_base_verbose 10 "${@:2}" >"$work/out" 2>"$work/err" ||
 		fail "$*: $(tail -n 30 "$work/out" "$work/err")"
 	[ "$(grep -c " of $total: .* passed with $lib\$" "$work/out")" -eq $total ] ||
@@ -57,8 +43,7 @@ loopback_carried() {
 
 apart= # mpirun and its processes must see each other's process ids across hosts
 make_hosts $hosts
-for ((h = 1; h <= hosts; h++)); do echo "h$h slots=$each"; done >"$work/hostfile"
-write_agent >"$work/agent.sh" && chmod +x "$work/agent.sh"
+mpi_hosts $each
 
 over_tcp=(-x FI_PROVIDER=tcp --mca btl self --mca mtl_ofi_provider_include)
 if [ -n "${OTHER-}" ]; then

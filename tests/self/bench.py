@@ -145,7 +145,7 @@ with tempfile.TemporaryDirectory() as work:
 
 with tempfile.TemporaryDirectory() as work:
     bench = rows.Bench(work, "/ours", "/theirs", None)
-    bench.ucx = bench.mpi = True
+    bench.ucx = bench.mpi = bench.hosts = True
     every = [row for part in rows.PARTS.values() for row in part(bench)]
     os.environ.update(ONLY="tcp/lat* wake", SIZES="8 64")
     equal([(row.name, row.sizes) for row in run.selected(bench)], [("shm/wake", [8]), ("tcp/wake", [8]), ("tcp/latency", [8, 64])])

@@ -406,6 +406,7 @@ START_TEST(hosts)
 {
 	struct layout *first, *all = all_layouts(_i ? in_progress : together, &first);
 	struct plan_shape s = {.size = MOST, .root = 777, .count = 3, .width = 8};
+	struct plan plan;
 	size_t sends, sent;
 	struct cost c;
 
@@ -435,12 +436,13 @@ START_TEST(hosts)
 	ck_assert_uint_eq(sends, HOSTS - 1);
 	ck_assert_uint_le(c.scratch, 9 * s.count);
 
-	/* Long vectors ignore hosts if neighbouring ranks share a host, and only then. */
-	s.kind = FI_ALLREDUCE;
+	/* A long reduce ignores hosts if neighbouring ranks share a host, and only then. */
+	s.kind = FI_REDUCE;
 	s.count = 1 << 20;
 	s.rank = s.root = 0;
 	s.layout = all;
-	SIM_CHECK(uses(&s, &plan_tree_broadcast) == (first->order != NULL));
+	plan_make(&plan, &s);
+	ck_assert_uint_eq(plan.phases, first->order ? 2 : 1);
 	free(all);
 	layout_free(first);
 }
@@ -540,6 +542,68 @@ START_TEST(crowd_broadcast)
 }
 END_TEST
 
+/* Returns layouts of 16 hosts of 16 members. */
+static struct layout *sixteens(struct layout all[256])
+{
+	struct layout *base = layout_make(0, 256, by_sixteens, NULL);
+
+	for (uint32_t i = 0; i < 256; i++) {
+		all[i] = *base;
+		all[i].mine = i / 16;
+	}
+	return base;
+}
+
+/*
+ * A long allreduce: no host sends more than the algorithm's minimum, twice the vector but a
+ * fraction, in 4 * 2 rounds, and its members send a sixteenth each.
+ */
+START_TEST(long_allreduce)
+{
+	struct layout all[256], *base = sixteens(all);
+	struct plan_shape s = {.kind = FI_ALLREDUCE, .size = 256, .count = 1 << 16, .width = 8};
+	size_t sends, sent;
+	struct cost c = run(s, all);
+
+	between_hosts(s, all, &sends, &sent);
+	ck_assert_uint_eq(sent, 16 * 2 * s.count / 16 * 15);
+	ck_assert_uint_eq(sends, 256 * 2 * 4);
+	ck_assert_uint_eq(c.sent, 2 * s.count / 16 * 15 + 2 * s.count / 256 * 15);
+	ck_assert_uint_le(c.chain, 2 * 15 + 2 * 4);
+	layout_free(base);
+}
+END_TEST
+
+/*
+ * A long broadcast: the vector reaches each host once, and the last host as many chunks later as
+ * it has hosts before it.
+ */
+START_TEST(long_broadcast)
+{
+	enum { CHUNK = (256 << 10) / 8, CHUNKS = 20 };
+	struct layout all[256], *base = sixteens(all);
+	struct plan_shape s = {.kind = FI_BROADCAST, .size = 256, .root = 37, .width = 8};
+	size_t sends, sent;
+	struct cost c;
+
+	s.count = (CHUNKS - 1) * CHUNK + 1;
+	c = run(s, all);
+	between_hosts(s, all, &sends, &sent);
+	ck_assert_uint_eq(sends, 15 * CHUNKS);
+	ck_assert_uint_eq(sent, 15 * s.count);
+	ck_assert_uint_eq(c.all_sent, 255 * s.count);
+	ck_assert_uint_eq(c.scratch, 0);
+	/* The chain of hosts has one sender a chunk more than it is long, in each host come two. */
+	ck_assert_uint_le(c.chain, 15 + 4 * CHUNKS);
+	/* Fewer chunks than hosts: a vector travels whole. */
+	s.count = 4 * CHUNK;
+	between_hosts(s, all, &sends, &sent);
+	ck_assert_uint_le(sends, 15 * 18);
+	SIM_CHECK(!uses(&s, &plan_chain));
+	layout_free(base);
+}
+END_TEST
+
 /* 16 hosts of 16 members: the pieces of a host travel together. */
 START_TEST(pieces_of_hosts)
 {
@@ -553,14 +617,10 @@ START_TEST(pieces_of_hosts)
 		{FI_SCATTER, 15, 4 * 8 * 16},
 		{FI_GATHER, 15, 4 * 8 * 16},
 	};
-	struct layout *base = layout_make(0, 256, by_sixteens, NULL), all[256];
+	struct layout all[256], *base = sixteens(all);
 	struct plan_shape s = {.kind = calls[_i].kind, .size = 256, .count = 5, .width = 4};
 	size_t sends, sent;
 
-	for (uint32_t i = 0; i < 256; i++) {
-		all[i] = *base;
-		all[i].mine = i / 16;
-	}
 	run(s, all);
 	between_hosts(s, all, &sends, &sent);
 	ck_assert_uint_le(sends, calls[_i].sends);
@@ -623,6 +683,8 @@ int main(void)
 	tcase_add_loop_test(tcase, trees_of_pieces, 0, SIZES);
 	tcase_add_loop_test(tcase, hosts, 0, 2);
 	tcase_add_loop_test(tcase, pieces_of_hosts, 0, 5);
+	tcase_add_test(tcase, long_allreduce);
+	tcase_add_test(tcase, long_broadcast);
 	tcase_add_loop_test(tcase, crowd, 0, 8);
 	tcase_add_loop_test(tcase, crowd_broadcast, 0, 5);
 	tcase_add_test(tcase, two_members);

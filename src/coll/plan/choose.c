@@ -267,7 +267,7 @@ static const struct row table[] = {
 	{FI_BROADCAST, 0, 3, ANY, 0, broadcast_tree, 2},
 	{FI_BROADCAST, 0, UINT32_MAX, 64 * KIB, 0, broadcast_tree, 2},
 	{FI_BROADCAST, 0, UINT32_MAX, ANY, 512 * KIB, broadcast_chain, 128 * KIB},
-	{FI_BROADCAST, 0, UINT32_MAX, ANY, 1 * KIB, broadcast_pieces, 2},
+	{FI_BROADCAST, 0, UINT32_MAX, ANY, 8 * KIB, broadcast_pieces, 2},
 	{FI_BROADCAST, 0, UINT32_MAX, ANY, 0, broadcast_tree, 2},
 
 	{FI_ALLREDUCE, ORDERED | OVERSUBSCRIBED, 4, 1 * KIB, 0, allreduce_direct, 0},

@@ -120,9 +120,10 @@ struct plan_part {
 
 /* The members that the ranks of a phase refer to. */
 enum plan_among {
-	PLAN_ALL,    /* all members */
-	PLAN_HOST,   /* members on this member's host */
-	PLAN_LEADERS /* one member per host */
+	PLAN_ALL,     /* all members */
+	PLAN_HOST,    /* members on this member's host */
+	PLAN_LEADERS, /* one member per host */
+	PLAN_ACROSS   /* the members with this member's number on each host */
 };
 
 /* One algorithm, from its first round to its last. */
@@ -143,7 +144,13 @@ struct plan {
 	 */
 	bool whole;
 	unsigned int phases;
+	/*
+	 * Elements of a chunk of the vector: the phases run for each chunk in turn, so that one host
+	 * passes a chunk on while another has the next. 0: they run once, for the whole vector.
+	 */
+	size_t chunk, vector;     /* and of the vector */
 	uint32_t root, root_host; /* the root and its host, which it leads; 0, 0 without a root */
+	uint32_t number;          /* this member's among those of its host, in the layout */
 	const struct layout *layout;
 	struct plan_phase phase[PLAN_PHASES];
 };

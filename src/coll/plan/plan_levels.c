@@ -6,15 +6,24 @@
  *
  * Barrier, broadcast, reduce and allreduce work with any layout. The others move one piece per
  * member: they need hosts with consecutive ranks and equally many members, so that the pieces of a
- * host form one piece of its leader. Ordered operators need consecutive ranks, too. With
- * consecutive ranks, long vectors use the flat algorithms: most of their messages stay inside a
- * host, and leaders are no bottleneck.
+ * host form one piece of its leader. Ordered operators need consecutive ranks, too.
+ *
+ * Long vectors:
+ *
+ * broadcast  In chunks, along a chain of leaders; each passes a chunk on inside its host while the
+ *            next one comes. Of too many hosts for its chunks: scattered and gathered by leaders.
+ * allreduce  Where hosts have equally many members, each of a host's members reduces a piece of the
+ *            vector inside the host, then with the members of its number on the other hosts: all
+ *            members use the network at once, and where each has a rail of its own, stay on it.
+ * others     With consecutive ranks, the flat algorithms: most of their messages stay inside a
+ *            host, and leaders are no bottleneck.
  */
 #include "coll/plan/layout.h"
 #include "coll/plan/plan_build.h"
 
 enum {
 	LONG = 256 * 1024,            /* bytes of a vector; of all pieces together */
+	CHUNK = 256 * 1024,           /* bytes of a chunk of a broadcast */
 	LONG_PIECE = 256,             /* bytes of a piece of alltoall */
 	LONG_TABLE = 4 * 1024 * 1024, /* bytes of all pieces of a host's members in alltoall */
 };
@@ -23,26 +32,39 @@ enum {
 struct levels {
 	const struct plan_build *b;
 	const struct layout *layout;
-	bool leads;
+	bool leads, longer; /* longer: the vector has LONG bytes or more */
 	struct plan_build host, leaders;
 };
+
+static size_t bytes_of(const struct plan_shape *s)
+{
+	size_t bytes;
+
+	return __builtin_mul_overflow(s->count, s->width, &bytes) ? SIZE_MAX : bytes;
+}
+
+/* Can an allreduce give each member of a host a piece? */
+static bool splits(const struct plan_shape *s)
+{
+	return s->layout->each > 1 && !s->ordered && bytes_of(s) >= LONG;
+}
 
 static bool worth(const struct plan_build *b)
 {
 	const struct plan_shape *s = &b->shape;
 	const struct layout *l = s->layout;
-	size_t bytes;
+	size_t bytes = bytes_of(s);
 
 	if (!l || l->hosts == 1 || l->hosts == s->size || (s->ordered && l->order))
 		return false;
 	if (s->kind == FI_BARRIER)
 		return true;
-	if (__builtin_mul_overflow(s->count, s->width, &bytes))
-		bytes = SIZE_MAX;
 	switch (s->kind) {
 	case FI_BROADCAST:
-	case FI_REDUCE:
+		return true;
 	case FI_ALLREDUCE:
+		return l->order || bytes < LONG || splits(s);
+	case FI_REDUCE:
 		return l->order || bytes < LONG;
 	case FI_ALLTOALL:
 		return !l->order && bytes <= LONG_PIECE && l->each &&
@@ -73,6 +95,8 @@ static struct levels levels_of(const struct plan_build *b)
 	v.leaders.shape.root = root_host;
 	b->plan->root = s->root;
 	b->plan->root_host = root_host;
+	b->plan->number = v.host.shape.rank;
+	v.longer = bytes_of(s) >= LONG;
 	v.leads = v.host.shape.rank == v.host.shape.root;
 	return v;
 }
@@ -120,8 +144,27 @@ static void barrier(struct levels *v)
 	plan_add(&v->host, &plan_tree_broadcast, 0, false);
 }
 
+/* Each chunk in turn goes along the chain, then into the host. */
+static void broadcast_chunks(struct levels *v, size_t chunk)
+{
+	struct plan_build *l = &v->leaders;
+
+	v->b->plan->chunk = l->tune = chunk;
+	v->b->plan->vector = v->b->shape.count;
+	l->in = l->out = v->b->out;
+	if (v->leads)
+		plan_add(l, &plan_chain, chunk, false);
+	in_host(v, FI_BROADCAST, chunk, v->b->out, v->b->out);
+}
+
 static void broadcast(struct levels *v, size_t count)
 {
+	size_t chunk = v->b->shape.width < CHUNK ? CHUNK / v->b->shape.width : 1;
+
+	if (v->longer && count / chunk + 2 >= v->layout->hosts) {
+		broadcast_chunks(v, chunk);
+		return;
+	}
 	between(v, FI_BROADCAST, count, v->b->out, v->b->out);
 	in_host(v, FI_BROADCAST, count, v->b->out, v->b->out);
 }
@@ -135,8 +178,29 @@ static void reduce(struct levels *v, size_t count)
 	between(v, FI_REDUCE, count, sum, v->b->out);
 }
 
+/* The piece of each member of a host is reduced there, then across hosts, then passed around. */
+static void allreduce_split(struct levels *v, size_t count)
+{
+	struct plan_build *h = &v->host, across = v->leaders;
+	size_t at = plan_cut(count, h->shape.size, h->shape.rank);
+
+	plan_add(h, &plan_ring_reduce_scatter, count, v->b->shape.overlap == PLAN_SAME);
+	across.among = PLAN_ACROSS;
+	across.shape.kind = FI_ALLREDUCE;
+	across.shape.count = plan_cut(count, h->shape.size, h->shape.rank + 1) - at;
+	across.shape.overlap = PLAN_SAME;
+	across.in = across.out = plan_past(v->b->out, at);
+	if (across.shape.count)
+		choose_flat(&across);
+	plan_add(h, &plan_ring_allgather, count, true);
+}
+
 static void allreduce(struct levels *v, size_t count)
 {
+	if (splits(&v->b->shape)) {
+		allreduce_split(v, count);
+		return;
+	}
 	in_host(v, FI_REDUCE, count, v->b->in, v->b->out);
 	between(v, FI_ALLREDUCE, count, v->b->out, v->b->out);
 	in_host(v, FI_BROADCAST, count, v->b->out, v->b->out);
