@@ -195,7 +195,7 @@ static void limit_on_way(struct tcp_rail *r, const struct tcp_info *info)
 
 /*
  * Does the rail leave packets unanswered that went before the last check? What has just been sent says nothing yet, unless
- * it was sent before. Adapts what the kernel keeps to the rate that it has found.
+ * it was sent before; nor do packets of the peer, which may hear nothing of us. Adapts what the kernel keeps to the rate that it has found.
  */
 static bool unanswered(struct tcp_rail *r, uint32_t period)
 {
@@ -206,8 +206,10 @@ static bool unanswered(struct tcp_rail *r, uint32_t period)
 		return false;
 	limit_unsent(r->sock, info.tcpi_delivery_rate);
 	limit_on_way(r, &info);
-	return info.tcpi_probes || (info.tcpi_unacked && info.tcpi_last_ack_recv >= period &&
-				    (info.tcpi_last_data_sent >= period || info.tcpi_retransmits));
+	if (info.tcpi_probes || !info.tcpi_unacked)
+		return info.tcpi_probes;
+	return info.tcpi_retransmits ||
+	       (info.tcpi_last_ack_recv >= period && info.tcpi_last_data_sent >= period);
 }
 
 /* What is under way over the rail goes over others. */
