@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 #define WIRE_MAGIC     0x54464557u /* "WEFT"; reads differently in the other byte order */
-#define WIRE_VERSION   13
+#define WIRE_VERSION   14
 #define WIRE_NAME_MAX  96 /* bytes of an address string, with its terminator */
 #define WIRE_IOV_MAX   16 /* segments per RTS */
 #define WIRE_RAILS_MAX 4  /* interfaces that one link uses */
@@ -57,7 +57,16 @@ enum wire_op {
 	 * wire_joint. No answer.
 	 */
 	WIRE_JOINT,
+	WIRE_RETIRE, /* about closing an idle connection: tag is enum wire_retire; not in a host */
 	WIRE_OPS
+};
+
+/* See conn_retire.c. */
+enum wire_retire {
+	WIRE_RETIRE_ASK = 1, /* may we close the connection? */
+	WIRE_RETIRE_AGREE, /* yes; the sender sends no message or request until it has an answer */
+	WIRE_RETIRE_DONE,  /* the sender closes it; no packet follows */
+	WIRE_RETIRE_STAY,  /* it is in use again */
 };
 
 /* Flags of a packet. */

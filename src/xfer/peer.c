@@ -299,7 +299,7 @@ void xfer_starve(struct worker *worker)
 	LIST_EACH (node, &worker->peers_list) {
 		struct peer *peer = LIST_ENTRY(node, struct peer, in_worker);
 
-		if (peer->state == PEER_CONNECTED && !peer->conn.over_budget)
+		if (peer_linked(peer) && !peer->conn.over_budget)
 			peer_starve(peer, "a completion");
 	}
 }
@@ -320,7 +320,7 @@ void peer_overdue(struct peer *peer, int ms)
 /* The connection is over, and so is what it was ended for. */
 static void forgive(struct peer *peer)
 {
-	peer->conn.losing = peer->conn.over_budget = false;
+	peer->conn.losing = peer->conn.over_budget = peer->conn.asked = false;
 	peer->conn.starved = peer->conn.overdue = peer->conn.stuck = false;
 }
 

@@ -22,6 +22,7 @@ enum peer_state {
 	PEER_CROSSED,    /* crossing connects: the peer's attempt won; waits for it */
 	PEER_SECURING,   /* the link is made, but takes no packet yet: struct link.securing */
 	PEER_CONNECTED,
+	PEER_RETIRING, /* connected, but we have agreed to close: sends no operation. conn_retire.c */
 };
 
 /*
@@ -67,6 +68,8 @@ struct peer_conn {
 	bool awaited;   /* PEER_CONNECTING without an attempt of ours: the peer has to connect */
 	bool early;     /* the last attempt began before an operation asked for one */
 	bool outward;   /* the advertised address was not found within the host */
+	bool asked;     /* we asked to close the idle connection, and had no answer yet */
+	bool no_files;  /* the last attempt found no descriptor free */
 	bool losing;    /* peer_failed or peer_not_taken is under way */
 	bool wrong_key; /* the peer has used an unknown key */
 	bool disconnect_received;
@@ -84,6 +87,8 @@ struct peer_conn {
 	 */
 	int end;
 	unsigned int retries; /* of this attempt */
+	unsigned int pauses;  /* before retries of this attempt, up to PAUSES_MAX */
+	uint64_t again_ms;    /* ms: no retry before */
 	unsigned int
 		renewals; /* connections made again because the last one broke, as conn_reach.c counts them */
 	/* Positive error of the last attempt, if an operation asked for it and none that is queued could report it; else 0. */
@@ -272,8 +277,8 @@ void peer_failed(struct peer *peer, int err);
  */
 bool peer_reads_out(struct peer *peer);
 /*
- * Like peer_failed for a connection that the peer ended before the hellos were exchanged. No
- * receive fails; if output is queued for the peer, connects anew.
+ * Like peer_failed for a connection that the peer ended before the hellos were exchanged, or that both ends close while
+ * nothing is under way (FI_ESHUTDOWN). No receive fails; if output is queued for the peer, connects anew.
  */
 void peer_not_taken(struct peer *peer, int err);
 /* Counts the time of the pause that the peer asked for, if there is one, and ends it. */
@@ -285,7 +290,8 @@ void peer_refresh(struct peer *peer);
 /* Is an attempt of ours to connect under way? */
 static inline bool peer_linked(const struct peer *peer)
 {
-	return peer->state == PEER_SECURING || peer->state == PEER_CONNECTED;
+	return peer->state == PEER_SECURING || peer->state == PEER_CONNECTED ||
+	       peer->state == PEER_RETIRING;
 }
 
 static inline bool peer_attempts(const struct peer *peer)

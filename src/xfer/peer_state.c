@@ -214,9 +214,9 @@ void peer_describe(const struct peer *peer, struct fi_weft_peer *state)
 {
 	bool tries = peer_attempts(peer) || peer->state == PEER_SECURING;
 
-	state->connection = peer->state == PEER_CONNECTED ? FI_WEFT_CONNECTED
-			    : tries                       ? FI_WEFT_CONNECTING
-							  : FI_WEFT_UNCONNECTED;
+	state->connection = peer_linked(peer) && !tries ? FI_WEFT_CONNECTED
+			    : tries                     ? FI_WEFT_CONNECTING
+							: FI_WEFT_UNCONNECTED;
 	state->last_error = (uint32_t)peer->conn.last_error;
 	describe_ways(peer, state);
 	describe_link(peer, state);

@@ -113,6 +113,13 @@ struct worker {
 	uint64_t joins_refused;
 	/* Messages about groups dropped: the sender is not the member that it claims to be. */
 	uint64_t nonmember_refused;
+	/* Idle connections that make room: conn_retire.c. */
+	struct {
+		uint64_t next;   /* ms: not before, peers are asked again */
+		uint64_t heard;  /* ms: when a peer's question was last looked at */
+		uint64_t looked; /* ms: when the acceptor's need was last looked at */
+		bool possible;   /* there was a connection that could make room */
+	} retire;
 	int epfd;
 	struct auth_own auth;
 	struct acceptor acceptor;

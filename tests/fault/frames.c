@@ -34,7 +34,7 @@ static const struct bad {
 	{{.head = HEAD(WIRE_MSG, DATA, 0, 0), .len = UINT32_MAX}, 64, true, "4294967295 bytes (at"},
 	{{.head = HEAD(WIRE_MSG, 0, 0, 0), .len = 8, .zero = 7}, 8, true, "0x7 for zero"},
 	{{.head = HEAD(0, 0, 0, 0)}, 0, true, "op 0, 0 bytes"},
-	{{.head = HEAD(WIRE_JOINT + 1, 0, 0, 0)}, 0, true, "op 18, 0 bytes"},
+	{{.head = HEAD(WIRE_RETIRE + 1, 0, 0, 0)}, 0, true, "op 19, 0 bytes"},
 	{{.head = HEAD(255, 255, 0xffff, UINT32_MAX), .len = 5}, 5, true, "op 255, 5 bytes"},
 	{{.head = HEAD(WIRE_MSG, 0, 63, 0), .len = 8}, 8, false, "message for receive context 63"},
 	{{.head = HEAD(WIRE_MSG, 0, 0xffff, 0), .len = 8}, 8, false, "receive context 65535"},

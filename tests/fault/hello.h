@@ -28,7 +28,7 @@ struct hello {
 };
 
 #define MAGIC           0x54464557u
-#define VERSION         13
+#define VERSION         14
 #define HELLO_CONNECT   1u
 #define HELLO_ACCEPT    2u
 #define HELLO_CROSSED   3u
@@ -52,6 +52,7 @@ struct frame {
 #define WIRE_DISCONNECT 15u
 #define WIRE_GROUP      16u
 #define WIRE_JOINT      17u
+#define WIRE_RETIRE     18u
 #define PACKET_MAX      ((1u << 20) + 4096) /* bytes of a payload */
 
 static inline struct hello good_hello(unsigned int n)

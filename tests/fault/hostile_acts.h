@@ -107,6 +107,13 @@ static void joint_copies(struct run *r, struct raw_link *l)
 		ACT_OF(r, l, WIRE_JOINT);
 }
 
+/* About closing idle connections. */
+static void idle_words(struct run *r, struct raw_link *l)
+{
+	RUN_OFTEN (r, 8)
+		ACT_OF(r, l, WIRE_RETIRE);
+}
+
 static void group_control(struct run *r, struct raw_link *l)
 {
 	RUN_OFTEN (r, 8)

@@ -218,6 +218,8 @@ static inline size_t hostile_payload(struct rng *r, unsigned int op, unsigned in
 static inline uint64_t hostile_tag(struct rng *r, const struct raw_link *l, unsigned int op,
 				   unsigned int flags)
 {
+	if (op == WIRE_RETIRE && !rng_one_in(r, 4))
+		return 1 + rng_below(r, 4);
 	if (op > WIRE_RTS) /* an offset, an address, an error, a request */
 		return rng_one_in(r, 2) ? hostile_number(r) : hostile_id(r, l);
 	if (hostile.strange_tags && rng_one_in(r, 2))

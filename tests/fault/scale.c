@@ -22,9 +22,11 @@
 #define FEW          10
 #define BATCH        2000 /* empty reads */
 #define BATCHES      200
-#define SLOWER_MOST  1.5 /* reads beside a thousand idle peers, to those beside a few */
-#define FILES        128 /* limit of descriptors */
-#define FEW_FILES    28  /* limit that suffices for two endpoints */
+#define SLOWER_MOST  1.5    /* reads beside a thousand idle peers, to those beside a few */
+#define FILES        128    /* limit of descriptors */
+#define SHORT_TEXT   "1000" /* ms that an attempt has then */
+#define SHORT_MS     1000
+#define FEW_FILES    28 /* limit that suffices for two endpoints */
 #define FEW_MS       5000
 #define SPARE        8 /* that the library leaves to the application then: a sixteenth */
 
@@ -225,42 +227,54 @@ static void hub(void)
 
 /* ---- Descriptors ---- */
 
-/* Connects to listeners of its own until descriptors are short: the operation fails, and some are left. */
+/* A listener that never answers, at each address of the loopback. */
+static struct sockaddr_in open_silent(void)
+{
+	struct sockaddr_in in = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_ANY)};
+	socklen_t len = sizeof(in);
+	int listener = tcp_socket();
+
+	if (bind(listener, (struct sockaddr *)&in, sizeof(in)) || listen(listener, FILES) ||
+	    getsockname(listener, (struct sockaddr *)&in, &len))
+		fail("no listener: %s", strerror(errno));
+	return in;
+}
+
+/*
+ * Connects to peers that do not answer until descriptors are short: operations for which none becomes free within the
+ * time of an attempt fail, and some descriptors are left.
+ */
 static void run_short(void *arg)
 {
-	int log = open("/tmp", O_TMPFILE | O_RDWR, 0600), left = 0, err = 0;
-	struct sockaddr_in in = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-	socklen_t len = sizeof(in);
+	int log = open("/tmp", O_TMPFILE | O_RDWR, 0600), left = 0;
+	struct sockaddr_in in = open_silent();
 	char text[8192] = "";
+	struct event e;
 	struct node n;
 
 	(void)arg;
 	setenv("FI_LOG_LEVEL", "warn", 1);
+	setenv("FI_WEFT_PEER_TIMEOUT", SHORT_TEXT, 1);
 	if (log < 0 || dup2(log, STDERR_FILENO) < 0)
 		fail("no file for the log");
 	node_open(&n, NULL);
 	allow_files(FILES);
-	for (int i = 0; !err && i < FILES; i++) {
-		int listener = tcp_socket();
+	for (uint32_t i = 1; i <= FILES; i++) {
 		fi_addr_t peer;
-		ssize_t ret;
 
-		in.sin_port = 0;
-		if (bind(listener, (struct sockaddr *)&in, sizeof(in)) || listen(listener, 1) ||
-		    getsockname(listener, (struct sockaddr *)&in, &len))
-			fail("no listener: %s", strerror(errno));
+		in.sin_addr.s_addr = htonl(INADDR_LOOPBACK + i);
 		if (fi_av_insert(n.av, &in, 1, &peer, 0, NULL) != 1)
 			fail("fi_av_insert refuses an address");
-		ret = fi_send(n.ep, text, 8, NULL, peer, NULL);
-		err = ret < 0 ? (int)-ret : 0;
+		must(fi_send(n.ep, text, 8, NULL, peer, NULL), "fi_send");
 	}
+	e = node_wait(&n, 2 * SHORT_MS, "a send without a descriptor");
 	while (dup(log) >= 0)
 		left++;
 	if (pread(log, text, sizeof(text) - 1, 0) < 0)
 		fail("no log");
-	printf("with %d descriptors: %s, %d left\n", FILES, fi_strerror(err), left);
-	if (err != FI_EMFILE || left < SPARE - 1)
-		fail("an operation ended with %s, and %d descriptors were left", fi_strerror(err),
+	printf("with %d descriptors: %s, %d left\n", FILES, fi_strerror(e.err), left);
+	if (e.err != FI_EMFILE || left < SPARE - 1)
+		fail("an operation ended with %s, and %d descriptors were left", fi_strerror(e.err),
 		     left);
 	if (!strstr(text, "ulimit -n") || !strstr(text, " of 128 "))
 		fail("the log tells \"%s\"", text);

@@ -27,7 +27,7 @@ void acceptor_init(struct acceptor *a, int epfd)
 	a->networks = 0;
 	a->auth = NULL;
 	a->count = a->held_count = 0;
-	a->paused = false;
+	a->paused = a->lacks_files = false;
 	list_init(&a->origins);
 	list_init(&a->held);
 	pool_init(&a->pool, sizeof(struct pending));
@@ -95,7 +95,7 @@ static void set_timer(struct acceptor *a)
 		LOG_WARN(LOG_EP_CTRL, "a timer cannot be set: %s", fi_strerror(errno));
 }
 
-static void resume_listening(struct acceptor *a)
+void acceptor_resume(struct acceptor *a)
 {
 	if (!a->paused)
 		return;
@@ -121,7 +121,7 @@ static void pause_listening(struct acceptor *a)
 static void leave(struct acceptor *a, struct pending *p)
 {
 	acceptor_pending_free(a, p);
-	resume_listening(a);
+	acceptor_resume(a);
 }
 
 /* Adds an accepted socket to the pending ones, or closes it. Owns the socket. */
@@ -163,13 +163,13 @@ static void accept_all(struct acceptor *a, int listener)
 			pause_listening(a);
 			return;
 		}
-		if (a->count >= acceptor_pending_max() &&
+		/* One after the other borrows a descriptor of those that are left to the application. */
+		if (connect_affordable())
+			a->lacks_files = false;
+		else if (acceptor_pending_readable(listener))
+			a->lacks_files = true;
+		if (a->count >= acceptor_pending_places(a) &&
 		    !(acceptor_pending_readable(listener) && acceptor_pending_room(a))) {
-			pause_listening(a);
-			return;
-		}
-		if (!connect_affordable() && acceptor_pending_readable(listener)) {
-			cannot_accept(EMFILE);
 			pause_listening(a);
 			return;
 		}
@@ -219,7 +219,7 @@ bool acceptor_event(struct acceptor *a, uint64_t data, struct accepted *conn)
 		accept_all(a, a->network[(uint32_t)data]);
 		return false;
 	case ACCEPTOR_TIMER:
-		resume_listening(a);
+		acceptor_resume(a);
 		set_timer(a);
 		return false;
 	default:
@@ -263,14 +263,7 @@ bool acceptor_unhold(struct acceptor *a, struct accepted *conn)
 void acceptor_expire(struct acceptor *a)
 {
 	if (acceptor_pending_expire(a, SILENT_MS))
-		resume_listening(a);
-}
-
-bool acceptor_gone(const struct accepted *conn)
-{
-	struct pollfd p = {.fd = conn->sock, .events = POLLRDHUP};
-
-	return poll(&p, 1, 0) == 1;
+		acceptor_resume(a);
 }
 
 void acceptor_dismiss(struct accepted *conn)

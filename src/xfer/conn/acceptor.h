@@ -47,6 +47,8 @@ struct acceptor {
 	uint64_t dropped_log; /* log_due: when a line about that was written */
 	/* The listeners are not watched: `count` is at its limit or no descriptor is free. */
 	bool paused;
+	/* Descriptors were short when the last connection came: it borrowed one, and is to be sent away. */
+	bool lacks_files;
 	struct auth_own *auth; /* what peers have to prove; NULL: nothing */
 	int timer; /* timerfd, armed while `paused` or some are held; -1 until there is a listener */
 };
@@ -82,10 +84,10 @@ bool acceptor_event(struct acceptor *a, uint64_t data, struct accepted *conn);
 bool acceptor_hold(struct acceptor *a, const struct accepted *conn);
 /* Takes out the connection that acceptor_hold has kept longest; the caller owns it. False: none. */
 bool acceptor_unhold(struct acceptor *a, struct accepted *conn);
+/* Watches the listeners again. */
+void acceptor_resume(struct acceptor *a);
 /* Closes connections whose hello is overdue. */
 void acceptor_expire(struct acceptor *a);
-/* Has the other end closed its socket? */
-bool acceptor_gone(const struct accepted *conn);
 /* Closes a connection and the descriptors that came with the hello. */
 void acceptor_dismiss(struct accepted *conn);
 /* Closes listeners, timer and pending connections; the acceptor is then as after acceptor_init. */

@@ -26,6 +26,11 @@ unsigned int acceptor_pending_max(void)
 	return max < 1 ? 1 : max > LIMIT_MAX ? LIMIT_MAX : (unsigned int)max;
 }
 
+unsigned int acceptor_pending_places(const struct acceptor *a)
+{
+	return a->lacks_files ? 1 : acceptor_pending_max();
+}
+
 static struct origin *origin_of(struct acceptor *a, int sock, pid_t pid)
 {
 	struct addr from = {.kind = ADDR_NONE};
@@ -149,13 +154,13 @@ static void drop_held(struct acceptor *a, struct pending *p)
 		name_origin(p->origin, from, sizeof(from));
 		LOG_WARN(
 			LOG_EP_CTRL,
-			"%s waits in the name of a peer that is connected, and others wait: refused; "
+			"%s waits in the name of a peer that is connected, and others wait: sent away; "
 			"it has %u of %u pending connections (FI_WEFT_PENDING_MAX=%u)",
 			from, p->origin->count, a->count, acceptor_pending_max());
 	}
 	hello_send(NULL, p->sock, p->held->inside,
 		   &(struct hello_fields){
-			   .kind = HELLO_REJECT, .error = FI_EADDRINUSE, .auth = &p->held->auth});
+			   .kind = HELLO_REJECT, .error = FI_EAGAIN, .auth = &p->held->auth});
 	acceptor_dismiss(p->held);
 	acceptor_pending_free(a, p);
 }
@@ -167,7 +172,7 @@ static void drop_held(struct acceptor *a, struct pending *p)
  */
 static bool drop_oldest(struct acceptor *a, struct origin *o, uint64_t now)
 {
-	bool greedy = o->count > (acceptor_pending_max() + SHARES - 1) / SHARES;
+	bool greedy = o->count > (acceptor_pending_places(a) + SHARES - 1) / SHARES;
 	struct pending *held = NULL;
 
 	LIST_EACH (node, &o->pending) {
@@ -210,7 +215,7 @@ bool acceptor_pending_room(struct acceptor *a)
 	uint64_t now = clock_coarse_ms();
 	struct origin *o;
 
-	if (a->count < acceptor_pending_max())
+	if (a->count < acceptor_pending_places(a))
 		return true;
 	LIST_EACH (node, &a->origins)
 		LIST_ENTRY(node, struct origin, in_acceptor)->passed = false;

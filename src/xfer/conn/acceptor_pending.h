@@ -51,5 +51,7 @@ bool acceptor_pending_readable(int sock);
 bool acceptor_pending_room(struct acceptor *a);
 /* Returns the limit: FI_WEFT_PENDING_MAX within its bounds. */
 unsigned int acceptor_pending_max(void);
+/* Returns how many there may be now: one while descriptors are short, else the limit. */
+unsigned int acceptor_pending_places(const struct acceptor *a);
 
 #endif

@@ -18,6 +18,7 @@
 #include "info/providers.h"
 #include "link/upcall.h"
 #include "xfer/conn/conn_own.h"
+#include "xfer/conn/connect.h"
 #include "xfer/conn/hello.h"
 #include "xfer/conn/listen.h"
 #include "link/offload.h"
@@ -197,7 +198,8 @@ static int check_request(struct cm_listener *l, const struct accepted *conn, str
 static struct cm_request *receive(struct cm_listener *l, struct accepted *conn)
 {
 	struct cm_request *req = calloc(1, sizeof(*req));
-	int err = req ? check_request(l, conn, &req->name) : FI_ECONNREFUSED;
+	int err = req && !connect_is_spare(conn->sock) ? check_request(l, conn, &req->name)
+						       : FI_EAGAIN;
 
 	if (!err) {
 		req->conn = *conn;
@@ -319,7 +321,7 @@ static int adopt(struct worker *worker, struct cm_request *req, const void *data
 		refuse(&conn, FI_EACCES, NULL, 0);
 		return -FI_EACCES;
 	}
-	if (acceptor_gone(&conn)) {
+	if (connect_closed(conn.sock)) {
 		acceptor_dismiss(&conn);
 		return -FI_ECONNABORTED;
 	}

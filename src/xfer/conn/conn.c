@@ -15,7 +15,9 @@
  *   CROSSED     HELLO_CONNECT received or held, of the incarnation that won: accept
  *                                                                        -> CONNECTED
  *   CONNECTED   a HELLO_CONNECT received: hold it until the link ends, or refuse it
- *   CONNECTING, HANDSHAKE  socket ended after a late hello: retry        -> CONNECTING
+ *   CONNECTED   both ends agree to close the idle connection -> RETIRING -> IDLE: conn_retire.c
+ *   CONNECTING, HANDSHAKE  socket ended before or after a late hello, or HELLO_REJECT of
+ *               FI_EAGAIN: retry                                         -> CONNECTING
  *   any         socket ended                                             -> IDLE, by peer_failed
  * The worker of a connected endpoint (FI_EP_MSG) sends HELLO_REQUEST instead, driven by
  * conn_single.c; no peer connects to it.
@@ -84,21 +86,12 @@ static bool retry(struct peer *peer)
 	return true;
 }
 
-/*
- * Has the peer closed the socket? Checked before a late hello, because making one takes time where
- * devices are involved.
- */
-static bool has_ended(int sock)
-{
-	char byte;
-
-	return recv(sock, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
-}
-
 /* Our hello could not be sent, with `err`. */
 static void unsent(struct peer *peer, int err)
 {
-	if ((err == -FI_ECONNRESET || err == -EPIPE) && retry(peer))
+	bool closed = err == -FI_ECONNRESET || err == -EPIPE;
+
+	if (closed && (retry(peer) || (peer->conn.pauses < PAUSES_MAX && conn_later(peer))))
 		return;
 	if (err == -FI_ECONNREFUSED && conn_reach_outward(peer))
 		conn_restart(peer);
@@ -114,7 +107,8 @@ static void connecting_event(struct peer *peer)
 	if (err == -FI_EAGAIN)
 		return; /* a stale event, of the peer's former socket */
 	peer->conn.late = clock_coarse_ms() - peer->conn.attempt_ms >= LATE_MS;
-	if (!err && peer->conn.late && has_ended(peer->conn.sock))
+	/* Making a hello takes time where devices are involved. */
+	if (!err && peer->conn.late && connect_closed(peer->conn.sock))
 		err = -FI_ECONNRESET;
 	if (!err)
 		err = conn_say_hello(peer);
@@ -146,9 +140,11 @@ static void crossed(struct peer *peer, const struct wire_hello *hello)
 
 static void rejected(struct peer *peer, const struct wire_hello *hello)
 {
-	conn_fail(peer,
-		  hello->error && hello->error <= UINT16_MAX ? (int)hello->error : FI_ECONNREFUSED,
-		  hello);
+	int err = hello->error && hello->error <= UINT16_MAX ? (int)hello->error : FI_ECONNREFUSED;
+
+	if (err == FI_EAGAIN && conn_later(peer))
+		return;
+	conn_fail(peer, err == FI_EAGAIN ? FI_ETIMEDOUT : err, hello);
 }
 
 static void accepted(struct peer *peer, struct accepted *conn)
@@ -381,7 +377,7 @@ static void expire(struct worker *worker, bool heard)
 		/* PEER_HANDSHAKE has no deadline: our hello has arrived, so the peer is alive. */
 		if ((peer->state == PEER_CROSSED || peer->state == PEER_CONNECTING) &&
 		    now >= peer->conn.deadline)
-			conn_fail(peer, peer->conn.awaited ? FI_EFIREWALLADDR : FI_ETIMEDOUT, NULL);
+			conn_fail(peer, conn_overdue(peer), NULL);
 		else if (peer_reads_out(peer))
 			conn_forget(peer);
 		else
@@ -405,6 +401,8 @@ bool conn_poll(struct worker *worker)
 	worker->armed |= n == EVENTS_PER_POLL; /* the next progress call polls on */
 	if (any)
 		idle_end(&worker->idle);
+	if (worker->acceptor.lacks_files)
+		conn_retire_for_accept(worker);
 	if (worker->handshakes || worker->acceptor.count || worker->unread)
 		expire(worker, any);
 	return any;
@@ -412,7 +410,7 @@ bool conn_poll(struct worker *worker)
 
 void conn_disconnect(struct peer *peer)
 {
-	if (peer->state != PEER_CONNECTED)
+	if (peer->state != PEER_CONNECTED && peer->state != PEER_RETIRING)
 		return;
 	if (peer->conn.inside)
 		send(peer->conn.sock, &(char){BOOT_DISCONNECT}, 1, MSG_DONTWAIT | MSG_NOSIGNAL);

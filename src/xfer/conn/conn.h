@@ -49,6 +49,8 @@ void conn_finish(struct peer *peer);
 void conn_rails_close(struct worker *worker);
 /* The same, of one peer. */
 void conn_rails_forget(struct peer *peer);
+/* Handles a packet about closing an idle connection. The peer may be freed. */
+void conn_retire_hear(struct peer *peer, const struct packet *p);
 /* Abandons our pending link between RDMA devices, if there is one. */
 void conn_abandon(struct peer *peer);
 /* Disconnects a peer that is over its budget. */

@@ -5,7 +5,6 @@
  * process that has ended is closed by its kernel, and a host that has forgotten the connection answers a probe with a
  * reset. If the old link answers as one that lives, the newcomer is refused.
  */
-#include <poll.h>
 #include <rdma/fi_errno.h>
 #include <stdio.h>
 
@@ -87,14 +86,6 @@ static void refuse(struct peer *peer, struct accepted *conn)
 	conn_refuse(conn, FI_EADDRINUSE);
 }
 
-/* The newcomer has closed its socket. */
-static bool gave_up(const struct accepted *conn)
-{
-	struct pollfd p = {.fd = conn->sock, .events = POLLRDHUP};
-
-	return poll(&p, 1, 0) == 1;
-}
-
 /* Has the newcomer waited in vain for the end of a link? */
 static bool outlived(const struct peer *peer, uint64_t waited)
 {
@@ -110,7 +101,7 @@ void conn_hold(struct peer *peer, struct accepted *conn)
 {
 	uint64_t now = clock_coarse_ms();
 
-	if (conn->held_ms && gave_up(conn)) {
+	if (conn->held_ms && connect_closed(conn->sock)) {
 		acceptor_dismiss(conn);
 		return;
 	}
@@ -118,10 +109,10 @@ void conn_hold(struct peer *peer, struct accepted *conn)
 		conn->held_ms = now;
 	if (outlived(peer, now - conn->held_ms))
 		refuse(peer, conn);
-	else if (acceptor_hold(&peer->worker->acceptor, conn))
+	else if (!connect_is_spare(conn->sock) && acceptor_hold(&peer->worker->acceptor, conn))
 		ask(peer);
 	else
-		conn_refuse(conn, FI_EADDRINUSE);
+		conn_refuse(conn, FI_EAGAIN);
 }
 
 void conn_retry_held(struct worker *worker)

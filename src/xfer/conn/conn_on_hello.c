@@ -166,6 +166,7 @@ static enum verdict judge(const struct worker *worker, const struct peer *peer,
 	switch (peer->state) {
 	case PEER_SECURING:
 	case PEER_CONNECTED:
+	case PEER_RETIRING:
 		return peer->conn.incarnation == theirs && conn->hello.serial < peer->conn.serial
 			       ? LOST
 			       : HOLD;
@@ -183,10 +184,13 @@ static enum verdict judge(const struct worker *worker, const struct peer *peer,
 	}
 }
 
+/* The newcomer comes again, if there is no descriptor for it now. */
 static void take_new(struct peer *peer, struct accepted *conn)
 {
 	if (!conn_has_place(peer))
 		conn_refuse(conn, FI_EBUSY);
+	else if (connect_is_spare(conn->sock))
+		conn_refuse(conn, FI_EAGAIN);
 	else
 		conn_take(peer, conn,
 			  &(struct hello_fields){.kind = HELLO_ACCEPT, .id = pool_id(peer)});

@@ -15,6 +15,8 @@
 #include "xfer/conn/connect.h"
 #include "xfer/conn/listen.h"
 
+#define ROOM_MS 2 /* until an attempt looks for a descriptor again */
+
 int conn_control(struct worker *worker, int op, struct peer *peer, uint32_t events)
 {
 	struct epoll_event ev = {.events = events,
@@ -131,6 +133,13 @@ uint64_t conn_deadline(void)
 	return ms > 0 ? clock_coarse_ms() + (uint64_t)ms : UINT64_MAX;
 }
 
+int conn_overdue(const struct peer *peer)
+{
+	return peer->conn.awaited    ? FI_EFIREWALLADDR
+	       : peer->conn.no_files ? FI_EMFILE
+				     : FI_ETIMEDOUT;
+}
+
 /*
  * Tries a local address within the host first: that reaches a process in our network namespace that
  * uses shared memory. All others are reached across the network, which may be the loopback.
@@ -157,7 +166,11 @@ int conn_attempt(struct peer *peer)
 		err = conn_reach_firewalled(peer)
 			      ? conn_reach_await(peer)
 			      : attempt(peer, connect_network(&to, source), false);
-	return err;
+	peer->conn.no_files = err == -FI_EMFILE;
+	if (!peer->conn.no_files || !conn_retire_some(worker))
+		return err;
+	peer->conn.again_ms = peer->conn.attempt_ms + ROOM_MS;
+	return -FI_EAGAIN;
 }
 
 void conn_wait_outside(struct peer *peer)
@@ -171,18 +184,43 @@ void conn_wait_outside(struct peer *peer)
 		peer_busy(peer); /* makes a sleeping waiter poll again soon */
 }
 
+/* Closes the attempt's socket. */
+static void end_attempt(struct peer *peer)
+{
+	forked_close(peer->conn.sock);
+	peer->conn.sock = peer->conn.wake = -1;
+	conn_abandon(peer);
+}
+
+bool conn_later(struct peer *peer)
+{
+	uint64_t now = clock_coarse_ms();
+
+	if (now >= peer->conn.deadline)
+		return false;
+	end_attempt(peer);
+	peer->worker->handshakes--;
+	conn_wait_outside(peer);
+	peer->conn.again_ms =
+		now + (1u << (peer->conn.pauses < PAUSES_MAX ? peer->conn.pauses++ : PAUSES_MAX));
+	return true;
+}
+
 void conn_again(struct peer *peer)
 {
 	uint64_t deadline = peer->conn.deadline;
 	int err;
 
-	if (peer->state != PEER_CONNECTING || peer->conn.sock >= 0 || peer->conn.awaited)
+	if (peer->state != PEER_CONNECTING || peer->conn.sock >= 0 || peer->conn.awaited ||
+	    clock_coarse_ms() < peer->conn.again_ms)
 		return;
 	peer->worker->handshakes--;
 	peer->state = PEER_IDLE;
 	if (peer->worker->cm)
 		conn_single_unname(peer->worker);
 	err = conn_attempt(peer);
+	if (peer->conn.pauses)
+		peer->conn.deadline = deadline;
 	if (!err) {
 		if (peer->worker->cm)
 			conn_single_connecting(peer);
@@ -196,9 +234,7 @@ void conn_again(struct peer *peer)
 
 void conn_restart(struct peer *peer)
 {
-	forked_close(peer->conn.sock);
-	peer->conn.sock = peer->conn.wake = -1;
-	conn_abandon(peer);
+	end_attempt(peer);
 	peer->state = PEER_CONNECTING;
 	peer->conn.deadline = conn_deadline();
 	conn_again(peer);
@@ -228,7 +264,8 @@ int conn_start(struct peer *peer)
 	peer->conn.disconnect_received = false; /* that was the last connection */
 	if (addr_equal(&peer->key, &peer->worker->key) && peer->worker->via[LINK_HOST].state)
 		return connect_self(peer);
-	peer->conn.retries = 0;
+	peer->conn.retries = peer->conn.pauses = 0;
+	peer->conn.again_ms = 0;
 	err = lacks_key(peer) ? -FI_EACCES : conn_attempt(peer);
 	if (err == -FI_EAGAIN) {
 		conn_wait_outside(peer);

@@ -14,6 +14,8 @@ int conn_watch(struct peer *peer, uint32_t events);
 int conn_say_hello(struct peer *peer);
 /* Returns the deadline (ms) of an attempt that begins now; UINT64_MAX without a peer timeout. */
 uint64_t conn_deadline(void);
+/* Returns the positive error of an attempt that has come to nothing by its deadline. */
+int conn_overdue(const struct peer *peer);
 /*
  * Begins to connect to peer->name, within the host or across the network; sets the deadline. 0 or a
  * negative error; -FI_EAGAIN: the listener's backlog is full.
@@ -28,6 +30,12 @@ void conn_wait_outside(struct peer *peer);
  * may be freed.
  */
 void conn_again(struct peer *peer);
+#define PAUSES_MAX 6 /* so often a pause is twice the last one; the first is 1 ms */
+/*
+ * The acceptor has no place for us now: ends the attempt's socket; conn_again retries after a pause that grows with each
+ * time, until the deadline of the attempt. False: that has passed.
+ */
+bool conn_later(struct peer *peer);
 /* Ends the attempt's socket and begins anew, with a new deadline. The rest is as for conn_again. */
 void conn_restart(struct peer *peer);
 
@@ -72,6 +80,15 @@ void conn_retry_held(struct worker *worker);
  */
 int conn_take(struct peer *peer, struct accepted *conn, const struct hello_fields *fields);
 
+/* conn_retire.c: connections that make room */
+/*
+ * No descriptor is free: asks peers whose connection was not used for longest to close it. False: no connection of the
+ * worker could ever make room.
+ */
+bool conn_retire_some(struct worker *worker);
+/* The same for connections that come; more of them are accepted again once descriptors are free. */
+void conn_retire_for_accept(struct worker *worker);
+
 /* conn_reach.c: networks where only one side can connect */
 /* Can only the peer connect to us, as the application has said (FI_FIREWALL_ADDR)? */
 bool conn_reach_firewalled(const struct peer *peer);
@@ -85,7 +102,10 @@ struct addr conn_reach_address(const struct peer *peer);
 bool conn_reach_outward(struct peer *peer);
 /* Waits for a firewalled peer to connect, until the deadline of an attempt. 0. */
 int conn_reach_await(struct peer *peer);
-/* Has connect() got no answer for so long that a hello in the peer's name counts instead, wherever it comes from? */
+/*
+ * Is no connection of ours under way, or has connect() got no answer for so long that a hello in the peer's name counts
+ * instead, wherever it comes from?
+ */
 bool conn_reach_unanswered(const struct peer *peer);
 /*
  * Is a connection that breaks with `err` (positive) to be made again at once, by an endpoint that peers cannot connect

@@ -391,7 +391,7 @@ void conn_rails_take(struct worker *worker, struct accepted *conn)
 	int err;
 
 	/* A peer that had to wait for long has given up, and made another socket, which must not lose its place to this one. */
-	if (acceptor_gone(conn)) {
+	if (connect_closed(conn->sock)) {
 		acceptor_dismiss(conn);
 		return;
 	}

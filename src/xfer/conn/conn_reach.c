@@ -67,8 +67,8 @@ int conn_reach_await(struct peer *peer)
 
 bool conn_reach_unanswered(const struct peer *peer)
 {
-	return peer->conn.awaited ||
-	       (peer->conn.sock >= 0 && clock_coarse_ms() - peer->conn.attempt_ms >= UNANSWERED_MS);
+	/* Without a socket nothing of ours is under way: as if the peer were idle. */
+	return peer->conn.sock < 0 || clock_coarse_ms() - peer->conn.attempt_ms >= UNANSWERED_MS;
 }
 
 void conn_reach_out(struct worker *worker, fi_addr_t addr)

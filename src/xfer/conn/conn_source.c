@@ -24,8 +24,7 @@ void conn_wrong_key(struct peer *peer, uint64_t key)
 	LIST_EACH (node, &worker->peers_list) {
 		struct peer *other = LIST_ENTRY(node, struct peer, in_worker);
 
-		if (other->conn.source == source && other->conn.wrong_key &&
-		    other->state == PEER_CONNECTED)
+		if (other->conn.source == source && other->conn.wrong_key && peer_linked(other))
 			peer_expel(other);
 	}
 }

@@ -3,13 +3,16 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <linux/sockios.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <poll.h>
 #include <rdma/fabric.h>
 #include <rdma/fi_errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/ioctl.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -81,6 +84,13 @@ bool connect_affordable(void)
 	if (next >= 0)
 		close(next);
 	return affordable;
+}
+
+bool connect_is_spare(int sock)
+{
+	rlim_t limit;
+
+	return !leaves_some(sock, &limit);
 }
 
 int connect_socket(int family)
@@ -225,6 +235,17 @@ bool connect_heard(int sock, uint64_t ms)
 	       info.tcpi_state == TCP_ESTABLISHED && info.tcpi_last_ack_recv < ms;
 }
 
+uint64_t connect_quiet_ms(int sock)
+{
+	struct tcp_info info;
+	socklen_t len = sizeof(info);
+
+	if (getsockopt(sock, IPPROTO_TCP, TCP_INFO, &info, &len))
+		return 0;
+	return info.tcpi_last_data_sent < info.tcpi_last_data_recv ? info.tcpi_last_data_sent
+								   : info.tcpi_last_data_recv;
+}
+
 bool connect_local(int sock, struct addr *addr)
 {
 	struct sockaddr_storage at;
@@ -282,6 +303,20 @@ void connect_set_linked(int sock)
 	connect_set(sock, IPPROTO_TCP, TCP_USER_TIMEOUT, 0);
 	if (within_host(sock))
 		setsockopt(sock, IPPROTO_TCP, TCP_CONGESTION, plain, sizeof(plain) - 1);
+}
+
+bool connect_acknowledged(int sock)
+{
+	int left = 0;
+
+	return !ioctl(sock, SIOCOUTQ, &left) && !left;
+}
+
+bool connect_closed(int sock)
+{
+	struct pollfd p = {.fd = sock, .events = POLLRDHUP};
+
+	return poll(&p, 1, 0) == 1;
 }
 
 int connect_result(int sock)

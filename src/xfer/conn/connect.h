@@ -24,6 +24,8 @@ int connect_socket(int family);
  * are left to the application.
  */
 bool connect_affordable(void);
+/* Is the socket one of those last ones? */
+bool connect_is_spare(int sock);
 /*
  * Ends the setup of `sock`. If `err` is 0, notes the socket with forked_guard and returns it; else
  * closes it and returns the error.
@@ -42,6 +44,12 @@ int connect_inside(const struct addr *name);
  * error; -FI_EMFILE as above. `source`: an address of this host to connect from if possible, or NULL. The socket becomes writable when connect() has ended; connect_result returns the outcome.
  */
 int connect_network(const struct addr *name, const struct addr *source);
+/* Returns for how long (ms) the TCP connection has carried nothing, either way. */
+uint64_t connect_quiet_ms(int sock);
+/* Has the other end's kernel all that was sent on the TCP connection? */
+bool connect_acknowledged(int sock);
+/* Has the other end closed the connection? */
+bool connect_closed(int sock);
 /* Returns the outcome of connect(). 0: connected; -FI_EAGAIN: under way; else its error. */
 int connect_result(int sock);
 

@@ -345,7 +345,7 @@ static void count_allowed(struct budget *b)
 	LIST_EACH (node, &b->worker->peers_list) {
 		const struct peer *peer = LIST_ENTRY(node, struct peer, in_worker);
 
-		if (peer->state != PEER_CONNECTED ||
+		if (!peer_linked(peer) ||
 		    (peer->addr == FI_ADDR_NOTAVAIL && !peer->rx.account.known))
 			continue;
 		if (sum.bytes > SIZE_MAX - BUDGET_UNDER_WAY)

@@ -41,7 +41,7 @@ static void complete(struct rx *rx, struct recv *r, const struct message *m, siz
 		.buf = base,
 		.data = m->data,
 		.tag = m->tag,
-		.src = m->peer ? peer_reported(m->peer) : m->src,
+		.src = rx_reported(rx, m->peer, m->src),
 	};
 
 	PROBE4(deliver, r, m->peer, m->tag, m->len);

@@ -231,6 +231,8 @@ void rx_message(struct rx *rx, struct peer *peer, const struct packet *p);
 void rx_atomic(struct rx *rx, struct peer *peer, const struct packet *p);
 /* Ends a posted receive with `err` (positive). `flags`: FI_MSG or FI_TAGGED. */
 void rx_recv_fail(struct rx *rx, struct recv *r, int err, uint64_t flags);
+/* Is a receive posted that names `src` alone? */
+bool rx_awaits(const struct rx *rx, fi_addr_t src);
 /* Ends all receives that name `src` alone with `err` (positive). */
 void rx_fail_directed(struct rx *rx, fi_addr_t src, int err);
 /* Ends all receives in the context's own queues with `err` (positive). */
@@ -247,6 +249,11 @@ static inline size_t rx_cost(const struct unexpected *u)
 {
 	return sizeof(*u) + u->kept;
 }
+/*
+ * Returns the source for completions of a message from entry `src`: the user's id if one was given. `peer`: NULL if the
+ * sender is disconnected.
+ */
+fi_addr_t rx_reported(const struct rx *rx, struct peer *peer, fi_addr_t src);
 /* Returns the source of a kept message by now: the address vector may have got its sender since. */
 fi_addr_t rx_source(const struct unexpected *u);
 /* Keeps an unexpected message; sends XOFF if the context keeps too many bytes. */

@@ -181,6 +181,9 @@ static void deliver_control(struct worker *worker, struct peer *peer, const stru
 	case WIRE_GROUP:
 		coll_hear(worker, peer, p);
 		break;
+	case WIRE_RETIRE:
+		conn_retire_hear(peer, p);
+		break;
 	default:
 		LOG_WARN(
 			LOG_EP_DATA,

@@ -307,6 +307,15 @@ int rx_cancel(struct rx *rx, void *context)
 	return -FI_ENOENT;
 }
 
+bool rx_awaits(const struct rx *rx, fi_addr_t src)
+{
+	for (int tagged = 0; tagged < 2; tagged++)
+		LIST_EACH (node, &rx->q->posted[tagged])
+			if (LIST_ENTRY(node, struct recv, link)->src == src)
+				return true;
+	return false;
+}
+
 /* Receives that name `src` alone can match nothing any more. */
 void rx_fail_directed(struct rx *rx, fi_addr_t src, int err)
 {

@@ -62,7 +62,7 @@ static void complete_peek(struct rx *rx, bool tagged, const struct recv_args *ar
 		slot.data = u->data;
 	}
 	slot.len = message_len(u);
-	slot.src = u->peer ? peer_reported(u->peer) : u->src;
+	slot.src = rx_reported(rx, u->peer, u->src);
 	cq_push(rx->cq, slot);
 }
 

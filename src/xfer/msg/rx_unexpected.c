@@ -10,6 +10,7 @@
 
 #include "base/copy.h"
 #include "base/log.h"
+#include "core/av.h"
 #include "link/wire.h"
 #include "xfer/worker.h"
 #include "xfer/msg/budget.h"
@@ -164,6 +165,15 @@ void rx_store(struct rx *rx, const struct message *m, size_t payload_len)
 	count_kept(q, &m->peer->worker->budget, u);
 	if (!grouped && pauses(rx, m->peer))
 		send_xoff(q, m->peer);
+}
+
+fi_addr_t rx_reported(const struct rx *rx, struct peer *peer, fi_addr_t src)
+{
+	struct av *av = rx->budget ? rx->budget->worker->av : NULL;
+
+	if (peer)
+		return peer_reported(peer);
+	return src == FI_ADDR_NOTAVAIL || !av ? src : av_user_id(av, src);
 }
 
 fi_addr_t rx_source(const struct unexpected *u)

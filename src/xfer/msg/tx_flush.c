@@ -193,6 +193,8 @@ bool tx_flush(struct peer *peer)
 
 	if (peer->state == PEER_IDLE && !list_empty(&peer->txreqs[TXREQ_AHEAD]))
 		tx_ahead_connect(peer);
+	if (peer->state == PEER_RETIRING)
+		return flush_controls(peer);
 	if (peer->state != PEER_CONNECTED)
 		return false;
 	progressed = tx_end_zcopy(peer);

@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Connections that make room. When descriptors are short, those that were not used for longest are closed, if both ends
+ * agree that nothing is under way. The next operation connects again, so nobody notices but by the time that takes.
+ *
+ *   asker                                 peer
+ *   ASK: may we close?             ->     idle: AGREE, PEER_RETIRING: sends no operation; else no answer
+ *   still idle: DONE, closes       ->     closes; operations posted meanwhile connect again
+ *   else: STAY                     ->     PEER_CONNECTED again
+ *
+ * The packets of a link come in order: with AGREE the asker has all that the peer has sent, with DONE the peer has all of
+ * the asker's. The asker may send until it says DONE. If both ask, both may agree, and both say DONE. Each AGREE gets one
+ * answer, and while PEER_RETIRING no second AGREE goes out, so no answer is taken for another one's.
+ */
+#include <rdma/fi_errno.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "xfer/conn/conn_own.h"
+#include "xfer/conn/connect.h"
+#include "xfer/msg/tx.h"
+
+#define ASKED_MOST 16 /* peers at a time */
+#define PART       8  /* and one more than this part of all */
+#define PAUSE_MS   10 /* until others are asked */
+#define QUIET_MS   10 /* a link that was used later is not idle */
+
+/*
+ * Could the connection be closed if it were idle? Peers that the address vector does not hold might find their place
+ * taken when they come again, and behind a firewall only one side can connect. Groups watch their members' connections.
+ */
+static bool may_retire(struct peer *peer)
+{
+	const struct worker *worker = peer->worker;
+
+	return (peer->state == PEER_CONNECTED || peer->state == PEER_RETIRING) &&
+	       peer->conn.kind == LINK_SOCKET && !peer->conn.over_budget && !worker->cm &&
+	       !worker->coll && !worker->reaches_out && peer_addr(peer) != FI_ADDR_NOTAVAIL &&
+	       !conn_reach_firewalled(peer);
+}
+
+/* Is nothing under way, either way, that would not survive the connection? */
+static bool is_quiet(const struct peer *peer)
+{
+	for (unsigned int i = 0; i < TXREQ_LISTS; i++)
+		if (!list_empty(&peer->txreqs[i]))
+			return false;
+	return list_empty(&peer->tx.controls) && !peer->tx.xoff_received && !peer->rma.bulk &&
+	       list_empty(&peer->target.in_acks_pending) && list_empty(&peer->rx.rxreqs) &&
+	       list_empty(&peer->rx.account.kept) && !peer->rx.xoff_sent &&
+	       list_empty(&peer->kept_controls);
+}
+
+/* Receives that name the peer alone end with its connection, if that breaks: it stays for them. */
+static bool is_awaited(struct peer *peer)
+{
+	for (unsigned int i = 0; i < WORKER_RX_MAX; i++)
+		if (peer->worker->rx[i] && rx_awaits(peer->worker->rx[i], peer_addr(peer)))
+			return true;
+	return false;
+}
+
+static bool is_idle(struct peer *peer)
+{
+	return may_retire(peer) && is_quiet(peer) && !is_awaited(peer);
+}
+
+/* False: the link does not take the packet now. */
+static bool say(struct peer *peer, enum wire_retire word)
+{
+	return !peer->real->ops->send(peer->real, NULL, 0, 0, WIRE_HEAD(WIRE_RETIRE, 0, 0, 0),
+				      word);
+}
+
+static void retire(struct peer *peer)
+{
+	struct worker *worker = peer->worker;
+
+	LOG_INFO(LOG_EP_CTRL, "the idle connection with %s is closed: descriptors are short",
+		 peer_text(peer));
+	list_remove(&peer->rx.in_xoff);
+	peer->rx.xoff_sent = false;
+	for (unsigned int i = 0; i < WORKER_RX_MAX; i++)
+		if (worker->rx[i])
+			rx_forget_peer(worker->rx[i], peer);
+	peer_not_taken(peer, FI_ESHUTDOWN);
+	if (peer->state == PEER_IDLE)
+		conn_forget(peer);
+}
+
+/* Has the peer's kernel all that was sent? A link that closes waits for that a short time only. */
+static bool has_all(struct peer *peer)
+{
+	const struct transport *t = peer->worker->via[LINK_SOCKET].transport;
+
+	peer->real->zcopy->flush(peer->real);
+	return connect_acknowledged(t->sock(peer->real));
+}
+
+/* One question in a ms is looked at: that takes a walk over the receives. */
+static void hear_ask(struct peer *peer)
+{
+	uint64_t now = clock_coarse_ms();
+
+	if (now == peer->worker->retire.heard)
+		return;
+	peer->worker->retire.heard = now;
+	if (!is_idle(peer) || !say(peer, WIRE_RETIRE_AGREE))
+		return;
+	peer->state = PEER_RETIRING;
+	peer_refresh(peer);
+}
+
+/* An asker that has begun something since it asked may not close: it would have said STAY. */
+static void hear_done(struct peer *peer)
+{
+	if (list_empty(&peer->rx.rxreqs) && !peer->conn.over_budget)
+		retire(peer);
+	else
+		conn_fail(peer, FI_EPROTO, NULL);
+}
+
+void conn_retire_hear(struct peer *peer, const struct packet *p)
+{
+	bool agreed = peer->state == PEER_RETIRING, asked = peer->conn.asked;
+
+	switch (p->tag) {
+	case WIRE_RETIRE_ASK:
+		if (!agreed)
+			hear_ask(peer);
+		break;
+	case WIRE_RETIRE_AGREE:
+		peer->conn.asked = false;
+		if (asked && is_idle(peer) && has_all(peer) && say(peer, WIRE_RETIRE_DONE))
+			retire(peer);
+		else
+			tx_control(peer, WIRE_HEAD(WIRE_RETIRE, 0, 0, 0), WIRE_RETIRE_STAY);
+		break;
+	case WIRE_RETIRE_DONE:
+		if (agreed)
+			hear_done(peer);
+		break;
+	case WIRE_RETIRE_STAY:
+		if (agreed) {
+			peer->state = PEER_CONNECTED;
+			tx_flush(peer);
+		}
+		break;
+	default:
+		LOG_WARN(LOG_EP_CTRL, "%s: unknown word %llu about its connection dropped",
+			 peer_text(peer), (unsigned long long)p->tag);
+	}
+}
+
+/* ---- Which ones ---- */
+
+struct candidate {
+	struct peer *peer;
+	uint64_t quiet_ms;
+};
+
+/* Enters a peer among those that were not used for longest, the first of all first. */
+static void consider(struct candidate oldest[ASKED_MOST], struct peer *peer)
+{
+	const struct transport *t = peer->worker->via[LINK_SOCKET].transport;
+	struct candidate c = {peer, connect_quiet_ms(t->sock(peer->real))};
+
+	if (c.quiet_ms < QUIET_MS)
+		return;
+	for (unsigned int i = 0; i < ASKED_MOST && c.peer; i++) {
+		struct candidate next = oldest[i];
+
+		if (next.peer && next.quiet_ms >= c.quiet_ms)
+			continue;
+		oldest[i] = c;
+		c = next;
+	}
+}
+
+/* Asks some peers. False: there is no connection that could ever make room, nor an attempt that may become one. */
+static bool ask_some(struct worker *worker)
+{
+	struct candidate oldest[ASKED_MOST] = {{.peer = NULL}};
+	unsigned int count = 0;
+
+	LIST_EACH (node, &worker->peers_list) {
+		struct peer *peer = LIST_ENTRY(node, struct peer, in_worker);
+
+		bool connected = may_retire(peer);
+
+		count += connected || (peer_attempts(peer) && peer->conn.sock >= 0);
+		if (connected && peer->state == PEER_CONNECTED && is_quiet(peer))
+			consider(oldest, peer);
+	}
+	for (unsigned int i = 0; i < ASKED_MOST && i <= count / PART && oldest[i].peer; i++)
+		oldest[i].peer->conn.asked =
+			!is_awaited(oldest[i].peer) && say(oldest[i].peer, WIRE_RETIRE_ASK);
+	return count;
+}
+
+bool conn_retire_some(struct worker *worker)
+{
+	uint64_t now = clock_coarse_ms();
+
+	if (now >= worker->retire.next) {
+		worker->retire.next = now + PAUSE_MS;
+		worker->retire.possible = ask_some(worker);
+	}
+	return worker->retire.possible;
+}
+
+void conn_retire_for_accept(struct worker *worker)
+{
+	uint64_t now = clock_coarse_ms();
+
+	if (now == worker->retire.looked)
+		return;
+	worker->retire.looked = now;
+	worker->acceptor.lacks_files = !connect_affordable();
+	if (worker->acceptor.lacks_files)
+		conn_retire_some(worker);
+	else
+		acceptor_resume(&worker->acceptor);
+}
