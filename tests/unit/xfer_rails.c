@@ -42,8 +42,11 @@ static const struct {
 	const char *setting;
 	uint32_t count;
 } counts[] = {
-	{NULL, 0}, {"auto", 2}, {"1", 0},         {"2", 1},    {"4", 2},   {"9", 2},
-	{"0", 0},  {"eth2", 1}, {"eth0,eth2", 2}, {"eth9", 0}, {"eth", 0}, {"2eth", 0},
+	{NULL, 0},   {"auto", 2},      {"1", 0},
+	{"2", 1},    {"4", 2},         {"9", 2},
+	{"0", 0},    {"-1", 0},        {"99999999999999999999", 2},
+	{"eth2", 1}, {"eth0,eth2", 2}, {"eth9", 0},
+	{"eth", 0},  {"2eth", 0},
 };
 
 START_TEST(settings)

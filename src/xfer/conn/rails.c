@@ -31,17 +31,17 @@ static struct choice choice(void)
 	static uint64_t logged;
 	const char *text = env_get()->rails;
 	char *end;
-	unsigned long most = strtoul(text, &end, 10);
+	long most = strtol(text, &end, 10);
 
 	if (!strcmp(text, "auto"))
 		return (struct choice){NULL, WIRE_RAILS_MAX, true};
 	if (end == text || *end)
 		return (struct choice){text, WIRE_RAILS_MAX, false};
-	if (!most || most > WIRE_RAILS_MAX) {
+	if (most < 1 || most > WIRE_RAILS_MAX) {
 		if (log_due(&logged))
 			LOG_WARN(LOG_EP_CTRL, "FI_WEFT_RAILS=%s: a number from 1 to %u is wanted",
 				 text, WIRE_RAILS_MAX);
-		most = most ? WIRE_RAILS_MAX : 1;
+		most = most > 1 ? WIRE_RAILS_MAX : 1;
 	}
 	return (struct choice){NULL, (uint32_t)most, false};
 }
