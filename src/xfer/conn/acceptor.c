@@ -23,7 +23,7 @@
 void acceptor_init(struct acceptor *a, int epfd)
 {
 	a->epfd = epfd;
-	a->inside = a->timer = -1;
+	a->inside = a->network[0] = a->timer = -1;
 	a->networks = 0;
 	a->auth = NULL;
 	a->count = a->held_count = 0;

@@ -35,11 +35,11 @@ enum acceptor_source {
 struct acceptor {
 	int epfd;   /* owned by the acceptor's owner */
 	int inside; /* listening Unix socket, for this host; or -1 */
-	int network
-		[WIRE_RAILS_MAX]; /* listening TCP sockets; all but the first take HELLO_JOIN alone */
-	unsigned int networks;    /* how many */
-	struct list origins;      /* struct origin: where pending connections come from */
-	struct list held;         /* struct pending.in_held: those whose hello has come */
+	/* Listening TCP sockets; all but the first, which is -1 if there is none, take HELLO_JOIN alone. */
+	int network[WIRE_RAILS_MAX];
+	unsigned int networks; /* how many */
+	struct list origins;   /* struct origin: where pending connections come from */
+	struct list held;      /* struct pending.in_held: those whose hello has come */
 	struct pool pool, origin_pool;
 	unsigned int count; /* pending connections, at most FI_WEFT_PENDING_MAX */
 	unsigned int held_count;
