@@ -25,7 +25,7 @@ static void on_wanted(uint32_t src, uint32_t rail)
 static void rails(void)
 {
 	setenv("FI_WEFT_RAIL_TIMEOUT", "80", 1);
-	engine.rails = true;
+	engine.rails = 2;
 	engine.on_wanted = on_wanted;
 	for (size_t i = 0; i < sizeof(bytes); i++)
 		bytes[i] = (unsigned char)(i * 13 + i / 257);
@@ -391,6 +391,40 @@ START_TEST(lingers)
 }
 END_TEST
 
+/* A closed link that has sent all, and its end, answers no question any more, and loses no rail by that. */
+START_TEST(asked_too_late)
+{
+	uint32_t id = raw_link();
+	struct tcp_link *l = (struct tcp_link *)link_of(id);
+	const struct tcp *t = l->own;
+	static unsigned char got[65536];
+	ssize_t len = 1;
+
+	buffers(l->sock, 4096);
+	buffers(peer_of(id), 4096);
+	for (unsigned int i = 0; l->tx != TCP_REST; i++) /* more than the peer's kernel takes */
+		post(id, 60000, i);
+	while (l->tx == TCP_REST) {
+		hear_now(peer_of(id), got, 4096);
+		make_progress(0);
+	}
+	close_joint(id);
+	ck_assert(l->shut);
+	put_chunk(peer_of(id), 0, 0, 0, 1);
+	for (int i = 0; i < 20 && !list_empty(&t->lingering); i++) {
+		ck_assert(!l->rails->rail[0].broken);
+		ck_assert_int_ne(l->tx, TCP_REST);
+		usleep(5000);
+		make_progress(0);
+	}
+	for (int i = 0; i < 2000 && len; i++) { /* up to the end of the stream */
+		len = recv(peer_of(id), got, sizeof(got), 0);
+		usleep(len < 0 ? 1000 : 0);
+	}
+	ck_assert_int_eq(len, 0);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("hw_tcp_rails");
@@ -407,6 +441,7 @@ int main(void)
 	tcase_add_test(tcase, gives_back);
 	tcase_add_loop_test(tcase, awaits, 0, 2);
 	tcase_add_test(tcase, lingers);
+	tcase_add_test(tcase, asked_too_late);
 	suite_add_tcase(suite, tcase);
 	return run_suite(suite, tcase);
 }

@@ -188,7 +188,7 @@ bool tcp_rails_flush(struct tcp_link *l)
 {
 	bool any = false;
 
-	if (l->tx == TCP_FAILED)
+	if (l->tx == TCP_FAILED || l->shut)
 		return false;
 	for (uint32_t i = 0; i < WIRE_RAILS_MAX; i++)
 		any |= fill(l, i);
