@@ -282,7 +282,8 @@ struct link_peer {
 	/* Key of TLS_KEY bytes by which LINK_SOCKET encrypts all that it sends; NULL: it does not */
 	const uint8_t *key;
 	bool initiator; /* we have begun the connection */
-	bool rails;     /* LINK_SOCKET: `join` will bring more sockets */
+	uint32_t
+		rails; /* LINK_SOCKET: so many sockets it may have, which `join` brings; 0: this one alone */
 	/* From `prepare`: the link takes it if connect succeeds, else the engine keeps it */
 	void *pending;
 };

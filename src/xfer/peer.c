@@ -344,6 +344,7 @@ static void close_link(struct peer *peer, int err)
 	peer->real->failed = err != FI_ESHUTDOWN && err != FI_ECANCELED;
 	peer->real->ops->close(peer->real);
 	peer->real = NULL;
+	conn_rails_forget(peer);
 }
 
 /*

@@ -206,8 +206,8 @@ void worker_close(struct worker *worker)
 		coll_close(worker->coll);
 	worker->coll = NULL;
 	worker_quiesce(worker);
-	conn_rails_close(worker);
 	conn_close(worker);
+	conn_rails_close(worker);
 	close_hw(worker);
 	budget_fini(&worker->budget);
 	/* Contexts are closed after their worker, with what they keep. */

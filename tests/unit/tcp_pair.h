@@ -78,7 +78,7 @@ static struct {
 	bool places;    /* take payloads by direct placement */
 	size_t wanted;  /* bytes received of each placed payload */
 	bool coming;    /* a rail is being made */
-	bool rails;     /* new links have rails; the first worker makes their sockets */
+	uint32_t rails; /* of new links; the first worker makes their sockets */
 	size_t segment; /* bytes of each segment that rx_placement_iov returns */
 } engine;
 

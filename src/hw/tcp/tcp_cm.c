@@ -136,7 +136,7 @@ static int add_rails(struct tcp_link *l, const struct link_peer *peer)
 	l->link.ops = &rails_link_ops;
 	l->link.zcopy = &rails_zcopy_ops;
 	l->link.zcopy_min = 0;
-	return tcp_rails_open(l, peer->initiator);
+	return tcp_rails_open(l, peer->rails, peer->initiator);
 }
 
 /* An injected message is always one packet. */

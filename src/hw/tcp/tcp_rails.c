@@ -57,7 +57,7 @@ static void begin(struct tcp_link *l, uint32_t rail, int sock)
 	l->rails->rail[rail] = (struct tcp_rail){.sock = sock, .most = UINT64_MAX};
 }
 
-int tcp_rails_open(struct tcp_link *l, bool initiator)
+int tcp_rails_open(struct tcp_link *l, uint32_t count, bool initiator)
 {
 	struct tcp_rails *rails = calloc(1, sizeof(*rails));
 
@@ -65,7 +65,7 @@ int tcp_rails_open(struct tcp_link *l, bool initiator)
 		return -FI_ENOMEM;
 	l->rails = rails;
 	l->indirect = true;
-	rails->initiator = initiator;
+	rails->wanted = initiator ? count : 0;
 	for (uint32_t i = 0; i < WIRE_RAILS_MAX; i++)
 		rails->rail[i].sock = -1;
 	begin(l, 0, l->sock);
@@ -262,7 +262,7 @@ static uint64_t check_rails(struct tcp_link *l, uint64_t elapsed, uint32_t perio
 		least = silence < least ? silence : least;
 		if (tcp_rails_usable(r) && (!fastest || r->rate > fastest->rate))
 			fastest = r;
-		if (l->rails->initiator && (r->sock < 0 || r->silent))
+		if (i < l->rails->wanted && (r->sock < 0 || r->silent))
 			rail_wanted(l->own->worker, l->id, i, time_limit());
 	}
 	if (fastest)

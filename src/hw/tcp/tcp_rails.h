@@ -54,7 +54,7 @@ struct tcp_mark {
 };
 
 struct tcp_rails {
-	bool initiator;  /* we make new sockets in place of those that ended */
+	uint32_t wanted; /* the first so many rails are made anew by us when they end; 0: by the peer */
 	bool ack_due;    /* an acknowledgement must go out */
 	bool ask_due;    /* the question for one must go out */
 	int err;         /* why the last rail ended; 0: in good order */
@@ -70,8 +70,8 @@ struct tcp_rails {
 };
 
 /* tcp_rails.c */
-/* Makes the new link one with rails, whose first is its socket. 0 or -FI_ENOMEM. */
-int tcp_rails_open(struct tcp_link *l, bool initiator);
+/* Makes the new link one with up to `count` rails, whose first is its socket. 0 or -FI_ENOMEM. */
+int tcp_rails_open(struct tcp_link *l, uint32_t count, bool initiator);
 /* Undoes tcp_rails_open; the socket stays open. */
 void tcp_rails_abandon(struct tcp_link *l);
 /* Closes all sockets; `abort`: the peers' kernels drop what is under way. */

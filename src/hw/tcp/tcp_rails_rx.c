@@ -212,7 +212,7 @@ ssize_t tcp_rails_recv(struct tcp_link *l, const struct iovec *iov, size_t count
 	if (len)
 		return (ssize_t)len;
 	/* The peer closes the old socket of a rail that it makes anew: its answer may come later. */
-	if (!any_open(rails) && !(rails->initiator && rail_coming(l->own->worker, l->id)))
+	if (!any_open(rails) && !(rails->wanted && rail_coming(l->own->worker, l->id)))
 		return rails->err ? fail(rails->err) : 0;
 	return fail(EAGAIN);
 }

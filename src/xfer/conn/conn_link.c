@@ -14,7 +14,7 @@ static int make_link(struct peer *peer, struct accepted *conn, enum link_kind ki
 	struct worker *worker = peer->worker;
 	struct link_peer lp = {.key = key,
 			       .initiator = conn->hello.kind == HELLO_ACCEPT,
-			       .rails = kind == LINK_SOCKET && conn_rails_agreed(peer),
+			       .rails = kind == LINK_SOCKET ? conn_rails_count(peer) : 0,
 			       .hello = &conn->hello,
 			       .id = conn->inside ? conn->hello.your_id : pool_id(peer),
 			       .sock = peer->conn.wake,

@@ -120,7 +120,8 @@ void conn_reach_explain(const struct peer *peer, int err);
 bool conn_rails_propose(struct peer *peer, struct wire_rails *list);
 /* Decides by the peer's hello, before the link is made, if it has several rails. 0 or a negative error. */
 int conn_rails_agree(struct peer *peer, const struct accepted *conn);
-bool conn_rails_agreed(struct peer *peer);
+/* How many rails may the link have that is about to be made? 0: it has none, but for its one socket. */
+uint32_t conn_rails_count(const struct peer *peer);
 /* Fills in our interfaces for HELLO_ACCEPT, and returns its token; NULL: the link has one rail. */
 const uint8_t *conn_rails_answer(struct peer *peer, struct wire_rails *list);
 /* Handles an event of a socket that is to become a rail. */

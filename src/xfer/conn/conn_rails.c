@@ -18,20 +18,20 @@
 #include "xfer/conn/connect.h"
 #include "xfer/conn/rails.h"
 
-/* What a side knows of its link to a peer that has rails, or may have. Owned by worker->rails. */
+struct attempt;
+
+/* What a side knows of its link to a peer that has rails, or may have. */
 struct peer_rails {
-	struct list in_worker;
-	uint32_t peer; /* pool_id */
-	bool agreed;   /* the link has rails; else our hello has offered that */
+	bool agreed; /* the link has rails; else our hello has offered that */
 	uint8_t token[WIRE_PROOF];
 	uint32_t number; /* the initiator: the target's number of it */
 	uint32_t count;  /* of pairs */
 	struct rails_pair pair[WIRE_RAILS_MAX];
+	struct attempt *attempt[WIRE_RAILS_MAX]; /* under way, or ended a moment ago; or NULL */
 };
 
-/* A socket of ours that may become a rail. Owned by the worker's pool. */
+/* A socket of ours that may become a rail. Ends with its link at the latest; owned by the worker's pool. */
 struct attempt {
-	struct list in_worker;
 	uint32_t peer; /* pool_id */
 	uint32_t rail;
 	int sock;
@@ -39,22 +39,18 @@ struct attempt {
 	uint64_t deadline;
 };
 
-static void end(struct worker *worker, struct attempt *a)
+static void end(struct peer *peer, struct attempt *a)
 {
 	if (a->sock >= 0)
 		forked_close(a->sock);
-	list_remove(&a->in_worker);
-	pool_put(&worker->rails->pool, a);
+	peer->rails->attempt[a->rail] = NULL;
+	pool_put(&peer->worker->rails->pool, a);
 }
 
 void conn_rails_close(struct worker *worker)
 {
 	if (!worker->rails)
 		return;
-	LIST_EACH_SAFE (node, &worker->rails->joining)
-		end(worker, LIST_ENTRY(node, struct attempt, in_worker));
-	LIST_EACH_SAFE (node, &worker->rails->links)
-		free(LIST_ENTRY(node, struct peer_rails, in_worker));
 	pool_fini(&worker->rails->pool);
 	free(worker->rails);
 	worker->rails = NULL;
@@ -68,8 +64,6 @@ static struct rails *rails_of(struct worker *worker)
 	worker->rails = calloc(1, sizeof(*worker->rails));
 	if (!worker->rails)
 		return NULL;
-	list_init(&worker->rails->links);
-	list_init(&worker->rails->joining);
 	pool_init(&worker->rails->pool, sizeof(struct attempt));
 	rails_find(worker->rails, &worker->name);
 	return worker->rails;
@@ -89,49 +83,25 @@ static bool usable(struct peer *peer)
 	return rails && rails->count > 1;
 }
 
-static struct peer_rails *find(struct peer *peer)
-{
-	const struct rails *rails = peer->worker->rails;
-
-	if (!rails)
-		return NULL;
-	LIST_EACH (node, &rails->links) {
-		struct peer_rails *link = LIST_ENTRY(node, struct peer_rails, in_worker);
-
-		if (link->peer == pool_id(peer))
-			return link;
-	}
-	return NULL;
-}
-
 /* Those of a link that has rails, or NULL. */
-static struct peer_rails *agreed(struct peer *peer)
+static struct peer_rails *agreed(const struct peer *peer)
 {
-	struct peer_rails *link = find(peer);
-
-	return link && link->agreed ? link : NULL;
+	return peer->rails && peer->rails->agreed ? peer->rails : NULL;
 }
 
 static struct peer_rails *add(struct peer *peer)
 {
-	struct peer_rails *link = calloc(1, sizeof(*link));
-
-	if (!link)
-		return NULL;
-	link->peer = pool_id(peer);
-	list_init(&link->in_worker);
-	list_push(&peer->worker->rails->links, &link->in_worker);
-	return link;
+	peer->rails = calloc(1, sizeof(*peer->rails));
+	return peer->rails;
 }
 
 void conn_rails_forget(struct peer *peer)
 {
-	struct peer_rails *link = find(peer);
-
-	if (!link)
-		return;
-	list_remove(&link->in_worker);
-	free(link);
+	for (uint32_t i = 0; peer->rails && i < WIRE_RAILS_MAX; i++)
+		if (peer->rails->attempt[i])
+			end(peer, peer->rails->attempt[i]);
+	free(peer->rails);
+	peer->rails = NULL;
 }
 
 bool conn_rails_propose(struct peer *peer, struct wire_rails *list)
@@ -146,7 +116,7 @@ bool conn_rails_propose(struct peer *peer, struct wire_rails *list)
 /* The peer has agreed: its link has rails, so ours must. 0 or -FI_EPROTO. */
 static int confirm(struct peer *peer, const struct accepted *conn, const struct wire_rails *theirs)
 {
-	struct peer_rails *link = find(peer);
+	struct peer_rails *link = peer->rails;
 
 	if (!link) {
 		LOG_WARN(LOG_EP_CTRL,
@@ -192,9 +162,11 @@ int conn_rails_agree(struct peer *peer, const struct accepted *conn)
 	return 0;
 }
 
-bool conn_rails_agreed(struct peer *peer)
+uint32_t conn_rails_count(const struct peer *peer)
 {
-	return agreed(peer);
+	const struct peer_rails *link = agreed(peer);
+
+	return !link ? 0 : link->count ? link->count : 1;
 }
 
 const uint8_t *conn_rails_answer(struct peer *peer, struct wire_rails *list)
@@ -208,31 +180,24 @@ const uint8_t *conn_rails_answer(struct peer *peer, struct wire_rails *list)
 }
 
 /* Ends an attempt that is overdue, unless its answer has just come. Returns whether that is so. */
-static bool overdue(struct worker *worker, struct attempt *a)
+static bool overdue(struct peer *peer, struct attempt *a)
 {
-	uint32_t id = pool_id(a);
+	uint32_t rail = a->rail;
 
 	if (a->asked)
-		conn_rails_event(worker, id);
-	if (pool_find(&worker->rails->pool, id) != a)
+		conn_rails_event(peer->worker, pool_id(a));
+	if (!peer->rails->attempt[rail])
 		return true;
-	end(worker, a);
+	end(peer, a);
 	return false;
 }
 
 /* Is an attempt for this rail under way, or was one a moment ago? */
-static bool attempted(struct worker *worker, uint32_t peer, uint32_t rail, uint64_t now)
+static bool attempted(struct peer *peer, uint32_t rail, uint64_t now)
 {
-	bool found = false;
+	struct attempt *a = peer->rails->attempt[rail];
 
-	LIST_EACH_SAFE (node, &worker->rails->joining) {
-		struct attempt *a = LIST_ENTRY(node, struct attempt, in_worker);
-		bool same = a->peer == peer && a->rail == rail;
-
-		if (now < a->deadline || overdue(worker, a))
-			found |= same;
-	}
-	return found;
+	return a && (now < a->deadline || overdue(peer, a));
 }
 
 static int watch(struct worker *worker, struct attempt *a, int op, uint32_t events)
@@ -256,36 +221,35 @@ static void log_failure(const struct rails_pair *pair, uint32_t rail, int err)
 void rail_wanted(struct worker *worker, uint32_t src, uint32_t rail, uint32_t ms)
 {
 	struct peer *peer = pool_find(&worker->peer_pool, src);
-	const struct peer_rails *link = peer ? agreed(peer) : NULL;
+	struct peer_rails *link = peer ? agreed(peer) : NULL;
 	const struct rails_pair *pair;
 	uint64_t now = clock_coarse_ms();
 	struct attempt *a;
 
-	if (!link || rail >= link->count || attempted(worker, src, rail, now))
+	if (!link || rail >= link->count || attempted(peer, rail, now))
 		return;
 	a = pool_get(&worker->rails->pool);
 	if (!a)
 		return;
 	pair = &link->pair[rail];
 	*a = (struct attempt){.peer = src, .rail = rail, .deadline = now + ms};
-	list_init(&a->in_worker);
-	list_push(&worker->rails->joining, &a->in_worker);
+	link->attempt[rail] = a;
 	a->sock = connect_network(&pair->to, pair->from.kind == ADDR_NONE ? NULL : &pair->from);
 	if (a->sock >= 0 && !watch(worker, a, EPOLL_CTL_ADD, EPOLLOUT))
 		return;
 	log_failure(pair, rail, a->sock < 0 ? -a->sock : FI_ENOMEM);
 	if (a->sock >= 0)
-		end(worker, a); /* else it stands for the time until the next try */
+		end(peer, a); /* else it stands for the time until the next try */
 }
 
 bool rail_coming(const struct worker *worker, uint32_t src)
 {
-	if (!worker->rails)
-		return false;
-	LIST_EACH (node, &worker->rails->joining) {
-		const struct attempt *a = LIST_ENTRY(node, struct attempt, in_worker);
+	const struct peer *peer = pool_find(&worker->peer_pool, src);
 
-		if (a->peer == src && a->asked && a->sock >= 0)
+	for (uint32_t i = 0; peer && peer->rails && i < WIRE_RAILS_MAX; i++) {
+		const struct attempt *a = peer->rails->attempt[i];
+
+		if (a && a->asked && a->sock >= 0)
 			return true;
 	}
 	return false;
@@ -346,17 +310,13 @@ void conn_rails_event(struct worker *worker, uint32_t id)
 	const struct peer_rails *link = peer ? agreed(peer) : NULL;
 	int ret;
 
-	if (!a || a->sock < 0)
+	if (!link || a->sock < 0)
 		return;
-	if (!link) {
-		end(worker, a);
-		return;
-	}
 	ret = a->asked ? hear(peer, link, a) : ask(worker, link, a);
 	if (ret == 0 || ret == -FI_EAGAIN)
 		return;
 	if (ret > 0) {
-		end(worker, a);
+		end(peer, a);
 		return;
 	}
 	log_failure(&link->pair[a->rail], a->rail, -ret);

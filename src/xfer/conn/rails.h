@@ -4,7 +4,6 @@
 #define WEFT_XFER_RAILS_H
 
 #include "base/addr.h"
-#include "base/list.h"
 #include "base/pool.h"
 #include "link/wire.h"
 
@@ -18,10 +17,7 @@ struct rails {
 		uint8_t prefix;
 		uint32_t mbps;
 	} rail[WIRE_RAILS_MAX];
-	/* Of conn_rails.c: links with rails, and sockets that may become rails of them. */
-	struct list links;
-	struct list joining;
-	struct pool pool;
+	struct pool pool; /* of conn_rails.c: sockets that may become rails of links */
 };
 
 /* Two ends of a connection. */
