@@ -87,6 +87,7 @@ struct tcp {
 	uint64_t next_poll;    /* when to look for silent peers next (coarse ms) */
 	unsigned int railed;   /* links with rails that the engine has not closed */
 	uint64_t next_rails;   /* when to look after those next (coarse ms) */
+	uint64_t looked_rails; /* when that was done last, or the first of them came */
 	int epfd;
 	int timer;          /* timerfd in epfd with a NULL link; -1 until a waiter sleeps */
 	unsigned char *buf; /* TCP_READ bytes, processed before the next read */

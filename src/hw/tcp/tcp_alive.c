@@ -79,11 +79,12 @@ static int shortest(int a, int b)
 void tcp_alive_timer(struct tcp *t)
 {
 	int timeout = shortest(env_get()->peer_timeout, env_get()->operation_timeout);
-	int ms = t->railed ? (int)tcp_rails_period() : timeout / POLLS + 1;
+	int rails = t->railed ? (int)tcp_rails_period() : 0;
+	int ms = shortest(rails, timeout > 0 ? timeout / POLLS + 1 : 0);
 	struct timespec every = {ms / 1000, ms % 1000 * 1000000L};
 	struct epoll_event ev = {.events = EPOLLIN};
 
-	if ((timeout <= 0 && !t->railed) || t->timer >= 0)
+	if (!ms || t->timer >= 0)
 		return;
 	t->timer = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
 	if (t->timer < 0 ||

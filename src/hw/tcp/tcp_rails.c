@@ -11,6 +11,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/env.h"
 #include "base/forked.h"
 #include "base/log.h"
@@ -24,7 +25,7 @@
 #define UNSENT_LEAST  65536u
 #define UNSENT_MOST   1048576u
 #define ON_WAY_MS     16 /* limits what a rail has on its way, but for the fastest */
-#define POLLS         8  /* checks within FI_WEFT_RAIL_TIMEOUT */
+#define POLLS         8  /* checks within a limit of time */
 #define TIMEOUT_LEAST 40 /* ms */
 
 /* FI_WEFT_RAIL_TIMEOUT, in ms; there is a least one. */
@@ -37,7 +38,12 @@ static uint32_t time_limit(void)
 
 uint32_t tcp_rails_period(void)
 {
-	return time_limit() / POLLS;
+	int peer = env_get()->peer_timeout;
+	uint32_t limit = time_limit();
+
+	if (peer > 0 && (uint32_t)peer < limit)
+		limit = (uint32_t)peer;
+	return limit / POLLS + 1;
 }
 
 /* `rate`: bytes a second. */
@@ -69,7 +75,8 @@ int tcp_rails_open(struct tcp_link *l, uint32_t count, bool initiator)
 	for (uint32_t i = 0; i < WIRE_RAILS_MAX; i++)
 		rails->rail[i].sock = -1;
 	begin(l, 0, l->sock);
-	l->own->railed++;
+	if (!l->own->railed++)
+		l->own->looked_rails = clock_coarse_ms();
 	l->own->next_rails = 0;
 	if (l->own->timer >= 0)
 		close(l->own->timer); /* the next sleeper makes one that expires more often */
@@ -227,8 +234,19 @@ static void set_silent(struct tcp_link *l, uint32_t rail)
 		 (unsigned long long)bytes);
 }
 
-/* Checks one rail, `elapsed` ms after the last check. Returns the ms that it has been silent. */
-static uint64_t check(struct tcp_link *l, uint32_t rail, uint64_t elapsed, uint32_t period)
+/*
+ * Between two checks the process may have been stopped, or have computed: the time between them counts, but no single check
+ * decides.
+ */
+static uint64_t counted(uint64_t elapsed, uint64_t limit)
+{
+	uint64_t most = limit / 2 + limit % 2;
+
+	return elapsed < most ? elapsed : most;
+}
+
+/* Checks one rail, `elapsed` ms after the last check. False: it leaves packets unanswered. */
+static bool check(struct tcp_link *l, uint32_t rail, uint64_t elapsed, uint32_t period)
 {
 	struct tcp_rail *r = &l->rails->rail[rail];
 
@@ -238,28 +256,28 @@ static uint64_t check(struct tcp_link *l, uint32_t rail, uint64_t elapsed, uint3
 				 l->id);
 		r->silence = 0;
 		r->silent = false;
-		return 0;
+		return true;
 	}
-	r->silence += elapsed;
+	r->silence += counted(elapsed, time_limit());
 	/* The next look would be too late, and what was under way has to go again. */
 	if (!r->silent && r->silence + 2ull * period >= time_limit())
 		set_silent(l, rail);
-	return r->silence;
+	return false;
 }
 
-/* Returns how long all rails have been silent, in ms; UINT64_MAX: there was none. Asks the engine for those that are missing or silent. */
-static uint64_t check_rails(struct tcp_link *l, uint64_t elapsed, uint32_t period)
+/* Returns whether the peer answers over one of the rails, or there is none. Asks the engine for those that are missing or silent. */
+static bool check_rails(struct tcp_link *l, uint64_t elapsed, uint32_t period)
 {
-	uint64_t least = UINT64_MAX, silence;
 	struct tcp_rail *fastest = NULL;
+	bool any = false, answers = false;
 
 	for (uint32_t i = 0; i < WIRE_RAILS_MAX; i++) {
 		struct tcp_rail *r = &l->rails->rail[i];
 
 		if (r->broken) /* what was not read of it comes again over another one */
 			tcp_rails_end(l, i, FI_ECONNRESET);
-		silence = r->sock >= 0 ? check(l, i, elapsed, period) : UINT64_MAX;
-		least = silence < least ? silence : least;
+		any |= r->sock >= 0;
+		answers |= r->sock >= 0 && check(l, i, elapsed, period);
 		if (tcp_rails_usable(r) && (!fastest || r->rate > fastest->rate))
 			fastest = r;
 		if (i < l->rails->wanted && (r->sock < 0 || r->silent))
@@ -267,7 +285,7 @@ static uint64_t check_rails(struct tcp_link *l, uint64_t elapsed, uint32_t perio
 	}
 	if (fastest)
 		fastest->most = UINT64_MAX;
-	return least;
+	return answers || !any;
 }
 
 /* Closes windows that are not used, unless a rail, which may be silent, is in the middle of a chunk. */
@@ -300,33 +318,31 @@ static void rest(struct tcp_rails *rails)
 
 static void check_link(struct tcp_link *l, uint64_t elapsed, uint32_t period)
 {
-	int timeout = env_get()->peer_timeout;
-	uint64_t silence = check_rails(l, elapsed, period);
+	struct tcp_rails *rails = l->rails;
+	uint64_t timeout =
+		env_get()->peer_timeout > 0 ? (uint64_t)env_get()->peer_timeout : UINT64_MAX;
 
+	if (check_rails(l, elapsed, period))
+		rails->silence = 0;
+	else
+		rails->silence += counted(elapsed, timeout);
 	name_sock(l);
-	rest(l->rails);
+	rest(rails);
 	tcp_rails_flush(l);
 	if (l->sock < 0 && !rail_coming(l->own->worker, l->id))
-		tcp_fail(l, l->rails->err ? l->rails->err : FI_ECONNRESET);
-	else if (timeout > 0 && silence != UINT64_MAX && silence >= (uint64_t)timeout)
+		tcp_fail(l, rails->err ? rails->err : FI_ECONNRESET);
+	else if (rails->silence >= timeout)
 		tcp_fail(l, FI_ETIMEDOUT);
 }
 
-/*
- * Between two checks the process may have been stopped, or have computed: the time between them counts, but no single check
- * decides.
- */
 void tcp_rails_poll(struct tcp *t, uint64_t now)
 {
 	uint32_t period = tcp_rails_period();
-	uint64_t elapsed = period;
+	uint64_t elapsed = now - t->looked_rails;
 
 	if (now < t->next_rails)
 		return;
-	if (t->next_rails)
-		elapsed += now - t->next_rails;
-	if (elapsed > time_limit() / 2)
-		elapsed = time_limit() / 2;
+	t->looked_rails = now;
 	t->next_rails = now + period;
 	LIST_EACH (node, &t->links) {
 		struct tcp_link *l = LIST_ENTRY(node, struct tcp_link, in_state);

@@ -54,16 +54,18 @@ struct tcp_mark {
 };
 
 struct tcp_rails {
-	uint32_t wanted; /* the first so many rails are made anew by us when they end; 0: by the peer */
+	uint32_t
+		wanted; /* the first so many rails are made anew by us when they end; 0: by the peer */
 	bool ack_due;    /* an acknowledgement must go out */
 	bool ask_due;    /* the question for one must go out */
 	int err;         /* why the last rail ended; 0: in good order */
 	uint32_t latest; /* the rail of the last chunk that came: acknowledgements return there */
 	uint32_t marks;
-	uint64_t acked; /* the last acknowledgement to the peer */
-	uint64_t asked; /* by the peer: it wants to know when all up to here is read */
-	uint64_t ask;   /* likewise by us; the answer has come when out.begin is as far */
-	uint64_t quiet; /* out.next at the last check */
+	uint64_t acked;   /* the last acknowledgement to the peer */
+	uint64_t asked;   /* by the peer: it wants to know when all up to here is read */
+	uint64_t ask;     /* likewise by us; the answer has come when out.begin is as far */
+	uint64_t quiet;   /* out.next at the last check */
+	uint64_t silence; /* ms in which checks, one after the other, found all rails silent */
 	struct tcp_window in, out;
 	struct tcp_rail rail[WIRE_RAILS_MAX];
 	struct tcp_mark mark[TCP_MARKS]; /* ascending */
@@ -82,7 +84,7 @@ int tcp_rails_join(struct link *link, uint32_t rail, int sock);
 void tcp_rails_end(struct tcp_link *l, uint32_t rail, int err);
 /* Looks after all links with rails: finds stalled ones, asks for new sockets. Most calls do nothing. */
 void tcp_rails_poll(struct tcp *t, uint64_t now);
-/* Ms between two such looks. */
+/* Ms between two such looks: several fit into FI_WEFT_RAIL_TIMEOUT, and into FI_WEFT_PEER_TIMEOUT. */
 uint32_t tcp_rails_period(void);
 /* As tcp_watch, for all rails; 0: for none. */
 int tcp_rails_watch(struct tcp_link *l, uint32_t events);
