@@ -21,9 +21,10 @@ struct ways {
 	unsigned int gentle; /* so many of them, the first ones, leave connections as they are */
 };
 
-#define DEPTH   4            /* messages under way each way */
-#define LEN_MAX (1u << 20)   /* bytes of a message */
-#define STUCK   20000        /* ms without a message that are a failure */
+#define DEPTH   4          /* messages under way each way */
+#define LEN_MAX (1u << 20) /* bytes of a message */
+#define STUCK   20000      /* ms without a message that are a failure */
+#define PAUSE   1000 /* ms between two looks that count at most: the process may have been stopped */
 #define LAST    UINT64_MAX   /* sequence number of the last message */
 #define TIMEOUT "200"        /* ms: FI_WEFT_RAIL_TIMEOUT */
 #define USED    (8ull << 20) /* bytes that prove that a wire is in use */
@@ -183,7 +184,7 @@ static void on_event(struct traffic *t, const struct event *e)
 /* Sends and receives until `over` says that this side is done, and the other one, too. */
 static void exchange(struct traffic *t, bool (*over)(void))
 {
-	uint64_t end = now_ms() + STUCK;
+	uint64_t looked = now_ms(), quiet = 0, ms;
 	struct event e;
 
 	for (unsigned int i = 0; i < DEPTH; i++)
@@ -191,9 +192,12 @@ static void exchange(struct traffic *t, bool (*over)(void))
 	while (!t->last_sent || t->received != t->all || t->sending) {
 		if (!t->last_sent && t->sending < DEPTH)
 			send_next(t, over());
-		for (; node_poll(&t->node, &e); end = now_ms() + STUCK)
+		for (; node_poll(&t->node, &e); quiet = 0)
 			on_event(t, &e);
-		if (now_ms() > end)
+		ms = now_ms() - looked;
+		looked += ms;
+		quiet += ms < PAUSE ? ms : PAUSE;
+		if (quiet > STUCK)
 			fail("nothing within %d ms, after %llu messages", STUCK,
 			     (unsigned long long)t->received);
 	}
