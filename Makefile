@@ -59,8 +59,6 @@ $(LIB): $(filter-out $(APART),$(OBJ)) $(APART:.o=.static.o)
 SMALL = hook/% info/% coll/group/% coll/plan/% xfer/conn/% core/av_set core/av_shared core/compat core/ep_cm core/ep_enable core/eq \
 	core/pep core/pep_cm core/sep
 $(SMALL:%=$(BUILD)/src/%.o): override CFLAGS := $(CFLAGS:-O2=-Os)
-# Two stores are shorter than the instructions that make them one.
-$(BUILD)/src/core/%.o $(BUILD)/src/hw/%.o $(BUILD)/src/xfer/%.o: override CFLAGS += -fno-tree-slp-vectorize
 $(BUILD)/%.static.o: CPPFLAGS += -DWEFT_STATIC
 $(BUILD)/%.static.o: %.c $(CONFIG); $(cc)
 $(BUILD)/%.o:        %.c $(CONFIG); $(cc)

@@ -34,15 +34,15 @@ BUDGET = {
     "tinjectdata": DATA,
     "tsenddata": DATA,
     "tsend-64": COPIED,
-    "trecv": (44, 0, 0),
-    "recv": (39, 0, 0),
+    "trecv": (46, 0, 0),
+    "recv": (41, 0, 0),
     "cq_read": (44, 0, 1),
     "cq_read-empty": (27, 0, 0),
-    "cq_read+receive": (117, 0, 1),
+    "cq_read+receive": (121, 0, 1),
     "inject_write": (174, 1, 1),
-    "cq_read+serve": (586, 2, 13),
-    "read": (188, 1, 1),
-    "fetch_atomic": (252, 1, 2),
+    "cq_read+serve": (595, 2, 13),
+    "read": (190, 1, 1),
+    "fetch_atomic": (254, 1, 2),
 }
 LOCK = (24, 1, 0)  # added with FI_THREAD_SAFE: locking and unlocking the shard
 OTHERS = 1.25  # factor for other compilers than gcc, whose code the limits are for

@@ -103,12 +103,21 @@ static __attribute__((noinline)) ssize_t read_several(struct cq *cq, void *buf, 
 	return link_cursor_came(idle->cursor) ? go_on(cq, buf, count, NULL, idle, 1) : end(idle);
 }
 
+/* What is not read here may go on in the next slots: they come while the transport looks at the first. */
+static inline ssize_t leave(struct cq *cq, void *buf, size_t count, const struct link_slot *slot)
+{
+	__builtin_prefetch(slot + 1);
+	__builtin_prefetch(slot + 2);
+	return cq_read_due(cq, buf, count, NULL);
+}
+
 ssize_t rx_read(struct cq *cq, void *buf, size_t count, struct idle *idle)
 {
-	uint64_t head = ONCE(idle->cursor->at->head);
+	const struct link_slot *slot = idle->cursor->at;
+	uint64_t head = ONCE(slot->head);
 
-	if (!is_plain(head))
-		return cq_read_due(cq, buf, count, NULL);
+	if (!is_plain(head) || ONCE(slot->len) > READ_MAX)
+		return leave(cq, buf, count, slot);
 	if (count != 1)
 		return read_several(cq, buf, count, idle, head);
 	/* The constants need no register while the message is taken. */
