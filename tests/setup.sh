@@ -32,6 +32,7 @@ packages() {
 	test     libnuma-dev           numactl-devel        libnuma-devel
 	test     mandoc                mandoc               mandoc
 	test     iproute2              iproute              iproute2
+	test     nftables              nftables             nftables
 	test     libssl3               openssl-libs         libopenssl3
 	test     libfabric1            libfabric            libfabric1
 	test     libfabric-bin         -                    libfabric

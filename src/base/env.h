@@ -44,7 +44,7 @@
 	ROW(bool, shm_disable_cma, "FI_SHM_DISABLE_CMA", "no",                                     \
 	    "No copies straight between the memories of two processes")                            \
 	ROW(const char *, tcp_iface, "FI_TCP_IFACE", NULL,                                         \
-	    "Name of the only network interface to offer")                                 \
+	    "Name of the only network interface to offer, or a comma list of some")                \
 	ROW(int, tcp_port_low, "FI_TCP_PORT_LOW_RANGE", "0",                                       \
 	    "First of the port numbers endpoints choose from; 0: any of the dynamic range")        \
 	ROW(int, tcp_port_high, "FI_TCP_PORT_HIGH_RANGE", "0", "Last of those port numbers")       \
@@ -59,6 +59,13 @@
 	    "is inserted into their address vector")                                               \
 	ROW(int, peer_timeout, "FI_WEFT_PEER_TIMEOUT", "30000",                                    \
 	    "Milliseconds without a sign of life after which a peer across the network is gone")   \
+	ROW(const char *, rails, "FI_WEFT_RAILS", "1",                                             \
+	    "Interfaces that tcp uses together between two hosts: 1: only the endpoint's own; a "  \
+	    "number: so many at most, 4, of those about as fast as that one; auto: these, up to "  \
+	    "25 Gbit/s; or a comma list of names")                                                 \
+	ROW(int, rail_timeout, "FI_WEFT_RAIL_TIMEOUT", "2000",                                     \
+	    "Milliseconds without an answer after which what is under way over one of several "    \
+	    "interfaces goes again over the others")                                               \
 	ROW(int, sender_timeout, "FI_WEFT_SENDER_TIMEOUT", "-1",                                   \
 	    "Milliseconds without any part of a long message after which a sender across the "     \
 	    "network, which announced it and was asked for it, is gone; 0: never; -1: never if "   \

@@ -70,6 +70,18 @@ static bool is_ip(const struct addr *a, int family)
 	return a->kind == (family == AF_INET6 ? ADDR_IN6 : ADDR_IN);
 }
 
+bool ifaces_named(const char *list, const char *name)
+{
+	size_t len = strlen(name);
+
+	for (const char *at = list; at; at = strchr(at, ',')) {
+		at += *at == ',';
+		if (!strncmp(at, name, len) && (at[len] == ',' || !at[len]))
+			return true;
+	}
+	return false;
+}
+
 const struct iface_addr *ifaces_next(const struct ifaces *all, int family, const char *name,
 				     size_t *at)
 {
@@ -79,7 +91,7 @@ const struct iface_addr *ifaces_next(const struct ifaces *all, int family, const
 
 		if (!is_ip(&a->addr, family))
 			continue;
-		if (name ? i->up && strcmp(i->name, name) == 0 : ifaces_usable(all, a))
+		if (name ? i->up && ifaces_named(name, i->name) : ifaces_usable(all, a))
 			return a;
 	}
 	return NULL;
@@ -103,7 +115,7 @@ const struct iface *ifaces_holding(const struct ifaces *all, const struct addr *
 
 		if (!of_lo && !same_ip(&all->addr[n].addr, a))
 			continue;
-		if (!found || (name && strcmp(i->name, name) == 0))
+		if (!found || (name && ifaces_named(name, i->name)))
 			found = i;
 	}
 	return found;

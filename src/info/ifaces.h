@@ -71,9 +71,11 @@ static inline const struct iface *ifaces_of(const struct ifaces *all, const stru
 	return &all->iface[a->of];
 }
 
+/* Is the interface `name` in a comma list of names? NULL is an empty list. */
+bool ifaces_named(const char *list, const char *name);
 /*
  * Returns the next address from index *at on and advances *at. `family`: AF_UNSPEC is any. `name`:
- * the address's interface, which must be up; NULL: any usable address. Returns NULL at the end.
+ * the address's interface, or a comma list of some, which must be up; NULL: any usable address. Returns NULL at the end.
  */
 const struct iface_addr *ifaces_next(const struct ifaces *all, int family, const char *name,
 				     size_t *at);
@@ -89,7 +91,7 @@ const struct iface *ifaces_holding(const struct ifaces *all, const struct addr *
 bool ifaces_route(const struct ifaces *all, const struct addr *to, struct addr *from);
 
 /*
- * Sets *a to the address to announce to other hosts: the best one, of interface FI_TCP_IFACE if
+ * Sets *a to the address to announce to other hosts: the best one, of the interfaces in FI_TCP_IFACE if
  * that is set; loopback if there is no other. `family` as above, port 0. Returns 0, -FI_ENOMEM, or
  * -FI_EADDRNOTAVAIL: no such interface is up with such an address.
  */

@@ -197,7 +197,7 @@ static bool choose(const struct ip_ends *ends, const char *name, struct addr *a)
 	const struct iface_addr *best;
 	size_t at = 0;
 
-	if (ends->from.kind != ADDR_NONE && (!name || (way && strcmp(way->name, name) == 0))) {
+	if (ends->from.kind != ADDR_NONE && (!name || (way && ifaces_named(name, way->name)))) {
 		*a = ends->from;
 		return true;
 	}
@@ -209,9 +209,11 @@ static bool choose(const struct ip_ends *ends, const char *name, struct addr *a)
 	return best || !name;
 }
 
-static bool belongs(const struct ip_source *s, const char *name)
+/* `asked`: one name; else `name` is a list. */
+static bool belongs(const struct ip_source *s, const char *asked, const char *name)
 {
-	return s->iface && strcmp(s->iface->name, name) == 0;
+	return s->iface &&
+	       (asked ? strcmp(s->iface->name, asked) == 0 : ifaces_named(name, s->iface->name));
 }
 
 static void report(struct ip_ends *ends, const struct ip_source *s)
@@ -243,7 +245,7 @@ bool resolve_ip_source(struct ip_ends *ends, const char *asked, struct ip_source
 		s->addr.port = ends->src.port;
 	}
 	s->iface = ifaces_holding(&ends->net, &s->addr, name);
-	if (name && (!met || !belongs(s, name)))
+	if (name && (!met || !belongs(s, asked, name)))
 		return hints_refuse(
 			why, "%s: \"%.60s\" asked, no such interface is up with %s %s address",
 			asked ? "domain_attr->name" : "FI_TCP_IFACE", name, open ? "an" : "that",

@@ -42,7 +42,7 @@ void resolve_ip_forget(struct ip_ends *ends);
 /*
  * Chooses the source of an entry: the given one; if its host is open, the address that the kernel
  * would use to reach the destination; else this host's best address. `asked` is the required
- * interface or NULL (then FI_TCP_IFACE may name one). Returns false with a reason.
+ * interface or NULL (then FI_TCP_IFACE may name some). Returns false with a reason.
  */
 bool resolve_ip_source(struct ip_ends *ends, const char *asked, struct ip_source *source,
 		       struct refusal *why);

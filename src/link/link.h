@@ -75,25 +75,22 @@ enum proto {
 /* Sending packets. Every link can. */
 struct link_ops {
 	/*
-	 * Sends one packet. Copies the payload before it returns. Returns 0: a message has left the
-	 * process, another packet does so soon; -FI_EAGAIN if there is no space now (there will be
-	 * later), or if zcopy->sendv suits the packet better;
-	 * -FI_EMSGSIZE if the payload is longer than link->eager_max bytes. The arguments have
+	 * Sends one packet. Copies the payload before it returns. Returns 0: a message has left the process, another
+	 * packet does so soon; -FI_EAGAIN if there is no space now (there will be later), or if zcopy->sendv suits
+	 * the packet better; -FI_EMSGSIZE if the payload is longer than link->eager_max bytes. The arguments have
 	 * fi_tsend's order, so that they stay in their registers.
 	 */
 	int (*send)(struct link *link, const void *buf, size_t len, uint64_t data, uint64_t head,
 		    uint64_t tag);
 	/*
-	 * Like `send`, with the payload in segments of at most packet_max bytes in all. Ignores
-	 * p->payload; p->len is the sum of the segment lengths. While zcopy_min is 0, a message,
-	 * too, only leaves soon.
+	 * Like `send`, with the payload in segments of at most packet_max bytes in all. Ignores p->payload; p->len is
+	 * the sum of the segment lengths. While zcopy_min is 0, a message, too, only leaves soon.
 	 */
 	int (*sendv)(struct link *link, const struct packet *p, const struct iovec *iov,
 		     size_t count);
 	/*
-	 * Frees the link and, for LINK_SOCKET, its socket. Packets already sent stay readable for
-	 * the peer as far as the transport can arrange. If link->failed, unsent packets are
-	 * discarded.
+	 * Frees the link and, for LINK_SOCKET, its socket. Packets already sent stay readable for the peer as far as
+	 * the transport can arrange. If link->failed, unsent packets are discarded.
 	 */
 	void (*close)(struct link *link);
 };
@@ -101,9 +98,8 @@ struct link_ops {
 /* Sending later, from memory that stays unchanged. Used from link->zcopy_min bytes on. */
 struct link_zcopy_ops {
 	/*
-	 * Like link_ops.sendv, but the transport may delay the packet, or batch it with later ones.
-	 * Later progress calls then send it straight from `iov`, and the packet's number is
-	 * link->zcopy_posted.
+	 * Like link_ops.sendv, but the transport may delay the packet, or batch it with later ones. Later progress
+	 * calls then send it straight from `iov`, and the packet's number is link->zcopy_posted.
 	 */
 	int (*sendv)(struct link *link, const struct packet *p, const struct iovec *iov,
 		     size_t count);
@@ -118,12 +114,11 @@ struct link_zcopy_ops {
 /* Making the memory of long messages readable for the peer. */
 struct link_rndv_ops {
 	/*
-	 * Makes these segments readable for the peer: by link_rdma_ops.post (PROTO_RDMA) or by
-	 * link_local_ops.fetch (PROTO_BOUNCE, PROTO_PIPE). They stay readable until
-	 * `dereg(*registered)`, or longer if registrations are cached. Writes addresses, lengths
-	 * and keys to `at`. `batch` identifies the work that the segments belong to: within one
-	 * batch the same memory holds the same bytes. Returns 0, or a negative error if these
-	 * segments cannot be registered.
+	 * Makes these segments readable for the peer: by link_rdma_ops.post (PROTO_RDMA) or by link_local_ops.fetch
+	 * (PROTO_BOUNCE, PROTO_PIPE). They stay readable until `dereg(*registered)`, or longer if registrations are
+	 * cached. Writes addresses, lengths and keys to `at`. `batch` identifies the work that the segments belong
+	 * to: within one batch the same memory holds the same bytes. Returns 0, or a negative error if these segments
+	 * cannot be registered.
 	 */
 	int (*reg)(struct link *link, enum proto proto, const struct iovec *iov, size_t count,
 		   const void *batch, struct fi_rma_iov *at, void **registered);
@@ -133,11 +128,10 @@ struct link_rndv_ops {
 /* RDMA operations, performed without the peer's software. Used while link->rdma_usable. */
 struct link_rdma_ops {
 	/*
-	 * Posts an operation. Operations are performed in posting order, and rx_rdma_done reports
-	 * their completions in that order. If one fails, rx_rdma_failed reports that it and all
-	 * later ones are not done, and link->rdma_usable becomes false for good. The device may
-	 * access our memory until the operation is reported, or until `abort` returns. Returns 0,
-	 * or a negative error: nothing was posted.
+	 * Posts an operation. Operations are performed in posting order, and rx_rdma_done reports their completions
+	 * in that order. If one fails, rx_rdma_failed reports that it and all later ones are not done, and
+	 * link->rdma_usable becomes false for good. The device may access our memory until the operation is reported,
+	 * or until `abort` returns. Returns 0, or a negative error: nothing was posted.
 	 */
 	int (*post)(struct link *link, const struct link_rdma *op);
 	/* Abandons all posted operations, unreported. The device no longer accesses our memory. */
@@ -288,6 +282,8 @@ struct link_peer {
 	/* Key of TLS_KEY bytes by which LINK_SOCKET encrypts all that it sends; NULL: it does not */
 	const uint8_t *key;
 	bool initiator; /* we have begun the connection */
+	uint32_t
+		rails; /* LINK_SOCKET: so many sockets it may have, which `join` brings; 0: this one alone */
 	/* From `prepare`: the link takes it if connect succeeds, else the engine keeps it */
 	void *pending;
 };
@@ -370,6 +366,8 @@ struct transport {
 	void (*close)(void *state);
 	/* LINK_SOCKET: returns the socket that the link owns. NULL: the engine has it. */
 	int (*sock)(const struct link *link);
+	/* Links with `rails`: rail `rail` is `sock` from now on, owned on success. 0 or an error. NULL: none. */
+	int (*join)(struct link *link, uint32_t rail, int sock);
 	/* Fills in what the link knows of itself, for reports. NULL: nothing. */
 	void (*describe)(const struct link *link, struct link_state *state);
 	/* Delivers arrived packets, a bounded number per call. True: there was at least one. */

@@ -69,6 +69,13 @@ void rx_ready(struct worker *worker, uint32_t src);
  * before it returns.
  */
 void rx_ended(struct worker *worker, uint32_t src, int err);
+/*
+ * The initiator's link lacks this rail: transport.join will bring one, if that is possible within `ms`. Called again and
+ * again meanwhile.
+ */
+void rail_wanted(struct worker *worker, uint32_t src, uint32_t rail, uint32_t ms);
+/* Has the peer been asked for a rail that it may have made already? */
+bool rail_coming(const struct worker *worker, uint32_t src);
 
 /* ---- Datagrams: src/xfer/dgram/dgram_rx.c, dgram_tx.c ---------------------------------------- */
 

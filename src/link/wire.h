@@ -10,11 +10,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define WIRE_MAGIC    0x54464557u /* "WEFT"; reads differently in the other byte order */
-#define WIRE_VERSION  14
-#define WIRE_NAME_MAX 96 /* bytes of an address string, with its terminator */
-#define WIRE_IOV_MAX  16 /* segments per RTS */
-#define WIRE_PROOF    32 /* bytes of a nonce, and of an HMAC-SHA-256 */
+#define WIRE_MAGIC     0x54464557u /* "WEFT"; reads differently in the other byte order */
+#define WIRE_VERSION   14
+#define WIRE_NAME_MAX  96 /* bytes of an address string, with its terminator */
+#define WIRE_IOV_MAX   16 /* segments per RTS */
+#define WIRE_RAILS_MAX 4  /* interfaces that one link uses */
+#define WIRE_TOKEN     16 /* bytes of each half of a link's token */
+#define WIRE_PROOF     32 /* bytes of a nonce, and of an HMAC-SHA-256 */
 
 /* Packet types. */
 enum wire_op {
@@ -267,6 +269,22 @@ struct wire_nic {
 	uint8_t gid[16];
 };
 
+/* A listener of an endpoint on one of its interfaces. */
+struct wire_rail {
+	uint8_t ip[16]; /* network byte order; IPv4 in the first four bytes */
+	uint16_t port;
+	uint8_t in6;    /* an IPv6 address? */
+	uint8_t prefix; /* bits of the network's part of it */
+	uint32_t mbps;  /* the interface's speed; 0: unknown */
+};
+
+/* The `data` of hellos with WIRE_HELLO_RAILS. */
+struct wire_rails {
+	uint32_t count;  /* HELLO_CONNECT: of the sender's interfaces; HELLO_ACCEPT: likewise, the link has rails */
+	uint32_t number; /* HELLO_JOIN: which rail of the link the socket becomes */
+	struct wire_rail rail[WIRE_RAILS_MAX];
+};
+
 /*
  * The messages on the bootstrap socket; always of this length. On a Unix socket a transport's descriptors come with
  * some. Endpoints with a key exchange four: GREETING, CHALLENGE, then CONNECT or REQUEST, then an answer; without one
@@ -288,13 +306,19 @@ struct wire_hello {
 	char name[WIRE_NAME_MAX]; /* the sender's address in that format */
 	struct wire_nic nic;      /* of HELLO_CONNECT, HELLO_REQUEST, HELLO_ACCEPT */
 	uint32_t error;           /* HELLO_REJECT: a positive error; 0: the application rejected */
-	uint32_t data_len;        /* HELLO_REQUEST, HELLO_ACCEPT, HELLO_REJECT */
+	uint32_t data_len;        /* HELLO_REQUEST, HELLO_ACCEPT, HELLO_REJECT; and of WIRE_HELLO_RAILS */
 	uint8_t data[WIRE_CM_DATA_MAX];
-	uint8_t nonce[WIRE_PROOF]; /* of HELLO_GREETING, HELLO_CHALLENGE: random */
+	/*
+	 * Random: of HELLO_GREETING, HELLO_CHALLENGE; of HELLO_ACCEPT with rails: the link's token, whose first
+	 * half is in HELLO_JOIN, the second in HELLO_JOINED.
+	 */
+	uint8_t nonce[WIRE_PROOF];
 	/* of endpoints with a key, in all but HELLO_GREETING: src/xfer/conn/auth.h */
 	uint8_t mac[WIRE_PROOF];
 };
 
+/* Of hellos of unconnected endpoints that use several interfaces: `data` is a struct wire_rails. */
+#define WIRE_HELLO_RAILS 0x4u
 /* Flags of all hellos of a connection of endpoints with a key: */
 #define WIRE_HELLO_ENCRYPTS   0x1u /* what follows is encrypted by TLS */
 #define WIRE_HELLO_KERNEL_TLS 0x2u /* the sender's kernel can do that */
@@ -309,6 +333,9 @@ enum hello_kind {
 	/* initiator to target: I have a key; prove that you know it */
 	HELLO_GREETING,
 	HELLO_CHALLENGE, /* target to initiator: my proof; now prove yours */
+	/* initiator to target: this socket is to be another rail of link `your_id` */
+	HELLO_JOIN,
+	HELLO_JOINED, /* target to initiator: it is one now */
 	HELLO_KINDS
 };
 
@@ -327,5 +354,9 @@ _Static_assert(sizeof(struct wire_nic) == 40, "layout of an end of a path");
 _Static_assert(sizeof(struct wire_hello) == 64 + WIRE_NAME_MAX + sizeof(struct wire_nic) +
 						    WIRE_CM_DATA_MAX + (size_t)2 * WIRE_PROOF,
 	       "a hello has no padding");
+_Static_assert(sizeof(struct wire_rail) == 24, "layout of an interface");
+_Static_assert(sizeof(struct wire_rails) == 8 + WIRE_RAILS_MAX * sizeof(struct wire_rail),
+	       "layout of a list of interfaces");
+_Static_assert(sizeof(struct wire_rails) <= WIRE_CM_DATA_MAX, "interfaces fit a hello");
 
 #endif

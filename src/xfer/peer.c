@@ -202,6 +202,7 @@ void peer_free(struct peer *peer)
 	list_remove(&peer->target.in_acks_pending);
 	addr_free(&peer->name);
 	auth_end(&peer->conn.auth);
+	conn_rails_forget(peer);
 	pool_put(&peer->worker->peer_pool, peer);
 }
 
@@ -343,6 +344,7 @@ static void close_link(struct peer *peer, int err)
 	peer->real->failed = err != FI_ESHUTDOWN && err != FI_ECANCELED;
 	peer->real->ops->close(peer->real);
 	peer->real = NULL;
+	conn_rails_forget(peer);
 }
 
 /*

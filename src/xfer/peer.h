@@ -200,6 +200,8 @@ struct peer {
 	/* What the peer proves: slot in worker->auth. One name under two keys is two peers. */
 	unsigned int key_slot;
 	struct list in_worker; /* worker->peers_list */
+	struct peer_rails
+		*rails; /* of conn_rails.c: a link with rails, or the offer of them; or NULL */
 	/* Early control messages about groups, owned by src/coll: struct kept_message.of_peer. */
 	struct list kept_controls;
 	unsigned int kept_count; /* length of kept_controls */

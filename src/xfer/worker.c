@@ -207,6 +207,7 @@ void worker_close(struct worker *worker)
 	worker->coll = NULL;
 	worker_quiesce(worker);
 	conn_close(worker);
+	conn_rails_close(worker);
 	close_hw(worker);
 	budget_fini(&worker->budget);
 	/* Contexts are closed after their worker, with what they keep. */

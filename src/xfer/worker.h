@@ -23,11 +23,12 @@
 /*
  * Upper half of the data of an event in the worker's epoll instance, beyond enum acceptor_source.
  */
-enum worker_source { WORKER_PEER = ACCEPTOR_SOURCES, WORKER_HW, WORKER_STALL };
+enum worker_source { WORKER_PEER = ACCEPTOR_SOURCES, WORKER_HW, WORKER_STALL, WORKER_RAIL };
 
 struct av;
 struct dgram;
 struct offload;
+struct rails;
 
 struct worker {
 	struct idle idle; /* what an empty read of a queue looks at */
@@ -122,6 +123,7 @@ struct worker {
 	int epfd;
 	struct auth_own auth;
 	struct acceptor acceptor;
+	struct rails *rails; /* its interfaces, once a link may use several; or NULL */
 	struct sources sources;
 	struct budget budget;   /* of unexpected messages */
 	struct answers answers; /* that peers do not read */

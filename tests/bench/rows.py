@@ -144,6 +144,7 @@ def network(b):
                                          **b.limit("socket", "sockets", "udp", "{}")}, times=3)
     yield Row("udp/rate", "M/s", [8, 1024], b.sided("udp", "client", "-ndm", "PROVIDER", "rate", "{}"), times=3)
     yield from secured(b)
+    yield from rails(b)
     yield Row("machine/io_uring", "us", [8], b.limit("io_uring", "sockets", "uring", "{}"))
     yield Row("machine/framed", "GB/s", LONG, b.limit("frames of 32 bytes", "sockets", "framed", "{}"))
     yield Row("machine/zerocopy", "GB/s", LONG, b.limit("MSG_ZEROCOPY", "sockets", "zerocopy", "{}"))
@@ -169,6 +170,18 @@ def secured(b):
         **ours_alone(b, *latency, **encrypted), **b.limit("OpenSSL", "tls", "tcp", "{}")}, times=3)
     yield Row("encrypted/bandwidth", "GB/s", LONG, {
         **ours_alone(b, *bandwidth, **encrypted), **b.limit("OpenSSL", "tls", "stream", "{}")}, times=3)
+
+
+def rails(b):
+    """Two wires with limits: what they carry together, beside what one does. Needs root."""
+    for name, second in ("alike", 1000), ("unequal", 250):
+        def both(rails, second=second):
+            return ("rails", "1000", str(second), rails, "{}")
+
+        total = 1 + second / 1000
+        yield Row(f"rails/{name}", "GB/s", [1048576], {
+            **ours_alone(b, *both("4")), **b.limit("the sum", *both("1"), scale=lambda value, _, total=total: value * total,
+                                                   LD_LIBRARY_PATH=b.sides[0].folder)})
 
 
 def peers(b):
@@ -258,6 +271,7 @@ GOALS = [
     *(("keyed/latency", size, LIMIT, 1.02) for size in (8, 4096)),
     *(("encrypted/latency", size, LIMIT, 1.1) for size in (8, 4096)),
     *(("encrypted/bandwidth", size, LIMIT, 1) for size in LONG),
+    *((f"rails/{name}", 1048576, LIMIT, 0.95) for name in ("alike", "unequal")),
     ("peers/address-address", 100000, None, 32),
     ("peers/dense-connection", 132, None, 8192),
     *((f"collective/{what}-{members}", size, who, bound)

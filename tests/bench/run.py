@@ -47,7 +47,7 @@ def reference():
 
 def compile_all(work, library, with_mpi):
     """Compiles the programs. Those of the interface are linked with the older library, so that they run on both."""
-    programs = {name: [library] for name in ("client", "onesided", "threads", "wake", "connect", "collective")}
+    programs = {name: [library] for name in ("client", "onesided", "threads", "wake", "connect", "collective", "rails")}
     programs.update(limit=[], sockets=["-luring"], tls=["-lssl", "-lcrypto"],
                     plain=["-Isrc", "-I.", "-DWEFT_API_2_7", os.path.join(os.path.dirname(work), "libfabric.a")])
     compilers = dict.fromkeys(programs, os.environ.get("CC", "cc"))

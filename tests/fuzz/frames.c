@@ -125,7 +125,10 @@ static void connect_peer(unsigned int i)
 {
 	struct peer *peer = peer_made(i);
 	const struct auth auth = {.key = {"a key of this length", 20}, .encrypts = true};
-	struct accepted conn = {.inside = false, .fds = {-1, -1}};
+	struct accepted conn = {.inside = false,
+				.fds = {-1, -1},
+				.hello.kind =
+					how == ENCRYPTED_INITIATOR ? HELLO_ACCEPT : HELLO_CONNECT};
 	int pair[2];
 
 	if (peer_linked(peer))

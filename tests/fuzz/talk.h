@@ -39,12 +39,22 @@ static inline bool carries_ring(uint32_t kind)
 }
 
 /* Does the endpoint read it as a hello? */
+/* Is a list of interfaces as one must be, if there is one? */
+static inline bool rails_formed(const struct wire_hello *h)
+{
+	struct wire_rails rails;
+
+	memcpy(&rails, h->data, sizeof(rails));
+	return !(h->flags & WIRE_HELLO_RAILS) ||
+	       (h->data_len == sizeof(rails) && rails.count <= WIRE_RAILS_MAX);
+}
+
 static inline bool formed(const struct wire_hello *h, bool inside, bool ring)
 {
 	return h->magic == WIRE_MAGIC && h->version == WIRE_VERSION && h->size == sizeof(*h) &&
 	       h->kind >= HELLO_CONNECT && h->kind < HELLO_KINDS &&
 	       h->name_len <= sizeof(h->name) && h->data_len <= sizeof(h->data) &&
-	       (h->name_len || !carries_ring(h->kind)) &&
+	       rails_formed(h) && (h->name_len || !carries_ring(h->kind)) &&
 	       (!inside || ring == carries_ring(h->kind));
 }
 

@@ -326,6 +326,32 @@ START_TEST(the_user_chooses)
 }
 END_TEST
 
+START_TEST(names_in_a_list)
+{
+	ck_assert(ifaces_named("eth0", "eth0"));
+	ck_assert(ifaces_named("eth10,eth1,eth0", "eth1"));
+	ck_assert(ifaces_named("eth10,eth1,eth0", "eth0"));
+	ck_assert(!ifaces_named("eth10,eth1", "eth"));
+	ck_assert(!ifaces_named("eth10", "eth1"));
+	ck_assert(!ifaces_named("", "eth1"));
+	ck_assert(!ifaces_named(NULL, "eth1"));
+}
+END_TEST
+
+/* The first that is up counts, in the order of rank. */
+START_TEST(the_user_chooses_some)
+{
+	struct addr a;
+
+	setenv("FI_TCP_IFACE", "nosuch0,lo", 1);
+	ck_assert_int_eq(ifaces_read(&host), 0);
+	if (ifaces_at(&host, (int)if_nametoindex("lo"))->up) {
+		ck_assert_int_eq(ifaces_default(AF_INET, &a), 0);
+		ck_assert_uint_eq(a.ip[0], IN_LOOPBACKNET);
+	}
+}
+END_TEST
+
 START_TEST(the_user_is_wrong)
 {
 	struct addr a;
@@ -357,6 +383,8 @@ int main(void)
 	tcase_add_test(ours, same_as_getifaddrs);
 	tcase_add_test(ours, default_is_the_first);
 	tcase_add_test(ours, the_user_chooses);
+	tcase_add_test(ours, names_in_a_list);
+	tcase_add_test(ours, the_user_chooses_some);
 	tcase_add_test(ours, the_user_is_wrong);
 	suite_add_tcase(suite, rank);
 	suite_add_tcase(suite, ours);

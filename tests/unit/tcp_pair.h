@@ -74,8 +74,11 @@ static struct {
 	void (*on_deliver)(uint32_t src, const struct packet *p);
 	void (*on_place)(uint32_t src);
 	void (*on_placed)(uint32_t src);
+	void (*on_wanted)(uint32_t src, uint32_t rail);
 	bool places;    /* take payloads by direct placement */
 	size_t wanted;  /* bytes received of each placed payload */
+	bool coming;    /* a rail is being made */
+	uint32_t rails; /* of new links; the first worker makes their sockets */
 	size_t segment; /* bytes of each segment that rx_placement_iov returns */
 } engine;
 
@@ -124,6 +127,20 @@ void rx_deliver(struct worker *worker, uint32_t src, const struct packet *p)
 		engine.on_deliver(src, p);
 	/* The payload stays valid until rx_deliver returns. */
 	ck_assert_mem_eq(seen[seen_count - 1].payload, p->payload, p->len);
+}
+
+void rail_wanted(struct worker *worker, uint32_t src, uint32_t rail, uint32_t ms)
+{
+	ck_assert_uint_gt(ms, 0);
+	joint_of(worker, src);
+	if (engine.on_wanted)
+		engine.on_wanted(src, rail);
+}
+
+bool rail_coming(const struct worker *worker, uint32_t src)
+{
+	joint_of(worker, src);
+	return engine.coming;
 }
 
 uint32_t rx_placement_begin(struct worker *worker, uint32_t src, const struct packet *p)
@@ -223,8 +240,12 @@ static inline void buffers(int sock, int bytes)
 static uint32_t join_socket(struct side *side, int sock)
 {
 	struct wire_hello hello = {0};
-	struct link_peer peer = {
-		.hello = &hello, .id = joint_count + 1, .fds = {-1, -1}, .sock = sock};
+	struct link_peer peer = {.hello = &hello,
+				 .id = joint_count + 1,
+				 .fds = {-1, -1},
+				 .sock = sock,
+				 .rails = engine.rails,
+				 .initiator = side == &sides[0]};
 	struct joint *j = &joints[joint_count];
 
 	ck_assert_uint_lt(joint_count, LINKS);

@@ -196,6 +196,18 @@ START_TEST(no_last_one_is_accepted)
 }
 END_TEST
 
+/* No descriptor, of whatever it may be, stands for a listener that there is not. */
+START_TEST(no_listener)
+{
+	struct acceptor a;
+
+	memset(&a, 0, sizeof(a));
+	acceptor_init(&a, -1);
+	ck_assert_int_eq(a.network[0], -1);
+	ck_assert_int_eq(a.inside, -1);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("xfer_connect");
@@ -207,6 +219,7 @@ int main(void)
 	tcase_add_test(all, few_descriptors_serve_connections);
 	tcase_add_test(all, the_last_ones_are_for_listeners);
 	tcase_add_test(all, no_last_one_is_accepted);
+	tcase_add_test(all, no_listener);
 	suite_add_tcase(suite, all);
 	return suite_run(suite);
 }

@@ -61,6 +61,7 @@ enum tcp_waits {
 };
 
 struct tcp_gather;
+struct tcp_rails;
 struct tcp_rest;
 
 /* Transport state of a worker. */
@@ -77,12 +78,16 @@ struct tcp {
 	struct list links;           /* struct tcp_link.in_state: open links */
 	struct list closed;          /* in_state: links closed during the progress call */
 	struct list lingering;       /* in_state: closed links with unacknowledged bytes */
-	struct list attend;          /* struct tcp_link.in_attend: links that are not TCP_READY */
-	struct list gathering;       /* struct tcp_link.in_gathering: links with `gather` */
-	bool flusher;                /* tcp_flusher_open was called */
-	bool no_flusher;             /* and has failed */
-	uint64_t looked;             /* when lingering links were last processed (coarse ms) */
-	uint64_t next_poll;          /* when to look for silent peers next (coarse ms) */
+	/* struct tcp_link.in_attend: links that are not TCP_READY, or hold what is not read yet */
+	struct list attend;
+	struct list gathering; /* struct tcp_link.in_gathering: links with `gather` */
+	bool flusher;          /* tcp_flusher_open was called */
+	bool no_flusher;       /* and has failed */
+	uint64_t looked;       /* when lingering links were last processed (coarse ms) */
+	uint64_t next_poll;    /* when to look for silent peers next (coarse ms) */
+	unsigned int railed;   /* links with rails that the engine has not closed */
+	uint64_t next_rails;   /* when to look after those next (coarse ms) */
+	uint64_t looked_rails; /* when that was done last, or the first of them came */
 	int epfd;
 	int timer;          /* timerfd in epfd with a NULL link; -1 until a waiter sleeps */
 	unsigned char *buf; /* TCP_READ bytes, processed before the next read */
@@ -95,20 +100,23 @@ struct tcp_link {
 	struct link link;
 	struct tcp *own;
 	uint32_t id; /* the engine's number of the peer */
-	int sock;
+	int sock;    /* with rails: one of them */
 	enum tcp_tx tx;
-	int err;         /* error of TCP_FAILED, positive */
-	struct tls *tls; /* NULL: not encrypted, or by the kernel */
+	int err;                 /* error of TCP_FAILED, positive */
+	unsigned int row_call;   /* own->progress_calls when `row` began */
+	uint32_t events;         /* events that epfd watches; 0: not in epfd */
+	struct tls *tls;         /* NULL: not encrypted, or by the kernel */
+	struct tcp_rails *rails; /* NULL: none, as most links. See tcp_rails.h. */
 	struct tcp_rest *rest;
-	unsigned int row_call; /* own->progress_calls when `row` began */
-	size_t row;            /* bytes of long messages sent since, up to TCP_BATCH_MAX */
-	size_t zcopy_min;      /* link.zcopy_min, unless the link gathers */
+	size_t row;       /* bytes of long messages sent since, up to TCP_BATCH_MAX */
+	size_t zcopy_min; /* link.zcopy_min, unless the link gathers */
 	/* Packets that wait to go out together; NULL: none. See tcp_gather.h. */
 	struct tcp_gather *gather;
 	unsigned int burst_call; /* own->progress_calls when `burst` began */
 	unsigned int burst;      /* short packets sent since */
 	enum tcp_waits waits;
 	bool more;      /* the next packet is not the last one that FI_MORE announces */
+	bool indirect;  /* `tls` or `rails`: the stream of packets is not what the socket brings */
 	size_t room;    /* bytes that the kernel's send buffer still takes */
 	size_t said;    /* bytes of messages sent since has_unread last found nothing */
 	uint64_t heard; /* bytes received */
@@ -127,7 +135,6 @@ struct tcp_link {
 	bool doubt;        /* the peer was silent at the last tcp_alive_poll */
 	bool kernel;       /* both kernels have TLS: ours takes over from `tls` */
 	bool shut;         /* our side is shut down, or must not be */
-	uint32_t events;   /* events that epfd watches; 0: not in epfd */
 	uint64_t deadline; /* end of lingering (coarse ms) */
 	struct list in_state;
 	struct list in_attend;
@@ -203,6 +210,8 @@ void tcp_alive_poll(struct tcp *t);
 void tcp_alive_timer(struct tcp *t);
 
 /* tcp_linger.c */
+/* Has the peer's kernel all that was sent, as far as can be known? */
+bool tcp_acknowledged(int sock);
 void tcp_close_link(struct link *link);
 /* Continues lingering links, at most once per tick of the coarse clock. */
 void tcp_linger(struct tcp *t);

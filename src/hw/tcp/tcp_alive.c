@@ -17,7 +17,7 @@
 #include "base/clock.h"
 #include "base/env.h"
 #include "base/log.h"
-#include "hw/tcp/tcp.h"
+#include "hw/tcp/tcp_rails.h"
 
 #define POLLS 8 /* checks per FI_WEFT_PEER_TIMEOUT */
 
@@ -51,18 +51,20 @@ void tcp_alive_poll(struct tcp *t)
 	int timeout = env_get()->peer_timeout;
 	uint64_t now = clock_coarse_ms(), expired;
 
-	if (timeout <= 0 || (now < t->next_poll && !t->due))
+	if (t->railed)
+		tcp_rails_poll(t, now);
+	if ((timeout <= 0 || now < t->next_poll) && !t->due)
 		return;
 	if (t->timer >= 0 && read(t->timer, &expired, sizeof(expired)) < 0 && errno != EAGAIN)
 		LOG_WARN(LOG_EP_CTRL, "tcp: cannot read a timer: %s", fi_strerror(errno));
 	t->due = false;
-	if (now < t->next_poll)
+	if (timeout <= 0 || now < t->next_poll)
 		return;
 	t->next_poll = now + (uint64_t)timeout / POLLS;
 	LIST_EACH (node, &t->links) {
 		struct tcp_link *l = LIST_ENTRY(node, struct tcp_link, in_state);
 
-		if (l->tx != TCP_FAILED && is_dead(l, (uint32_t)timeout))
+		if (!l->rails && l->tx != TCP_FAILED && is_dead(l, (uint32_t)timeout))
 			tcp_fail(l, FI_ETIMEDOUT);
 	}
 }
@@ -77,11 +79,12 @@ static int shortest(int a, int b)
 void tcp_alive_timer(struct tcp *t)
 {
 	int timeout = shortest(env_get()->peer_timeout, env_get()->operation_timeout);
-	int ms = timeout / POLLS + 1;
+	int rails = t->railed ? (int)tcp_rails_period() : 0;
+	int ms = shortest(rails, timeout > 0 ? timeout / POLLS + 1 : 0);
 	struct timespec every = {ms / 1000, ms % 1000 * 1000000L};
 	struct epoll_event ev = {.events = EPOLLIN};
 
-	if (timeout <= 0 || t->timer >= 0)
+	if (!ms || t->timer >= 0)
 		return;
 	t->timer = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
 	if (t->timer < 0 ||

@@ -16,6 +16,7 @@
 #include "info/providers.h"
 #include "hw/tcp/tcp_flusher.h"
 #include "hw/tcp/tcp_gather.h"
+#include "hw/tcp/tcp_rails.h"
 #include "hw/tcp/tcp_tls.h"
 #include "link/engine.h"
 #include "link/link_state.h"
@@ -86,11 +87,24 @@ static const struct link_ops encrypted_link_ops = {
 	.close = tcp_close_link,
 };
 
+static const struct link_ops rails_link_ops = {
+	.send = tcp_rails_send,
+	.sendv = tcp_rails_sendv,
+	.close = tcp_close_link,
+};
+
 static const struct link_zcopy_ops tcp_zcopy_ops = {
 	.sendv = tcp_zcopy,
 	.copy_out = tcp_zcopy_copy_out,
 	.more = tcp_gather_more,
 	.flush = tcp_gather_flush,
+};
+
+static const struct link_zcopy_ops rails_zcopy_ops = {
+	.sendv = tcp_rails_post,
+	.copy_out = tcp_rails_copy_out,
+	.more = tcp_rails_more,
+	.flush = tcp_rails_push,
 };
 
 static void add_link(struct tcp *t, struct tcp_link *l)
@@ -114,6 +128,15 @@ static int encrypt(struct tcp_link *l, const struct link_peer *peer)
 	l->link.zcopy_min = SIZE_MAX;
 	l->kernel = ktls_available() && peer->hello->flags & WIRE_HELLO_KERNEL_TLS;
 	return tcp_tls_start(l, peer->key, peer->initiator);
+}
+
+/* Each message gets a number, by which its end is reported when it is out. */
+static int add_rails(struct tcp_link *l, const struct link_peer *peer)
+{
+	l->link.ops = &rails_link_ops;
+	l->link.zcopy = &rails_zcopy_ops;
+	l->link.zcopy_min = 0;
+	return tcp_rails_open(l, peer->rails, peer->initiator);
 }
 
 /* An injected message is always one packet. */
@@ -148,12 +171,16 @@ static int tcp_connect(void *state, const struct link_peer *peer, struct link **
 	list_init(&l->in_gathering);
 	if (peer->key)
 		err = encrypt(l, peer);
+	else if (peer->rails)
+		err = add_rails(l, peer);
 	if (!err && t->live >= TCP_DIRECT_MAX && !t->watching)
 		err = tcp_watch_all(t);
 	if (!err && t->watching)
 		err = tcp_watch(l, EPOLLIN);
 	if (err) {
 		tls_free(l->tls);
+		if (l->rails)
+			tcp_rails_abandon(l);
 		free(l);
 		return err;
 	}
@@ -191,5 +218,6 @@ const struct transport tcp_transport = {
 	.fd = tcp_fd,
 	.connect = tcp_connect,
 	.sock = tcp_sock,
+	.join = tcp_rails_join,
 	.describe = tcp_describe,
 };

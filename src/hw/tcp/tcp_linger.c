@@ -19,6 +19,7 @@
 #include "base/forked.h"
 #include "base/log.h"
 #include "hw/tcp/tcp_gather.h"
+#include "hw/tcp/tcp_rails.h"
 #include "hw/tcp/tcp_tls.h"
 #include "link/upcall.h"
 
@@ -27,12 +28,23 @@
 
 void tcp_free(struct tcp_link *l)
 {
+	if (l->rails)
+		tcp_rails_close(l, false);
 	if (l->sock >= 0)
 		forked_close(l->sock);
 	tls_free(l->tls);
 	free(l->kept);
 	free(l->rest);
 	free(l);
+}
+
+static void unwatch(struct tcp_link *l)
+{
+	if (l->rails)
+		tcp_rails_watch(l, 0);
+	else if (l->events)
+		epoll_ctl(l->own->epfd, EPOLL_CTL_DEL, l->sock, NULL);
+	l->events = 0;
 }
 
 /* Reads and discards input. False: the connection is broken. */
@@ -51,28 +63,30 @@ static bool drop_input(const struct tcp_link *l)
  * as late as 40 ms after it came. Assume arrival when all was sent, nothing retransmitted, and
  * twice the round-trip time has passed.
  */
-static bool arrived(const struct tcp_link *l)
+static bool arrived(int sock)
 {
 	struct tcp_info info;
 	socklen_t len = sizeof(info);
 	int unsent = 0;
 
-	return !ioctl(l->sock, SIOCOUTQNSD, &unsent) && !unsent &&
-	       !getsockopt(l->sock, IPPROTO_TCP, TCP_INFO, &info, &len) && !info.tcpi_retransmits &&
+	return !ioctl(sock, SIOCOUTQNSD, &unsent) && !unsent &&
+	       !getsockopt(sock, IPPROTO_TCP, TCP_INFO, &info, &len) && !info.tcpi_retransmits &&
 	       !info.tcpi_lost && info.tcpi_last_data_sent * 1000ull > 2ull * info.tcpi_rtt + 1000;
 }
 
-/* Has the peer's kernel all output? The FIN counts as one byte and need not be acknowledged. */
-static bool acknowledged(const struct tcp_link *l)
+/* The FIN counts as one byte and need not be acknowledged. */
+bool tcp_acknowledged(int sock)
 {
 	int unsent;
 
-	return ioctl(l->sock, SIOCOUTQ, &unsent) || unsent <= 1 || arrived(l);
+	return ioctl(sock, SIOCOUTQ, &unsent) || unsent <= 1 || arrived(sock);
 }
 
 /* Continues a lingering link. True: there is nothing left to wait for. */
 static bool step(struct tcp_link *l)
 {
+	if (l->rails)
+		return l->tx == TCP_FAILED || tcp_rails_linger(l);
 	if (l->tx == TCP_REST)
 		tcp_flush(l);
 	if (l->tx == TCP_FAILED || !drop_input(l))
@@ -82,7 +96,7 @@ static bool step(struct tcp_link *l)
 	if (!l->shut)
 		shutdown(l->sock, SHUT_WR);
 	l->shut = true;
-	return acknowledged(l);
+	return tcp_acknowledged(l->sock);
 }
 
 static void reap(struct tcp_link *l)
@@ -93,6 +107,8 @@ static void reap(struct tcp_link *l)
 	tcp_gather_drop(l);
 	list_remove(&l->in_attend);
 	list_remove(&l->in_state);
+	if (l->rails)
+		tcp_rails_close(l, l->tx == TCP_FAILED || l->link.failed);
 	/* Resets: sends reported as failed must not arrive, even if the network recovers. */
 	if (l->sock >= 0 && (l->tx == TCP_FAILED || l->link.failed))
 		setsockopt(l->sock, SOL_SOCKET, SO_LINGER, &(struct linger){.l_onoff = 1},
@@ -118,9 +134,8 @@ void tcp_close_link(struct link *link)
 		close(t->timer);
 		t->timer = -1;
 	}
-	if (l->events)
-		epoll_ctl(t->epfd, EPOLL_CTL_DEL, l->sock, NULL);
-	l->events = 0;
+	t->railed -= l->rails != NULL;
+	unwatch(l);
 	if (broken || step(l)) {
 		reap(l);
 		return;
@@ -136,9 +151,8 @@ void tcp_linger_watch(struct tcp_link *l)
 {
 	if (l->tx == TCP_REST) {
 		tcp_watch(l, EPOLLOUT);
-	} else if (l->events) {
-		epoll_ctl(l->own->epfd, EPOLL_CTL_DEL, l->sock, NULL);
-		l->events = 0;
+	} else {
+		unwatch(l);
 	}
 }
 
@@ -187,9 +201,7 @@ static void bequeath(struct tcp *t)
 
 		list_remove(&l->in_state);
 		list_push(&successor->lingering, &l->in_state);
-		if (l->events)
-			epoll_ctl(t->epfd, EPOLL_CTL_DEL, l->sock, NULL);
-		l->events = 0;
+		unwatch(l);
 		l->own = successor;
 		tcp_linger_watch(l);
 		t->count--;

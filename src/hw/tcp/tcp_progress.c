@@ -11,6 +11,7 @@
 
 #include "base/log.h"
 #include "hw/tcp/tcp_gather.h"
+#include "hw/tcp/tcp_rails.h"
 #include "link/upcall.h"
 
 #define EVENTS 32
@@ -27,6 +28,8 @@ int tcp_watch(struct tcp_link *l, uint32_t events)
 {
 	struct epoll_event ev = {.events = events, .data.ptr = l};
 
+	if (l->rails)
+		return tcp_rails_watch(l, events);
 	if (l->events == events)
 		return 0;
 	if (epoll_ctl(l->own->epfd, l->events ? EPOLL_CTL_MOD : EPOLL_CTL_ADD, l->sock, &ev)) {
@@ -67,7 +70,7 @@ static inline bool look(struct tcp_link *l)
 {
 	ssize_t len;
 
-	if (__builtin_expect(l->begun || l->tls, 0))
+	if (__builtin_expect(l->begun || l->indirect, 0))
 		return tcp_read(l);
 	len = recv(l->sock, l->own->buf, tcp_ahead(l), MSG_DONTWAIT);
 	return (len >= 0 || errno != EAGAIN) && tcp_take(l, len);
@@ -105,14 +108,28 @@ static bool read_ready(struct tcp *t)
 	return any;
 }
 
+/* Reads what came over rails and was too much for one call. */
+static bool attend_unread(struct tcp_link *l)
+{
+	bool any = tcp_rails_unread(l) && tcp_read(l);
+
+	if (!l->closed && l->tx == TCP_READY && !tcp_rails_unread(l))
+		list_remove(&l->in_attend);
+	return any;
+}
+
 /*
  * Sends the link's rest. A broken connection may still have unread input, such as a disconnect
  * message: ends the link only when that is read.
  */
 static bool attend_link(struct tcp_link *l)
 {
-	bool any = l->tx == TCP_REST && tcp_flush(l);
+	bool any = l->tx == TCP_REST && (l->rails ? tcp_rails_flush(l) : tcp_flush(l));
 
+	if (l->rails)
+		any |= attend_unread(l);
+	if (l->ended || l->closed)
+		return any;
 	if (l->tx == TCP_FAILED && !tcp_read(l)) {
 		tcp_end(l, l->err);
 		any = true;
@@ -184,7 +201,8 @@ static bool ask_space(struct tcp *t)
 	LIST_EACH (node, &t->attend) {
 		struct tcp_link *l = LIST_ENTRY(node, struct tcp_link, in_attend);
 
-		if (l->tx == TCP_FAILED || tcp_watch(l, EPOLLIN | EPOLLOUT))
+		if (l->tx == TCP_FAILED || (l->rails && tcp_rails_unread(l)) ||
+		    tcp_watch(l, EPOLLIN | EPOLLOUT))
 			return false;
 	}
 	return true;

@@ -14,6 +14,7 @@
 #include "base/copy.h"
 #include "base/iov.h"
 #include "base/log.h"
+#include "hw/tcp/tcp_rails.h"
 #include "hw/tcp/tcp_tls.h"
 #include "link/recv.h"
 #include "link/upcall.h"
@@ -216,13 +217,15 @@ static ssize_t receive(struct tcp_link *l, size_t *asked, size_t *placed)
 	struct msghdr m = {.msg_iov = iov};
 
 	*placed = 0;
-	if (!l->begun && !l->tls) {
+	if (!l->begun && !l->indirect) {
 		*asked = tcp_ahead(l);
 		return recv(l->sock, l->own->buf, *asked, MSG_DONTWAIT);
 	}
 	iov[0] = (struct iovec){l->own->buf, tcp_ahead(l)};
 	m.msg_iovlen = l->begun ? places(l, iov, placed) : 1;
 	*asked = *placed + iov[m.msg_iovlen - 1].iov_len;
+	if (l->rails)
+		return tcp_rails_recv(l, iov, m.msg_iovlen);
 	return l->tls ? tcp_tls_recv(l, iov, m.msg_iovlen) : recvmsg(l->sock, &m, MSG_DONTWAIT);
 }
 
@@ -231,7 +234,7 @@ static void received(struct tcp_link *l, size_t len, size_t placed)
 {
 	if (placed > len)
 		placed = len;
-	if (!l->tls)
+	if (!l->indirect)
 		l->heard += len;
 	l->got += (uint32_t)placed;
 	if (placed && l->got == l->frame.len)
@@ -266,6 +269,22 @@ static bool goes_on(const struct tcp_link *l, size_t bytes)
 	       l->own->packets < PACKETS_PER_CALL;
 }
 
+/*
+ * Is there more to read, of which no event tells? `bytes` are read. What TLS has decrypted is little, and read at once; what came
+ * over rails waits for the next progress call if it is much.
+ */
+static bool reads_on(struct tcp_link *l, size_t bytes)
+{
+	if (!l->indirect || l->ended || l->closed)
+		return false;
+	if (!l->rails)
+		return tcp_tls_unused(l);
+	if (!tcp_rails_unread(l) || goes_on(l, bytes))
+		return tcp_rails_unread(l);
+	tcp_rails_attend(l);
+	return false;
+}
+
 static bool read_on(struct tcp_link *l, ssize_t len, size_t asked, size_t placed)
 {
 	size_t bytes = 0;
@@ -274,8 +293,7 @@ static bool read_on(struct tcp_link *l, ssize_t len, size_t asked, size_t placed
 	while (len > 0) {
 		bytes += (size_t)len;
 		received(l, (size_t)len, placed);
-		if (((size_t)len < asked || !goes_on(l, bytes)) &&
-		    (l->ended || l->closed || !tcp_tls_unused(l)))
+		if (((size_t)len < asked || !goes_on(l, bytes)) && !reads_on(l, bytes))
 			return true;
 		len = receive(l, &asked, &placed);
 	}

@@ -62,6 +62,7 @@ static int hand_over(struct tcp_link *l)
 		return ret < 0 ? ret : 0;
 	tls_free(l->tls);
 	l->tls = NULL;
+	l->indirect = false;
 	l->shut = true;
 	tcp_bare(l);
 	LOG_INFO(LOG_EP_CTRL, "tcp: the kernel encrypts for peer %#x", l->id);
@@ -83,6 +84,7 @@ static int secured(struct tcp_link *l)
 int tcp_tls_start(struct tcp_link *l, const uint8_t key[TLS_KEY], bool initiator)
 {
 	l->tls = tls_new(key, initiator, l->kernel, &l->own->tls_out);
+	l->indirect = l->tls;
 	if (!l->tls)
 		return -FI_ENOMEM;
 	l->tx = TCP_SECURING;

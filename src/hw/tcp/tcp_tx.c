@@ -16,6 +16,7 @@
 #include "base/log.h"
 #include "core/domain.h"
 #include "hw/tcp/tcp_gather.h"
+#include "hw/tcp/tcp_rails.h"
 #include "hw/tcp/tcp_rest.h"
 #include "hw/tcp/tcp_tls.h"
 #include "link/upcall.h"
@@ -36,7 +37,8 @@ void tcp_block(struct tcp_link *l, enum tcp_tx why)
 void tcp_reopen(struct tcp_link *l)
 {
 	l->tx = TCP_READY;
-	list_remove(&l->in_attend);
+	if (!l->rails || !tcp_rails_unread(l))
+		list_remove(&l->in_attend);
 	if (l->events & EPOLLOUT)
 		tcp_watch(l, EPOLLIN);
 }

@@ -23,7 +23,8 @@
 void acceptor_init(struct acceptor *a, int epfd)
 {
 	a->epfd = epfd;
-	a->inside = a->network = a->timer = -1;
+	a->inside = a->network[0] = a->timer = -1;
+	a->networks = 0;
 	a->auth = NULL;
 	a->count = a->held_count = 0;
 	a->paused = a->lacks_files = false;
@@ -59,22 +60,28 @@ int acceptor_listen(struct acceptor *a, enum acceptor_source source, int sock)
 {
 	int err = a->timer < 0 ? make_timer(a) : 0;
 
+	if (!err && a->networks == WIRE_RAILS_MAX)
+		err = -FI_ENOSPC;
 	if (!err)
-		err = watch(a, sock, source, 0);
-	if (!err)
-		*(source == ACCEPTOR_INSIDE ? &a->inside : &a->network) = sock;
-	return err;
+		err = watch(a, sock, source, source == ACCEPTOR_INSIDE ? 0 : a->networks);
+	if (err)
+		return err;
+	if (source == ACCEPTOR_INSIDE)
+		a->inside = sock;
+	else
+		a->network[a->networks++] = sock;
+	return 0;
 }
 
 static void watch_listeners(struct acceptor *a, uint32_t events)
 {
-	const int socks[] = {[ACCEPTOR_INSIDE] = a->inside, [ACCEPTOR_NETWORK] = a->network};
+	struct epoll_event ev = {.events = events, .data.u64 = (uint64_t)ACCEPTOR_INSIDE << 32};
 
-	for (uint64_t i = ACCEPTOR_INSIDE; i <= ACCEPTOR_NETWORK; i++) {
-		struct epoll_event ev = {.events = events, .data.u64 = i << 32};
-
-		if (socks[i] >= 0)
-			epoll_ctl(a->epfd, EPOLL_CTL_MOD, socks[i], &ev);
+	if (a->inside >= 0)
+		epoll_ctl(a->epfd, EPOLL_CTL_MOD, a->inside, &ev);
+	for (unsigned int i = 0; i < a->networks; i++) {
+		ev.data.u64 = (uint64_t)ACCEPTOR_NETWORK << 32 | i;
+		epoll_ctl(a->epfd, EPOLL_CTL_MOD, a->network[i], &ev);
 	}
 }
 
@@ -118,8 +125,9 @@ static void leave(struct acceptor *a, struct pending *p)
 }
 
 /* Adds an accepted socket to the pending ones, or closes it. Owns the socket. */
-static void admit(struct acceptor *a, int sock, bool inside)
+static void admit(struct acceptor *a, int sock, int listener)
 {
+	bool inside = listener == a->inside;
 	pid_t pid = inside ? connect_pid(sock) : -1;
 	struct pending *p = NULL;
 
@@ -127,6 +135,8 @@ static void admit(struct acceptor *a, int sock, bool inside)
 		connect_tune(sock);
 	if ((!inside || pid >= 0) && !forked_guard(sock))
 		p = acceptor_pending_add(a, sock, pid, clock_coarse_ms());
+	if (p)
+		p->joins = !inside && listener != a->network[0];
 	if (p && !watch(a, sock, ACCEPTOR_PENDING, pool_id(p)))
 		return;
 	if (p)
@@ -144,10 +154,8 @@ static void cannot_accept(int err)
 			 fi_strerror(err), err == EMFILE ? " (ulimit -n)" : "");
 }
 
-static void accept_all(struct acceptor *a, bool inside)
+static void accept_all(struct acceptor *a, int listener)
 {
-	int listener = inside ? a->inside : a->network;
-
 	for (unsigned int i = 0; i < ACCEPTS_PER_CALL; i++) {
 		int sock;
 
@@ -172,7 +180,7 @@ static void accept_all(struct acceptor *a, bool inside)
 		}
 		if (sock < 0)
 			return;
-		admit(a, sock, inside);
+		admit(a, sock, listener);
 	}
 }
 
@@ -184,6 +192,7 @@ static bool read_hello(struct acceptor *a, struct pending *p, struct accepted *c
 
 	conn->sock = p->sock;
 	conn->inside = inside;
+	conn->joins = p->joins;
 	conn->pid = inside ? p->origin->pid : 0;
 	conn->held_ms = 0;
 	if (ret)
@@ -204,8 +213,10 @@ bool acceptor_event(struct acceptor *a, uint64_t data, struct accepted *conn)
 
 	switch (data >> 32) {
 	case ACCEPTOR_INSIDE:
+		accept_all(a, a->inside);
+		return false;
 	case ACCEPTOR_NETWORK:
-		accept_all(a, data >> 32 == ACCEPTOR_INSIDE);
+		accept_all(a, a->network[(uint32_t)data]);
 		return false;
 	case ACCEPTOR_TIMER:
 		acceptor_resume(a);
@@ -268,8 +279,8 @@ void acceptor_close(struct acceptor *a)
 	acceptor_pending_close(a);
 	if (a->inside >= 0)
 		forked_close(a->inside);
-	if (a->network >= 0)
-		forked_close(a->network);
+	for (unsigned int i = 0; i < a->networks; i++)
+		forked_close(a->network[i]);
 	if (a->timer >= 0)
 		close(a->timer);
 	pool_fini(&a->pool);

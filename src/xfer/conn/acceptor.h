@@ -33,11 +33,13 @@ enum acceptor_source {
 };
 
 struct acceptor {
-	int epfd;            /* owned by the acceptor's owner */
-	int inside;          /* listening Unix socket, for this host; or -1 */
-	int network;         /* listening TCP socket, or -1 */
-	struct list origins; /* struct origin: where pending connections come from */
-	struct list held;    /* struct pending.in_held: those whose hello has come */
+	int epfd;   /* owned by the acceptor's owner */
+	int inside; /* listening Unix socket, for this host; or -1 */
+	/* Listening TCP sockets; all but the first, which is -1 if there is none, take HELLO_JOIN alone. */
+	int network[WIRE_RAILS_MAX];
+	unsigned int networks; /* how many */
+	struct list origins;   /* struct origin: where pending connections come from */
+	struct list held;      /* struct pending.in_held: those whose hello has come */
 	struct pool pool, origin_pool;
 	unsigned int count; /* pending connections, at most FI_WEFT_PENDING_MAX */
 	unsigned int held_count;
@@ -55,6 +57,7 @@ struct acceptor {
 struct accepted {
 	int sock;          /* in no epoll instance; noted with forked_guard */
 	bool inside;       /* accepted by the listener for this host */
+	bool joins;        /* accepted by a listener that takes HELLO_JOIN alone */
 	pid_t pid;         /* inside: the peer's process id, from the kernel */
 	int fds[WIRE_FDS]; /* inside: descriptors received with the hello, or -1 */
 	uint64_t held_ms;  /* when acceptor_hold was first given it (coarse ms); 0: never */

@@ -24,6 +24,7 @@ struct pending {
 	struct list in_held; /* acceptor->held, if `held` */
 	struct origin *origin;
 	int sock;
+	bool joins;            /* it may send HELLO_JOIN alone */
 	uint64_t since;        /* ms: when it was accepted, or first held */
 	struct auth *auth;     /* it was asked to prove its key; or NULL */
 	struct accepted *held; /* owned, with its socket; NULL: no hello yet */

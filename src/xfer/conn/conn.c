@@ -74,9 +74,8 @@ void conn_fail(struct peer *peer, int err, const struct wire_hello *hello)
 }
 
 /*
- * Retries after a late hello, or while keys are being proven: an acceptor closes connections that
- * stay silent, so the end of the socket is no refusal. True: retried, and the attempt goes on or
- * has failed.
+ * Retries after a late hello, or while keys are being proven: an acceptor closes connections that stay silent, so the
+ * end of the socket is no refusal. True: retried, and the attempt goes on or has failed.
  */
 static bool retry(struct peer *peer)
 {
@@ -166,8 +165,7 @@ static void accepted(struct peer *peer, struct accepted *conn)
 	auth_end(&peer->conn.auth);
 	peer->real->silent = false;
 	/*
-	 * Within a host this byte tells the peer that we have its hello; across the network the
-	 * first packet does.
+	 * Within a host this byte tells the peer that we have its hello; across the network the first packet does.
 	 */
 	if (conn->inside)
 		send(peer->conn.sock, &(char){BOOT_WAKE}, 1, MSG_DONTWAIT | MSG_NOSIGNAL);
@@ -238,9 +236,8 @@ static struct peer *hear_out(struct peer *peer)
 }
 
 /*
- * Reads wake-ups and disconnect messages; returns the result of the last recv(). If a peer closes
- * its socket with unread bytes of ours, the kernel reports that error first; the peer's bytes
- * follow.
+ * Reads wake-ups and disconnect messages; returns the result of the last recv(). If a peer closes its socket with
+ * unread bytes of ours, the kernel reports that error first; the peer's bytes follow.
  */
 static ssize_t hear_boot(struct peer *peer)
 {
@@ -354,6 +351,9 @@ static void dispatch(struct worker *worker, uint64_t data)
 		peer = pool_find(&worker->peer_pool, (uint32_t)data);
 		if (peer)
 			peer_event(peer);
+		break;
+	case WORKER_RAIL:
+		conn_rails_event(worker, (uint32_t)data);
 		break;
 	default:
 		if (acceptor_event(&worker->acceptor, data, &conn))

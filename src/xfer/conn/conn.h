@@ -45,6 +45,10 @@ void conn_reach_out(struct worker *worker, fi_addr_t addr);
  * first: the peer has accepted us, and sent its hello before the packet.
  */
 void conn_finish(struct peer *peer);
+/* Gives up sockets that were to become rails of the peer's link, and what is known of these. */
+void conn_rails_forget(struct peer *peer);
+/* Frees what the worker has for rails. All peers are gone. */
+void conn_rails_close(struct worker *worker);
 /* Handles a packet about closing an idle connection. The peer may be freed. */
 void conn_retire_hear(struct peer *peer, const struct packet *p);
 /* Abandons our pending link between RDMA devices, if there is one. */

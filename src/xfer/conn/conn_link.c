@@ -13,7 +13,8 @@ static int make_link(struct peer *peer, struct accepted *conn, enum link_kind ki
 {
 	struct worker *worker = peer->worker;
 	struct link_peer lp = {.key = key,
-			       .initiator = conn->auth.key.len == 0,
+			       .initiator = conn->hello.kind == HELLO_ACCEPT,
+			       .rails = kind == LINK_SOCKET ? conn_rails_count(peer) : 0,
 			       .hello = &conn->hello,
 			       .id = conn->inside ? conn->hello.your_id : pool_id(peer),
 			       .sock = peer->conn.wake,
@@ -84,6 +85,8 @@ static int link_sockets(struct peer *peer, struct accepted *conn)
 	if (!err && encrypts && !auth_link_key(auth, key))
 		err = -FI_EIO;
 	conn_abandon(peer);
+	if (!err)
+		err = conn_rails_agree(peer, conn);
 	if (!err)
 		err = make_link(peer, conn, LINK_SOCKET, encrypts ? key : NULL);
 	explicit_bzero(key, sizeof(key));

@@ -25,6 +25,7 @@ static void abandon_attempt(struct peer *peer)
 int conn_take(struct peer *peer, struct accepted *conn, const struct hello_fields *fields)
 {
 	struct hello_fields answer = *fields;
+	struct wire_rails rails;
 	int err;
 
 	abandon_attempt(peer);
@@ -32,6 +33,8 @@ int conn_take(struct peer *peer, struct accepted *conn, const struct hello_field
 	peer->conn.sock = peer->conn.wake = conn->sock;
 	peer->conn.inside = conn->inside;
 	err = conn_link(peer, conn, &answer.nic);
+	answer.token = conn_rails_answer(peer, &rails);
+	answer.rails = answer.token ? &rails : NULL;
 	if (!err)
 		err = hello_send(peer->worker, conn->sock, conn->inside, &answer);
 	if (!err && peer->conn.sock >= 0)
@@ -199,8 +202,13 @@ static void take_new(struct peer *peer, struct accepted *conn)
 void conn_on_hello(struct worker *worker, struct accepted *conn)
 {
 	int error;
-	struct peer *peer = identify(worker, conn, &error);
+	struct peer *peer;
 
+	if (conn->hello.kind == HELLO_JOIN || conn->joins) {
+		conn_rails_take(worker, conn);
+		return;
+	}
+	peer = identify(worker, conn, &error);
 	if (!peer) {
 		conn_refuse(conn, error);
 		return;

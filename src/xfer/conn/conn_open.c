@@ -85,12 +85,14 @@ int conn_say_hello(struct peer *peer)
 				      .data = worker->cm_data,
 				      .data_len = worker->cm_len,
 				      .auth = peer->conn.auth};
+	struct wire_rails rails;
 
 	if (worker->cm)
 		conn_single_sent(peer);
 	if (worker->auth.keyed && !peer->conn.auth)
 		return auth_greet(peer);
 	conn_prepare(peer, NULL, &fields.nic);
+	fields.rails = conn_rails_propose(peer, &rails) ? &rails : NULL;
 	return hello_send(worker, peer->conn.sock, peer->conn.inside, &fields);
 }
 

@@ -115,6 +115,20 @@ bool conn_reach_renews(struct peer *peer, int err);
 /* Logs that an attempt failed with `err` (positive): what was tried, and why each of it failed. */
 void conn_reach_explain(const struct peer *peer, int err);
 
+/* conn_rails.c */
+/* Fills in our interfaces for a hello of ours. False: the link has one rail in any case. */
+bool conn_rails_propose(struct peer *peer, struct wire_rails *list);
+/* Decides by the peer's hello, before the link is made, if it has several rails. 0 or a negative error. */
+int conn_rails_agree(struct peer *peer, const struct accepted *conn);
+/* How many rails may the link have that is about to be made? 0: it has none, but for its one socket. */
+uint32_t conn_rails_count(const struct peer *peer);
+/* Fills in our interfaces for HELLO_ACCEPT, and returns its token; NULL: the link has one rail. */
+const uint8_t *conn_rails_answer(struct peer *peer, struct wire_rails *list);
+/* Handles an event of a socket that is to become a rail. */
+void conn_rails_event(struct worker *worker, uint32_t id);
+/* Handles HELLO_JOIN. Owns `conn`. */
+void conn_rails_take(struct worker *worker, struct accepted *conn);
+
 /* conn.c */
 /*
  * Frees an idle peer without an address vector entry or undelivered messages, so that short-lived

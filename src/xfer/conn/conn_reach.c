@@ -32,7 +32,7 @@ bool conn_reach_firewalled(const struct peer *peer)
  */
 static bool nearby(const struct peer *peer, struct addr *at)
 {
-	return !peer->conn.outward && connect_local(peer->worker->acceptor.network, at) &&
+	return !peer->conn.outward && connect_local(peer->worker->acceptor.network[0], at) &&
 	       at->kind == peer->name.kind && advertise_port(&peer->name, &at->port);
 }
 

@@ -61,6 +61,30 @@ static bool brings_fds(enum hello_kind kind)
 	return kind == HELLO_CONNECT || kind == HELLO_ACCEPT || kind == HELLO_REQUEST;
 }
 
+static void add_rails(struct wire_hello *hello, const struct wire_rails *rails)
+{
+	hello->flags |= WIRE_HELLO_RAILS;
+	hello->data_len = sizeof(*rails);
+	memcpy(hello->data, rails, sizeof(*rails));
+}
+
+bool hello_rails(const struct wire_hello *hello, struct wire_rails *rails)
+{
+	if (!(hello->flags & WIRE_HELLO_RAILS))
+		return false;
+	memcpy(rails, hello->data, sizeof(*rails));
+	return true;
+}
+
+/* Is a list of interfaces as one must be, if there is one? */
+static bool rails_good(const struct wire_hello *hello)
+{
+	struct wire_rails rails;
+
+	return !hello_rails(hello, &rails) ||
+	       (hello->data_len == sizeof(rails) && rails.count <= WIRE_RAILS_MAX);
+}
+
 int hello_send(struct worker *worker, int sock, bool inside, const struct hello_fields *fields)
 {
 	struct wire_hello hello = {
@@ -82,6 +106,10 @@ int hello_send(struct worker *worker, int sock, bool inside, const struct hello_
 		return err;
 	if (fields->data_len)
 		memcpy(hello.data, fields->data, fields->data_len);
+	if (fields->token)
+		memcpy(hello.nonce, fields->token, sizeof(hello.nonce));
+	if (fields->rails)
+		add_rails(&hello, fields->rails);
 	if (fields->auth && fields->auth->key.len && auth_seal(fields->auth, &hello))
 		return -FI_EIO;
 	if (worker && inside && brings_fds(fields->kind)) {
@@ -160,10 +188,11 @@ static int check(const struct wire_hello *hello, ssize_t len)
 	/* Only HELLO_CONNECT, HELLO_ACCEPT and HELLO_REQUEST carry a name. */
 	if ((hello->name_len == 0 && brings_fds(hello->kind)) ||
 	    hello->name_len > sizeof(hello->name) || hello->data_len > sizeof(hello->data) ||
-	    hello->kind < HELLO_CONNECT || hello->kind >= HELLO_KINDS) {
+	    hello->kind < HELLO_CONNECT || hello->kind >= HELLO_KINDS || !rails_good(hello)) {
 		LOG_WARN(LOG_EP_CTRL,
-			 "hello of kind %u with a name of %u bytes and %u bytes of data refused",
-			 hello->kind, hello->name_len, hello->data_len);
+			 "hello of kind %u with a name of %u bytes, %u bytes of data and flags %#x "
+			 "refused",
+			 hello->kind, hello->name_len, hello->data_len, hello->flags);
 		return -FI_EPROTO;
 	}
 	return 1;

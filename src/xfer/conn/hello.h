@@ -14,13 +14,15 @@ struct hello_fields {
 	int error;        /* of HELLO_REJECT; positive */
 	const void *data; /* application data, at most WIRE_CM_DATA_MAX bytes */
 	size_t data_len;
-	struct wire_nic nic; /* our end of a link between RDMA devices */
-	struct auth *auth;   /* the proof that the hello is part of; NULL or key.len 0: none */
+	struct wire_nic nic;            /* our end of a link between RDMA devices */
+	const struct wire_rails *rails; /* of WIRE_HELLO_RAILS, instead of `data`; or NULL */
+	const uint8_t *token;           /* WIRE_PROOF bytes for the nonce; or NULL */
+	struct auth *auth; /* the proof that the hello is part of; NULL or key.len 0: none */
 };
 
 /*
  * Sends a hello on `sock`; within a host, with the shm transport's descriptors. `worker` may be
- * NULL for HELLO_REJECT. 0 or a negative error.
+ * NULL for HELLO_REJECT, HELLO_JOIN and HELLO_JOINED. 0 or a negative error.
  */
 int hello_send(struct worker *worker, int sock, bool inside, const struct hello_fields *fields);
 
@@ -45,5 +47,8 @@ void hello_close_fds(int fds[WIRE_FDS]);
  * -FI_ENOMEM.
  */
 int hello_name(const struct wire_hello *hello, struct addr *name);
+
+/* Returns whether the hello brings a list of interfaces. */
+bool hello_rails(const struct wire_hello *hello, struct wire_rails *rails);
 
 #endif

@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Receiving over several rails. */
+#include <errno.h>
+#include <rdma/fi_errno.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "base/iov.h"
+#include "base/log.h"
+#include "hw/tcp/tcp_rails.h"
+#include "link/upcall.h"
+
+#define PULL_BYTES 262144u /* after this much of one rail the others get their turn */
+#define PLACE_MIN  4096u   /* bytes: longer rests of a chunk are read to their place at once */
+
+static bool head_good(const struct tcp_link *l, const struct tcp_chunk *c)
+{
+	const struct tcp_window *in = &l->rails->in;
+
+	if (c->asks <= 1 && !(c->asks && c->len) && c->len <= TCP_CHUNK &&
+	    tcp_window_fits(in, c->at, c->len) && c->ack <= l->rails->out.next)
+		return true;
+	LOG_WARN(LOG_EP_DATA,
+		 "tcp: peer %#x sent no chunk of ours: %u bytes (at most %u) at %llu, where %llu "
+		 "to %llu are expected, of our %llu bytes it has read %llu, it asks %u times",
+		 l->id, c->len, TCP_CHUNK, (unsigned long long)c->at, (unsigned long long)in->begin,
+		 (unsigned long long)(in->begin + TCP_WINDOW),
+		 (unsigned long long)l->rails->out.next, (unsigned long long)c->ack, c->asks);
+	return false;
+}
+
+/* The chunk is complete; the next bytes are a head. */
+static void expect_head(struct tcp_rail *r)
+{
+	r->have = r->got = 0;
+}
+
+/* The peer wants to know when all up to `at` is read. An answer may have been lost with a rail. */
+static void asked(struct tcp_rails *rails, uint64_t at)
+{
+	if (at <= rails->in.begin)
+		rails->ack_due = true;
+	else if (at > rails->asked)
+		rails->asked = at;
+}
+
+/* The head is complete. 0 or a positive error: the link ends. */
+static int take_head(struct tcp_link *l, struct tcp_rail *r)
+{
+	struct tcp_rails *rails = l->rails;
+
+	if (!head_good(l, &r->in))
+		return FI_EPROTO;
+	tcp_window_acked(&rails->out, r->in.ack);
+	if (l->tx == TCP_FULL)
+		tcp_reopen(l);
+	rails->latest = (uint32_t)(r - rails->rail);
+	if (r->in.asks)
+		asked(rails, r->in.at);
+	if (r->in.len)
+		return tcp_window_open(&rails->in) ? 0 : FI_ENOMEM;
+	expect_head(r);
+	return 0;
+}
+
+/* Notes bytes of the chunk that are in their place, or dropped. 0 or a positive error. */
+static int note(struct tcp_link *l, struct tcp_rail *r, size_t len)
+{
+	bool good = tcp_window_came(&l->rails->in, r->in.at + r->got, len);
+
+	r->got += len;
+	if (r->got == r->in.len)
+		expect_head(r);
+	if (good)
+		return 0;
+	LOG_WARN(LOG_EP_DATA, "tcp: peer %#x sent more than %u parts out of order", l->id,
+		 TCP_SPANS);
+	return FI_EPROTO;
+}
+
+/* Copies bytes of a chunk to their place, but for those that came before. 0 or a positive error. */
+static int put(struct tcp_link *l, struct tcp_rail *r, const unsigned char *from, size_t len)
+{
+	struct tcp_window *in = &l->rails->in;
+	uint64_t at = r->in.at + r->got;
+	size_t skip = at < in->next ? (size_t)(in->next - at) : 0;
+	struct iovec iov[2];
+
+	if (skip < len)
+		iov_scatter(iov, tcp_window_iov(in, at + skip, len - skip, iov), 0, from + skip,
+			    len - skip);
+	return note(l, r, len);
+}
+
+/* Takes bytes off a read buffer. 0 or a positive error. */
+static int take(struct tcp_link *l, struct tcp_rail *r, const unsigned char *from, size_t len)
+{
+	const size_t head = sizeof(r->in);
+	int err = 0;
+	size_t n;
+
+	for (; len && !err; from += n, len -= n) {
+		if (r->have < head) {
+			n = len < head - r->have ? len : head - r->have;
+			memcpy((unsigned char *)&r->in + r->have, from, n);
+			r->have += n;
+			err = r->have < head ? 0 : take_head(l, r);
+		} else {
+			n = len < r->in.len - r->got ? len : r->in.len - r->got;
+			err = put(l, r, from, n);
+		}
+	}
+	return err;
+}
+
+/* Fills in where the next bytes go: the rest of a chunk (*placed bytes), then `buf`. */
+static size_t places(const struct tcp_link *l, const struct tcp_rail *r, const struct iovec *buf,
+		     struct iovec iov[3], size_t *placed)
+{
+	const struct tcp_window *in = &l->rails->in;
+	size_t left = r->have == sizeof(r->in) ? r->in.len - r->got : 0, count = 0;
+	uint64_t at = r->in.at + r->got;
+
+	*placed = left >= PLACE_MIN && at >= in->next ? left : 0;
+	if (*placed)
+		count = tcp_window_iov(in, at, left, iov);
+	iov[count] = *buf;
+	if (*placed && iov[count].iov_len > TCP_AHEAD)
+		iov[count].iov_len = TCP_AHEAD;
+	return count + 1;
+}
+
+/* Reads one rail, by way of `buf`. 0 or a positive error: the link ends. */
+static int pull(struct tcp_link *l, uint32_t rail, const struct iovec *buf)
+{
+	struct tcp_rail *r = &l->rails->rail[rail];
+	struct iovec iov[3];
+	struct msghdr m = {.msg_iov = iov};
+	size_t bytes = 0, placed, n;
+	ssize_t len = 1;
+	int err = 0;
+
+	while (len > 0 && bytes < PULL_BYTES && !err) {
+		m.msg_iovlen = places(l, r, buf, iov, &placed);
+		len = recvmsg(r->sock, &m, MSG_DONTWAIT);
+		if (len <= 0)
+			break;
+		bytes += (size_t)len;
+		n = (size_t)len < placed ? (size_t)len : placed;
+		if (n)
+			err = note(l, r, n);
+		err = err ? err : take(l, r, buf->iov_base, (size_t)len - n);
+		if ((size_t)len < iov_bytes(iov, m.msg_iovlen))
+			break;
+	}
+	l->heard += bytes;
+	if (len == 0 || (len < 0 && errno != EAGAIN && errno != EINTR))
+		tcp_rails_end(l, rail, len ? errno : 0);
+	return err;
+}
+
+/* Reads all rails. 0 or a positive error: the link ends. */
+static int pull_all(struct tcp_link *l, const struct iovec *buf)
+{
+	int err = 0;
+
+	for (uint32_t i = 0; i < WIRE_RAILS_MAX && !err; i++)
+		if (l->rails->rail[i].sock >= 0)
+			err = pull(l, i, buf);
+	return err;
+}
+
+/* Bytes were read off the stream. Answers if the peer waits for that: tcp_rails.h. */
+static void answer(struct tcp_link *l)
+{
+	struct tcp_rails *rails = l->rails;
+	uint64_t read = rails->in.begin;
+
+	if (rails->acked < rails->asked &&
+	    (read >= rails->asked || read / TCP_ASK > rails->acked / TCP_ASK))
+		rails->ack_due = true;
+	if (rails->ack_due || rails->ask_due || rails->out.again || rails->marks)
+		tcp_rails_flush(l);
+}
+
+/* As a system call fails. */
+static ssize_t fail(int err)
+{
+	errno = err;
+	return -1;
+}
+
+static bool any_open(const struct tcp_rails *rails)
+{
+	for (uint32_t i = 0; i < WIRE_RAILS_MAX; i++)
+		if (rails->rail[i].sock >= 0)
+			return true;
+	return false;
+}
+
+ssize_t tcp_rails_recv(struct tcp_link *l, const struct iovec *iov, size_t count)
+{
+	const struct iovec buf = {l->own->buf, TCP_READ};
+	struct tcp_rails *rails = l->rails;
+	int err = tcp_rails_unread(l) ? 0 : pull_all(l, &buf);
+	size_t len;
+
+	if (err)
+		return fail(err);
+	len = tcp_window_read(&rails->in, iov, count);
+	answer(l);
+	if (len)
+		return (ssize_t)len;
+	/* The peer closes the old socket of a rail that it makes anew: its answer may come later. */
+	if (!any_open(rails) && !(rails->wanted && rail_coming(l->own->worker, l->id)))
+		return rails->err ? fail(rails->err) : 0;
+	return fail(EAGAIN);
+}
+
+/* The link is closed: the worker's buffer may hold what another link has received. */
+bool tcp_rails_drop(struct tcp_link *l)
+{
+	unsigned char scrap[4096];
+	const struct iovec buf = {scrap, sizeof(scrap)};
+	struct tcp_window *in = &l->rails->in;
+	int err = pull_all(l, &buf);
+
+	in->begin = in->next;
+	answer(l);
+	return !err && any_open(l->rails);
+}

@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Sending over several rails. */
+#include <errno.h>
+#include <linux/sockios.h>
+#include <rdma/fi_errno.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+
+#include "base/log.h"
+#include "hw/tcp/tcp_rails.h"
+
+#define ASK_SPANS (TCP_SPANS_NEW / 2) /* the sender also asks when so many parts are under way */
+
+bool tcp_rails_usable(const struct tcp_rail *r)
+{
+	return r->sock >= 0 && !r->silent && !r->broken;
+}
+
+uint64_t tcp_rails_again(struct tcp_link *l, uint32_t rail)
+{
+	struct tcp_rails *rails = l->rails;
+
+	rails->ask_due |=
+		rails->ask > rails->out.begin; /* the question may be lost with the rail */
+	return tcp_window_lost(&rails->out, rail);
+}
+
+/* Sends more of the rail's chunk. True: all of it went. */
+static bool push(struct tcp_link *l, struct tcp_rail *r)
+{
+	const size_t head = sizeof(r->out), all = head + r->out.len;
+	size_t skip = r->sent > head ? r->sent - head : 0;
+	struct iovec iov[3] = {{(char *)&r->out + r->sent, r->sent < head ? head - r->sent : 0}};
+	struct msghdr m = {.msg_iov = iov, .msg_iovlen = 1};
+	ssize_t sent;
+
+	if (r->out.len > skip)
+		m.msg_iovlen += tcp_window_iov(&l->rails->out, r->out.at + skip, r->out.len - skip,
+					       &iov[1]);
+	if (!iov[0].iov_len) {
+		m.msg_iov++;
+		m.msg_iovlen--;
+	}
+	sent = sendmsg(r->sock, &m, MSG_DONTWAIT | MSG_NOSIGNAL);
+	if (sent > 0)
+		r->sent += (size_t)sent;
+	else if (sent < 0 && !tcp_passing(errno))
+		r->broken = true;
+	r->busy = r->sent < all;
+	if (r->broken) {
+		tcp_rails_again(l, (uint32_t)(r - l->rails->rail));
+		l->rails->ack_due = true;
+	}
+	return !r->busy;
+}
+
+/* Begins with a chunk. True: all of it went. */
+static bool begin(struct tcp_link *l, struct tcp_rail *r, const struct tcp_chunk *chunk)
+{
+	r->out = *chunk;
+	r->out.ack = l->rails->in.begin;
+	r->sent = 0;
+	r->busy = true;
+	l->rails->acked = r->out.ack;
+	l->rails->ack_due = false;
+	return push(l, r);
+}
+
+/* Has the rail as much on its way as it may? */
+static bool is_full(const struct tcp_rail *r)
+{
+	int unacknowledged;
+
+	return r->most != UINT64_MAX && !ioctl(r->sock, SIOCOUTQ, &unacknowledged) &&
+	       (uint64_t)unacknowledged > r->most;
+}
+
+/* Sends over one rail until its kernel takes no more. True: something went. */
+static bool fill(struct tcp_link *l, uint32_t rail)
+{
+	struct tcp_rail *r = &l->rails->rail[rail];
+	struct tcp_span span;
+	struct tcp_chunk chunk = {.asks = 0};
+	bool any = false;
+
+	if (!tcp_rails_usable(r) || (r->busy && !push(l, r)))
+		return false;
+	while (!is_full(r) && tcp_window_take(&l->rails->out, rail, &span)) {
+		chunk.at = span.from;
+		chunk.len = (uint32_t)(span.to - span.from);
+		any = true;
+		if (!begin(l, r, &chunk))
+			break;
+	}
+	return any;
+}
+
+static void ask(struct tcp_rails *rails)
+{
+	const struct tcp_window *out = &rails->out;
+	uint64_t place = out->next / TCP_ASK * TCP_ASK;
+
+	if (rails->ask <= out->begin && out->count >= ASK_SPANS)
+		place = out->next;
+	if (place <= rails->ask || place <= out->begin)
+		return;
+	rails->ask = place;
+	rails->ask_due = true;
+}
+
+/* Questions and acknowledgements go over the rail that brought something last, which is no other than a live one. */
+static void control(struct tcp_link *l)
+{
+	struct tcp_rails *rails = l->rails;
+
+	for (uint32_t i = 0; i < WIRE_RAILS_MAX && (rails->ack_due || rails->ask_due); i++) {
+		struct tcp_rail *r = &rails->rail[(rails->latest + i) % WIRE_RAILS_MAX];
+		struct tcp_chunk chunk = {.at = rails->ask_due ? rails->ask : rails->out.next,
+					  .asks = rails->ask_due};
+
+		if (!tcp_rails_usable(r) || r->busy)
+			continue;
+		rails->ask_due = false;
+		begin(l, r, &chunk);
+	}
+}
+
+/* Up to where is the stream with the kernels, and no late acknowledgement makes ours drop it? */
+static uint64_t out_to(const struct tcp_rails *rails)
+{
+	const struct tcp_window *out = &rails->out;
+	uint64_t to = tcp_window_taken(out);
+
+	for (uint32_t i = 0; i < WIRE_RAILS_MAX; i++) {
+		const struct tcp_rail *r = &rails->rail[i];
+
+		/* What a silent rail has begun with goes again over another one. */
+		if (tcp_rails_usable(r) && r->busy && r->out.len && r->out.at < to)
+			to = r->out.at;
+	}
+	if (rails->ask > out->begin) { /* the place of the next answer */
+		uint64_t answer = (out->begin / TCP_ASK + 1) * TCP_ASK;
+
+		answer = answer < rails->ask ? answer : rails->ask;
+		to = answer < to ? answer : to;
+	}
+	return to;
+}
+
+static void report(struct tcp_link *l)
+{
+	struct tcp_rails *rails = l->rails;
+	uint32_t done = 0;
+	uint64_t to;
+
+	if (!rails->marks)
+		return;
+	to = out_to(rails);
+	while (done < rails->marks && rails->mark[done].end <= to)
+		done++;
+	if (!done)
+		return;
+	l->link.zcopy_done = rails->mark[done - 1].posted;
+	rails->marks -= done;
+	memmove(rails->mark, rails->mark + done, rails->marks * sizeof(rails->mark[0]));
+}
+
+/* Notes the end of a packet. Where there is no place, the packet before is reported with this one. */
+static void mark(struct tcp_link *l)
+{
+	struct tcp_rails *rails = l->rails;
+
+	rails->marks += rails->marks < TCP_MARKS;
+	rails->mark[rails->marks - 1] =
+		(struct tcp_mark){.end = rails->out.end, .posted = ++l->link.zcopy_posted};
+}
+
+static bool any_busy(const struct tcp_rails *rails)
+{
+	for (uint32_t i = 0; i < WIRE_RAILS_MAX; i++)
+		if (rails->rail[i].busy && tcp_rails_usable(&rails->rail[i]))
+			return true;
+	return false;
+}
+
+bool tcp_rails_flush(struct tcp_link *l)
+{
+	bool any = false;
+
+	if (l->tx == TCP_FAILED || l->shut)
+		return false;
+	for (uint32_t i = 0; i < WIRE_RAILS_MAX; i++)
+		any |= fill(l, i);
+	ask(l->rails);
+	control(l);
+	report(l);
+	if (tcp_window_unsent(&l->rails->out) || any_busy(l->rails))
+		tcp_block(l, TCP_REST);
+	else if (l->tx == TCP_REST)
+		tcp_reopen(l);
+	return any;
+}
+
+/* May a packet of `len` bytes enter the window? If not, the link is blocked. */
+static bool fits(struct tcp_link *l, size_t len)
+{
+	static uint64_t logged;
+	struct tcp_window *out = &l->rails->out;
+	bool fits = tcp_window_space(out) >= len;
+
+	if (fits && tcp_window_open(out))
+		return true;
+	if (fits && log_due(&logged))
+		LOG_WARN(LOG_EP_DATA,
+			 "tcp: no memory for the %zu bytes that rails to peer %#x keep: sends wait "
+			 "(FI_WEFT_RAILS=1 needs none)",
+			 TCP_WINDOW, l->id);
+	tcp_block(l, l->tx == TCP_REST ? TCP_REST : TCP_FULL);
+	return false;
+}
+
+/*
+ * A packet is taken if all before it is with the kernels, and if it fits the window: what a process keeps is lost
+ * when it ends. A disconnect message goes behind the rest.
+ */
+static int put(struct tcp_link *l, const struct packet *p, const struct iovec *iov, size_t count,
+	       bool counted)
+{
+	struct tcp_window *out = &l->rails->out;
+	struct tcp_frame f = tcp_frame_of(p);
+	bool last = wire_op(p->head) == WIRE_DISCONNECT; /* there is always space for it */
+
+	if (p->len > TCP_PACKET_MAX)
+		return -FI_EMSGSIZE;
+	if (l->tx == TCP_FAILED || (l->tx == TCP_REST && !last) ||
+	    !fits(l, sizeof(f) + p->len + (last ? 0 : sizeof(f))))
+		return -FI_EAGAIN;
+	tcp_window_put(out, &f, sizeof(f));
+	for (size_t i = 0; i < count; i++)
+		if (iov[i].iov_len)
+			tcp_window_put(out, iov[i].iov_base, iov[i].iov_len);
+	if (counted)
+		mark(l);
+	tcp_rails_flush(l);
+	return 0;
+}
+
+int tcp_rails_sendv(struct link *link, const struct packet *p, const struct iovec *iov,
+		    size_t count)
+{
+	return put((struct tcp_link *)link, p, iov, count, false);
+}
+
+int tcp_rails_post(struct link *link, const struct packet *p, const struct iovec *iov, size_t count)
+{
+	return put((struct tcp_link *)link, p, iov, count, true);
+}
+
+/* The window has copies of all. */
+int tcp_rails_copy_out(struct link *link)
+{
+	((struct tcp_link *)link)->rails->marks = 0;
+	link->zcopy_done = link->zcopy_posted;
+	return 0;
+}
+
+void tcp_rails_more(struct link *link)
+{
+	(void)link; /* each packet goes at once */
+}
+
+void tcp_rails_push(struct link *link)
+{
+	tcp_rails_flush((struct tcp_link *)link);
+}
+
+/* A message is reported when it is out: tcp_rails_post says when. */
+int tcp_rails_send(struct link *link, const void *buf, size_t len, uint64_t data, uint64_t head,
+		   uint64_t tag)
+{
+	struct tcp_link *l = (struct tcp_link *)link;
+	struct packet p = {.head = head, .tag = tag, .data = data, .payload = buf, .len = len};
+	struct iovec iov = {(void *)(uintptr_t)buf, len};
+
+	l->own->idle = 0; /* an answer may come soon */
+	if (len > link->eager_max)
+		return -FI_EMSGSIZE;
+	return wire_op(head) == WIRE_MSG ? -FI_EAGAIN : put(l, &p, &iov, 1, false);
+}

@@ -1,0 +1,373 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * More sockets for a link of several rails (docs/NETWORKS.md). The initiator of the link connects each pair of interfaces
+ * in one network, and asks by HELLO_JOIN that the socket becomes a rail of the link; the target answers HELLO_JOINED. Each
+ * shows the other a half of the token that came with the link's HELLO_ACCEPT.
+ */
+#include <rdma/fi_errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/random.h>
+
+#include "base/clock.h"
+#include "base/forked.h"
+#include "base/log.h"
+#include "link/upcall.h"
+#include "xfer/conn/conn_own.h"
+#include "xfer/conn/connect.h"
+#include "xfer/conn/rails.h"
+
+struct attempt;
+
+/* What a side knows of its link to a peer that has rails, or may have. */
+struct peer_rails {
+	bool agreed; /* the link has rails; else our hello has offered that */
+	uint8_t token[WIRE_PROOF];
+	uint32_t number; /* the initiator: the target's number of it */
+	uint32_t count;  /* of pairs */
+	struct rails_pair pair[WIRE_RAILS_MAX];
+	struct attempt *attempt[WIRE_RAILS_MAX]; /* under way, or ended a moment ago; or NULL */
+};
+
+/* A socket of ours that may become a rail. Ends with its link at the latest; owned by the worker's pool. */
+struct attempt {
+	uint32_t peer; /* pool_id */
+	uint32_t rail;
+	int sock;
+	bool asked; /* HELLO_JOIN is sent */
+	uint64_t deadline;
+};
+
+static void end(struct peer *peer, struct attempt *a)
+{
+	if (a->sock >= 0)
+		forked_close(a->sock);
+	peer->rails->attempt[a->rail] = NULL;
+	pool_put(&peer->worker->rails->pool, a);
+}
+
+void conn_rails_close(struct worker *worker)
+{
+	if (!worker->rails)
+		return;
+	pool_fini(&worker->rails->pool);
+	free(worker->rails);
+	worker->rails = NULL;
+}
+
+/* Finds the worker's interfaces when they are asked for first. NULL: no memory. */
+static struct rails *rails_of(struct worker *worker)
+{
+	if (worker->rails)
+		return worker->rails;
+	worker->rails = calloc(1, sizeof(*worker->rails));
+	if (!worker->rails)
+		return NULL;
+	pool_init(&worker->rails->pool, sizeof(struct attempt));
+	rails_find(worker->rails, &worker->name);
+	return worker->rails;
+}
+
+/* May the link to the peer have several rails? */
+static bool usable(struct peer *peer)
+{
+	struct worker *worker = peer->worker;
+	const struct rails *rails;
+
+	if (!rails_asked() || worker->cm || worker->auth.keyed || peer->conn.inside ||
+	    !worker->via[LINK_SOCKET].state || !worker->via[LINK_SOCKET].transport->join ||
+	    addr_is_local(&peer->name))
+		return false;
+	rails = rails_of(worker);
+	return rails && rails->count > 1;
+}
+
+/* Those of a link that has rails, or NULL. */
+static struct peer_rails *agreed(const struct peer *peer)
+{
+	return peer->rails && peer->rails->agreed ? peer->rails : NULL;
+}
+
+static struct peer_rails *add(struct peer *peer)
+{
+	peer->rails = calloc(1, sizeof(*peer->rails));
+	return peer->rails;
+}
+
+void conn_rails_forget(struct peer *peer)
+{
+	for (uint32_t i = 0; peer->rails && i < WIRE_RAILS_MAX; i++)
+		if (peer->rails->attempt[i])
+			end(peer, peer->rails->attempt[i]);
+	free(peer->rails);
+	peer->rails = NULL;
+}
+
+bool conn_rails_propose(struct peer *peer, struct wire_rails *list)
+{
+	conn_rails_forget(peer);
+	if (!usable(peer) || !add(peer))
+		return false;
+	*list = rails_list(peer->worker->rails);
+	return true;
+}
+
+/* The peer has agreed: its link has rails, so ours must. 0 or -FI_EPROTO. */
+static int confirm(struct peer *peer, const struct accepted *conn, const struct wire_rails *theirs)
+{
+	struct peer_rails *link = peer->rails;
+
+	if (!link) {
+		LOG_WARN(LOG_EP_CTRL,
+			 "%s makes a connection over %u interfaces, which it was not offered",
+			 peer_text(peer), theirs->count);
+		return -FI_EPROTO;
+	}
+	link->agreed = true;
+	link->number = conn->hello.your_id;
+	link->count = rails_match(peer->worker->rails, theirs, conn->sock, link->pair);
+	memcpy(link->token, conn->hello.nonce, sizeof(link->token));
+	return 0;
+}
+
+/* The peer has offered rails: the link has some if interfaces match. */
+static void agree(struct peer *peer, const struct accepted *conn, const struct wire_rails *theirs)
+{
+	struct worker *worker = peer->worker;
+	struct peer_rails *link = usable(peer) ? add(peer) : NULL;
+
+	if (!link)
+		return;
+	rails_listen(worker->rails, &worker->acceptor);
+	link->count = rails_match(worker->rails, theirs, conn->sock, link->pair);
+	link->agreed = link->count &&
+		       getrandom(link->token, sizeof(link->token), 0) == sizeof(link->token);
+	if (!link->agreed)
+		conn_rails_forget(peer);
+}
+
+int conn_rails_agree(struct peer *peer, const struct accepted *conn)
+{
+	struct wire_rails theirs;
+
+	if (!hello_rails(&conn->hello, &theirs)) {
+		conn_rails_forget(peer);
+		return 0;
+	}
+	if (conn->hello.kind == HELLO_ACCEPT)
+		return confirm(peer, conn, &theirs);
+	conn_rails_forget(peer);
+	agree(peer, conn, &theirs);
+	return 0;
+}
+
+uint32_t conn_rails_count(const struct peer *peer)
+{
+	const struct peer_rails *link = agreed(peer);
+
+	return !link ? 0 : link->count ? link->count : 1;
+}
+
+const uint8_t *conn_rails_answer(struct peer *peer, struct wire_rails *list)
+{
+	const struct peer_rails *link = agreed(peer);
+
+	if (!link)
+		return NULL;
+	*list = rails_list(peer->worker->rails);
+	return link->token;
+}
+
+/* Ends an attempt that is overdue, unless its answer has just come. Returns whether that is so. */
+static bool overdue(struct peer *peer, struct attempt *a)
+{
+	uint32_t rail = a->rail;
+
+	if (a->asked)
+		conn_rails_event(peer->worker, pool_id(a));
+	if (!peer->rails->attempt[rail])
+		return true;
+	end(peer, a);
+	return false;
+}
+
+/* Is an attempt for this rail under way, or was one a moment ago? */
+static bool attempted(struct peer *peer, uint32_t rail, uint64_t now)
+{
+	struct attempt *a = peer->rails->attempt[rail];
+
+	return a && (now < a->deadline || overdue(peer, a));
+}
+
+static int watch(struct worker *worker, struct attempt *a, int op, uint32_t events)
+{
+	struct epoll_event ev = {.events = events,
+				 .data.u64 = (uint64_t)WORKER_RAIL << 32 | pool_id(a)};
+
+	return epoll_ctl(worker->epfd, op, a->sock, &ev);
+}
+
+static void log_failure(const struct rails_pair *pair, uint32_t rail, int err)
+{
+	char from[ADDR_STR_MAX + 32], to[ADDR_STR_MAX + 32];
+
+	addr_print(&pair->from, from, sizeof(from));
+	addr_print(&pair->to, to, sizeof(to));
+	LOG_INFO(LOG_EP_CTRL, "rail %u cannot be made from %s to %s: %s", rail, from, to,
+		 fi_strerror(err));
+}
+
+void rail_wanted(struct worker *worker, uint32_t src, uint32_t rail, uint32_t ms)
+{
+	struct peer *peer = pool_find(&worker->peer_pool, src);
+	struct peer_rails *link = peer ? agreed(peer) : NULL;
+	const struct rails_pair *pair;
+	uint64_t now = clock_coarse_ms();
+	struct attempt *a;
+
+	if (!link || rail >= link->count || attempted(peer, rail, now))
+		return;
+	a = pool_get(&worker->rails->pool);
+	if (!a)
+		return;
+	pair = &link->pair[rail];
+	*a = (struct attempt){.peer = src, .rail = rail, .deadline = now + ms};
+	link->attempt[rail] = a;
+	a->sock = connect_network(&pair->to, pair->from.kind == ADDR_NONE ? NULL : &pair->from);
+	if (a->sock >= 0 && !watch(worker, a, EPOLL_CTL_ADD, EPOLLOUT))
+		return;
+	log_failure(pair, rail, a->sock < 0 ? -a->sock : FI_ENOMEM);
+	if (a->sock >= 0)
+		end(peer, a); /* else it stands for the time until the next try */
+}
+
+bool rail_coming(const struct worker *worker, uint32_t src)
+{
+	const struct peer *peer = pool_find(&worker->peer_pool, src);
+
+	for (uint32_t i = 0; peer && peer->rails && i < WIRE_RAILS_MAX; i++) {
+		const struct attempt *a = peer->rails->attempt[i];
+
+		if (a && a->asked && a->sock >= 0)
+			return true;
+	}
+	return false;
+}
+
+/* connect() has ended. 0, or a negative error. */
+static int ask(struct worker *worker, const struct peer_rails *link, struct attempt *a)
+{
+	const struct wire_rails which = {.number = a->rail};
+	uint8_t half[WIRE_PROOF] = {0};
+	struct hello_fields fields = {
+		.kind = HELLO_JOIN, .id = link->number, .rails = &which, .token = half};
+	int err = connect_result(a->sock);
+
+	memcpy(half, link->token, WIRE_TOKEN);
+	if (!err)
+		err = hello_send(NULL, a->sock, false, &fields);
+	if (!err && watch(worker, a, EPOLL_CTL_MOD, EPOLLIN))
+		err = -FI_ENOMEM;
+	a->asked = !err;
+	return err;
+}
+
+/* Gives the socket to the link. 0 or a negative error. */
+static int join(struct peer *peer, uint32_t rail, int sock)
+{
+	const struct transport *t = peer->worker->via[LINK_SOCKET].transport;
+
+	if (peer->state != PEER_CONNECTED || peer->conn.kind != LINK_SOCKET)
+		return -FI_ENOTCONN;
+	connect_set_linked(sock);
+	return t->join(peer->real, rail, sock);
+}
+
+/* Has something come? 0: not all yet; 1: the socket is a rail; else a negative error. */
+static int hear(struct peer *peer, const struct peer_rails *link, struct attempt *a)
+{
+	struct wire_hello hello;
+	int fds[WIRE_FDS], ret = hello_recv(a->sock, false, &hello, fds);
+
+	if (ret <= 0)
+		return ret;
+	if (hello.kind != HELLO_JOINED ||
+	    memcmp(hello.nonce, link->token + WIRE_TOKEN, WIRE_TOKEN) != 0)
+		return -FI_ECONNREFUSED;
+	epoll_ctl(peer->worker->epfd, EPOLL_CTL_DEL, a->sock, NULL);
+	ret = join(peer, a->rail, a->sock);
+	if (ret)
+		return ret;
+	a->sock = -1;
+	return 1;
+}
+
+void conn_rails_event(struct worker *worker, uint32_t id)
+{
+	struct attempt *a = worker->rails ? pool_find(&worker->rails->pool, id) : NULL;
+	struct peer *peer = a ? pool_find(&worker->peer_pool, a->peer) : NULL;
+	const struct peer_rails *link = peer ? agreed(peer) : NULL;
+	int ret;
+
+	if (!link || a->sock < 0)
+		return;
+	ret = a->asked ? hear(peer, link, a) : ask(worker, link, a);
+	if (ret == 0 || ret == -FI_EAGAIN)
+		return;
+	if (ret > 0) {
+		end(peer, a);
+		return;
+	}
+	log_failure(&link->pair[a->rail], a->rail, -ret);
+	forked_close(a->sock);
+	a->sock = -1; /* the next try is at the deadline */
+}
+
+/* NULL: the socket may become rail `number` of the link. */
+static const char *fault(const struct peer *peer, const struct peer_rails *link,
+			 const struct wire_hello *hello, uint32_t number)
+{
+	uint8_t differ = 0;
+
+	if (hello->kind != HELLO_JOIN)
+		return "only rails of links are taken here (FI_WEFT_RAILS)";
+	if (!link || peer->state != PEER_CONNECTED)
+		return "there is no such link";
+	for (unsigned int i = 0; i < WIRE_TOKEN; i++)
+		differ |= hello->nonce[i] ^ link->token[i];
+	if (differ)
+		return "it does not show the token of the link";
+	return number < WIRE_RAILS_MAX ? NULL : "there are not so many rails";
+}
+
+void conn_rails_take(struct worker *worker, struct accepted *conn)
+{
+	struct peer *peer = pool_find(&worker->peer_pool, conn->hello.your_id);
+	struct peer_rails *link = peer ? agreed(peer) : NULL;
+	struct wire_rails which = {.number = WIRE_RAILS_MAX};
+	const char *why = "it comes from within the host";
+	uint8_t half[WIRE_PROOF] = {0};
+	int err;
+
+	/* A peer that had to wait for long has given up, and made another socket, which must not lose its place to this one. */
+	if (connect_closed(conn->sock)) {
+		acceptor_dismiss(conn);
+		return;
+	}
+	hello_rails(&conn->hello, &which);
+	if (!conn->inside)
+		why = fault(peer, link, &conn->hello, which.number);
+	if (why) {
+		auth_refuse(&worker->auth, conn, why);
+		acceptor_dismiss(conn);
+		return;
+	}
+	memcpy(half, link->token + WIRE_TOKEN, WIRE_TOKEN);
+	err = hello_send(NULL, conn->sock, false,
+			 &(struct hello_fields){.kind = HELLO_JOINED, .token = half});
+	if (!err)
+		err = join(peer, which.number, conn->sock);
+	if (err)
+		acceptor_dismiss(conn);
+}

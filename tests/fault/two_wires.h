@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Adds a second veth pair to the two hosts of lab.h: eth1, with addresses 10.99.1.1 and 10.99.1.2. */
+#ifndef FAULT_TWO_WIRES_H
+#define FAULT_TWO_WIRES_H
+
+#include "lab.h"
+
+/* Called by both after lab_enter. */
+static inline void second_wire(const struct lab *lab)
+{
+	if (lab->which == 1) {
+		tell(lab->end, "", 1);
+		hear(lab->end, &(char){0}, 1);
+	} else {
+		hear(lab->end, &(char){0}, 1);
+		if (run("ip link add eth1 type veth peer name eth1 netns %d", (int)lab->peer))
+			fail("no second wire");
+		tell(lab->end, "", 1);
+	}
+	if (run("ip addr add 10.99.1.%d/24 dev eth1 && ip link set eth1 up", lab->which + 1))
+		fail("no address of the second wire");
+}
+
+/* Bytes that this host has sent by a wire. */
+static inline unsigned long long bytes_of(unsigned int wire)
+{
+	FILE *file = fopen("/proc/self/net/dev", "r");
+	unsigned long long bytes = 0;
+	char line[512], name[16];
+
+	snprintf(name, sizeof(name), "eth%u:", wire);
+	while (file && fgets(line, sizeof(line), file)) {
+		const char *at = strstr(line, name);
+
+		/* The ninth count is that of bytes sent. */
+		if (at &&
+		    sscanf(at + strlen(name), "%*s %*s %*s %*s %*s %*s %*s %*s %llu", &bytes) != 1)
+			fail("no count of eth%u", wire);
+	}
+	if (file)
+		fclose(file);
+	return bytes;
+}
+
+/* Runs `live` of a struct lab as two hosts. */
+static inline void two_hosts(void (*live)(void *lab))
+{
+	struct lab one = {.which = 1}, zero = {.which = 0};
+	pid_t first, second;
+	int ends[2];
+
+	wire(ends);
+	one.end = ends[1];
+	second = start("second", live, &one);
+	zero.end = ends[0];
+	zero.peer = second;
+	first = start("first", live, &zero);
+	close(ends[0]);
+	close(ends[1]);
+	finish(first, "first");
+	finish(second, "second");
+}
+
+#endif

@@ -1,0 +1,447 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Links with several rails over sockets of the test, and between two workers: order and completeness while rails come and
+ * go, what a peer may not send, and what is asked of the engine.
+ */
+#include <netinet/in.h>
+
+#include "hw/tcp/tcp_rails.h"
+#include "tcp_pair.h"
+
+#define MSG   WIRE_HEAD(WIRE_MSG, 0, 0, 0)
+#define CHUNK sizeof(struct tcp_chunk)
+#define COUNT 400u
+
+static unsigned char bytes[262144];
+static unsigned int wanted[WIRE_RAILS_MAX];
+
+static void on_wanted(uint32_t src, uint32_t rail)
+{
+	(void)src;
+	wanted[rail]++;
+}
+
+/* Called by each test before its first link. */
+static void rails(void)
+{
+	setenv("FI_WEFT_RAIL_TIMEOUT", "80", 1);
+	engine.rails = 2;
+	engine.on_wanted = on_wanted;
+	for (size_t i = 0; i < sizeof(bytes); i++)
+		bytes[i] = (unsigned char)(i * 13 + i / 257);
+}
+
+/* The link of a test, whose other end is a socket of the test. */
+static uint32_t raw_link(void)
+{
+	rails();
+	return join_raw();
+}
+
+static uint32_t link_between(void)
+{
+	rails();
+	return join_both();
+}
+
+/* Adds rail `rail` to a link whose other end is a socket of the test, which is returned. */
+static int add_raw(uint32_t id, uint32_t rail)
+{
+	int fds[2];
+
+	tcp_sockets(fds);
+	ck_assert_int_eq(forked_guard(fds[0]), 0);
+	ck_assert_int_eq(tcp_transport.join(link_of(id), rail, fds[0]), 0);
+	return fds[1];
+}
+
+static void add_both(uint32_t id, uint32_t rail)
+{
+	int sock = add_raw(id, rail);
+
+	ck_assert_int_eq(forked_guard(sock), 0);
+	ck_assert_int_eq(tcp_transport.join(link_of(id + 1), rail, sock), 0);
+}
+
+/* Ends the first worker's socket of a rail, as a reset by the network would. */
+static void reset_rail(uint32_t id, uint32_t rail)
+{
+	const struct tcp_link *l = (const struct tcp_link *)link_of(id);
+
+	shutdown(l->rails->rail[rail].sock, SHUT_RDWR);
+}
+
+/* Sends a message whose end is reported. */
+static int post(uint32_t id, size_t len, uint64_t tag)
+{
+	const struct packet p = {.head = MSG, .tag = tag, .len = len};
+	const struct iovec iov = {bytes, len};
+
+	ck_assert_int_eq(link_of(id)->ops->send(link_of(id), bytes, len, 0, MSG, tag), -FI_EAGAIN);
+	return link_of(id)->zcopy->sendv(link_of(id), &p, &iov, 1);
+}
+
+static struct tcp_rails *rails_of(uint32_t id)
+{
+	return ((struct tcp_link *)link_of(id))->rails;
+}
+
+static size_t length_of(unsigned int n)
+{
+	return n % 5 == 0 ? (n * 7919u) % sizeof(bytes) : n % 300;
+}
+
+static void check_seen(void)
+{
+	ck_assert_uint_eq(seen_count, COUNT);
+	for (unsigned int i = 0; i < COUNT; i++) {
+		ck_assert_uint_eq(seen[i].tag, i);
+		ck_assert_uint_eq(seen[i].len, length_of(i));
+		ck_assert_mem_eq(seen[i].payload, bytes, seen[i].len);
+	}
+}
+
+/* Packets of all lengths, while a rail after the other ends and is replaced. */
+START_TEST(in_order)
+{
+	uint32_t id = link_between();
+	uint64_t end = clock_coarse_ms() + 20000;
+
+	add_both(id, 1);
+	for (unsigned int i = 0; i < COUNT;) {
+		int ret = post(id, length_of(i), i);
+
+		ck_assert(ret == 0 || ret == -FI_EAGAIN);
+		ck_assert_uint_lt(clock_coarse_ms(), end);
+		i += ret == 0;
+		if (ret == 0 && _i && i % 20 == 0) {
+			reset_rail(id, i / 20 % 2);
+			PROGRESS_UNTIL(rails_of(id)->rail[i / 20 % 2].sock < 0);
+			if (i % 3 == 0)
+				make_progress(1);
+			add_both(id, i / 20 % 2);
+		}
+		make_progress(0);
+		make_progress(1);
+	}
+	PROGRESS_UNTIL(seen_count == COUNT);
+	check_seen();
+	ck_assert_int_eq(joints[id - 1].ends + joints[id].ends, 0);
+	ck_assert_uint_eq(link_of(id)->zcopy_posted, COUNT);
+	PROGRESS_UNTIL(!link_holds(link_of(id)));
+}
+END_TEST
+
+static void put_chunk(int sock, uint64_t at, uint64_t ack, uint32_t len, uint32_t asks)
+{
+	struct tcp_chunk c = {at, ack, len, asks};
+
+	write_all(sock, &c, sizeof(c));
+}
+
+/* A stream cut in the middle of a head, that comes by two rails, twice, the second part first. */
+START_TEST(out_of_order)
+{
+	uint32_t id = raw_link();
+	int other = add_raw(id, 1);
+	unsigned char stream[2 * FRAME + 10];
+
+	put_frame(stream, MSG, 7, 0, 10);
+	memcpy(stream + FRAME, "0123456789", 10);
+	put_frame(stream + FRAME + 10, MSG, 8, 0, 0);
+	put_chunk(other, 20, 0, sizeof(stream) - 20, 0);
+	write_all(other, stream + 20, sizeof(stream) - 20);
+	quiet_calls(20);
+	ck_assert_uint_eq(seen_count, 0);
+	for (int twice = 0; twice < 2; twice++) {
+		put_chunk(peer_of(id), 0, 0, 30, 0);
+		write_all(peer_of(id), stream, 30);
+		put_chunk(other, 20, 0, 30, 0);
+		write_all(other, stream + 20, 30);
+	}
+	PROGRESS_UNTIL(seen_count == 2);
+	quiet_calls(20);
+	ck_assert_uint_eq(seen_count, 2);
+	ck_assert_uint_eq(seen[0].tag, 7);
+	ck_assert_mem_eq(seen[0].payload, "0123456789", 10);
+	ck_assert_uint_eq(seen[1].tag, 8);
+	ck_assert_int_eq(joints[id - 1].ends, 0);
+}
+END_TEST
+
+/* A chunk whose parts come far from each other: the window stays. */
+START_TEST(in_the_middle)
+{
+	uint32_t id = raw_link();
+	unsigned char stream[FRAME];
+
+	put_frame(stream, MSG, 7, 0, 0);
+	put_chunk(peer_of(id), 0, 0, FRAME, 0);
+	quiet_calls(200);
+	write_all(peer_of(id), stream, FRAME);
+	PROGRESS_UNTIL(seen_count == 1);
+	ck_assert_uint_eq(seen[0].tag, 7);
+}
+END_TEST
+
+/* No chunk of ours: the link ends. */
+START_TEST(hostile)
+{
+	static const struct tcp_chunk bad[] = {
+		{.len = TCP_CHUNK + 1},       {.asks = 2},
+		{.asks = 1, .len = 1},        {.ack = 1},
+		{.at = TCP_WINDOW, .len = 1}, {.at = UINT64_MAX, .len = 1},
+	};
+	uint32_t id = raw_link();
+
+	ck_assert_uint_eq(sizeof(bad) / sizeof(bad[0]), 6);
+	write_all(peer_of(id), &bad[_i], sizeof(bad[_i]));
+	PROGRESS_UNTIL(joints[id - 1].ends == 1);
+	ck_assert_int_eq(joints[id - 1].ended, FI_EPROTO);
+}
+END_TEST
+
+/* Reads what the link sends by a socket of the test. Returns the bytes. */
+static size_t hear(int sock, unsigned char *to, size_t len)
+{
+	size_t have = 0;
+
+	for (int i = 0; i < 500 && have < len; i++) {
+		ssize_t n = recv(sock, to + have, len - have, 0);
+
+		have += n > 0 ? (size_t)n : 0;
+		make_progress(0);
+		usleep(1000);
+	}
+	return have;
+}
+
+static size_t hear_now(int sock, unsigned char *to, size_t len)
+{
+	ssize_t n = recv(sock, to, len, 0);
+
+	return n > 0 ? (size_t)n : 0;
+}
+
+/* What was under way on a rail that ends, and is not acknowledged, goes over the other one; what is acknowledged does not. */
+START_TEST(sent_again)
+{
+	uint32_t id = raw_link();
+	int other = add_raw(id, 1);
+	unsigned char got[2 * (CHUNK + FRAME + 100)];
+	struct tcp_chunk c;
+
+	ck_assert_int_eq(post(id, 100, 1), 0);
+	ck_assert_int_eq(post(id, 100, 2), 0);
+	ck_assert_uint_eq(hear(peer_of(id), got, sizeof(got)), sizeof(got));
+	put_chunk(peer_of(id), 0, FRAME + 100, 0, 0);
+	quiet_calls(10);
+	shutdown(peer_of(id), SHUT_RDWR);
+	ck_assert_uint_eq(hear(other, got, CHUNK + FRAME + 100), CHUNK + FRAME + 100);
+	memcpy(&c, got, sizeof(c));
+	ck_assert_uint_eq(c.at, FRAME + 100);
+	ck_assert_uint_eq(c.len, FRAME + 100);
+	ck_assert_mem_eq(got + CHUNK + FRAME, bytes, 100);
+	ck_assert_int_eq(joints[id - 1].ends, 0);
+	PROGRESS_UNTIL(wanted[0] > 0);
+	ck_assert_uint_eq(wanted[1], 0);
+	shutdown(other, SHUT_RDWR);
+	PROGRESS_UNTIL(joints[id - 1].ends == 1);
+	ck_assert_int_eq(joints[id - 1].ended, FI_ECONNRESET);
+}
+END_TEST
+
+/* A receiver acknowledges when it has read as far as it was asked, and not before. */
+START_TEST(acknowledges)
+{
+	uint32_t id = raw_link();
+	unsigned char stream[2 * FRAME];
+	struct tcp_chunk c;
+
+	put_frame(stream, MSG, 7, 0, 0);
+	put_frame(stream + FRAME, MSG, 8, 0, 0);
+	put_chunk(peer_of(id), 0, 0, FRAME, 0);
+	write_all(peer_of(id), stream, FRAME);
+	put_chunk(peer_of(id), sizeof(stream), 0, 0, 1);
+	PROGRESS_UNTIL(seen_count == 1);
+	quiet_calls(200);
+	ck_assert_int_eq(recv(peer_of(id), &c, CHUNK, 0), -1);
+	put_chunk(peer_of(id), FRAME, 0, FRAME, 0);
+	write_all(peer_of(id), stream + FRAME, FRAME);
+	ck_assert_uint_eq(hear(peer_of(id), (unsigned char *)&c, CHUNK), CHUNK);
+	ck_assert_uint_eq(c.ack, sizeof(stream));
+	ck_assert_uint_eq(c.len, 0);
+	ck_assert_uint_eq(c.asks, 0);
+	put_chunk(peer_of(id), sizeof(stream), 0, 0, 1); /* the answer may have been lost */
+	ck_assert_uint_eq(hear(peer_of(id), (unsigned char *)&c, CHUNK), CHUNK);
+	ck_assert_uint_eq(c.ack, sizeof(stream));
+}
+END_TEST
+
+/*
+ * While an answer is due, nothing behind the place that it is about is reported: the process may end then, and what comes late
+ * would make its kernel drop what has not gone out.
+ */
+START_TEST(holds_reports)
+{
+	uint32_t id = raw_link();
+	static unsigned char got[4096];
+	unsigned int posted = 0, answered;
+
+	while (!rails_of(id)->ask) { /* plays a receiver that reads, and does not answer */
+		posted += !post(id, 50000, posted);
+		hear_now(peer_of(id), got, sizeof(got));
+		make_progress(0);
+	}
+	answered = (unsigned int)link_of(id)->zcopy_done;
+	ck_assert_uint_gt(answered, 0);
+	while (post(id, 1000, posted))
+		hear_now(peer_of(id), got, sizeof(got)), make_progress(0);
+	for (int i = 0; i < 2000; i++)
+		hear_now(peer_of(id), got, sizeof(got)), make_progress(0);
+	ck_assert(link_holds(link_of(id)));
+	put_chunk(peer_of(id), 0, rails_of(id)->ask, 0, 0);
+	PROGRESS_UNTIL(!link_holds(link_of(id)));
+}
+END_TEST
+
+/* A rail is silent in the middle of a chunk, which goes over the other one: it is reported all the same. */
+START_TEST(silent_within_chunk)
+{
+	uint32_t id = raw_link();
+	int other = add_raw(id, 1);
+	struct tcp_link *l = (struct tcp_link *)link_of(id);
+	struct tcp_rail *first = &rails_of(id)->rail[0];
+	static unsigned char got[1 << 20];
+	unsigned int posted = 0;
+
+	buffers(l->sock, 4096);
+	first[1].silent = true;
+	while (!first->busy)
+		posted += !post(id, 60000, posted);
+	first->silent = true;
+	first[1].silent = false;
+	tcp_rails_again(l, 0);
+	tcp_rails_flush(l);
+	for (int i = 0; i < 2000 && link_holds(link_of(id)); i++)
+		hear_now(other, got, sizeof(got)), make_progress(0);
+	ck_assert(!link_holds(link_of(id)));
+	ck_assert(first->busy);
+}
+END_TEST
+
+/* Windows have memory only while something is under way. */
+START_TEST(gives_back)
+{
+	uint32_t id = link_between();
+
+	add_both(id, 1);
+	ck_assert_ptr_null(rails_of(id)->out.bytes);
+	ck_assert_int_eq(post(id, 100, 1), 0);
+	PROGRESS_UNTIL(seen_count == 1);
+	ck_assert_ptr_nonnull(rails_of(id)->out.bytes);
+	PROGRESS_UNTIL(!rails_of(id)->out.bytes && !rails_of(id + 1)->in.bytes);
+	ck_assert_int_eq(post(id, 100, 2), 0);
+	PROGRESS_UNTIL(seen_count == 2);
+	ck_assert_int_eq(joints[id - 1].ends + joints[id].ends, 0);
+}
+END_TEST
+
+/* No rail is left, but one is being made: the link stays, and goes on by it. */
+START_TEST(awaits)
+{
+	uint32_t id = raw_link();
+	unsigned char got[CHUNK + FRAME + 100];
+	int other;
+
+	ck_assert_int_eq(post(id, 100, 1), 0);
+	engine.coming = true;
+	shutdown(peer_of(id), SHUT_RDWR);
+	quiet_calls(200);
+	ck_assert_int_eq(joints[id - 1].ends, 0);
+	if (_i) {
+		other = add_raw(id, 0);
+		ck_assert_uint_eq(hear(other, got, sizeof(got)), sizeof(got));
+		ck_assert_mem_eq(got + CHUNK + FRAME, bytes, 100);
+		ck_assert_int_eq(joints[id - 1].ends, 0);
+	} else {
+		engine.coming = false;
+		PROGRESS_UNTIL(joints[id - 1].ends == 1);
+		ck_assert_int_eq(joints[id - 1].ended, FI_ECONNRESET);
+	}
+}
+END_TEST
+
+/* A closed link sends all that it has, by all rails. */
+START_TEST(lingers)
+{
+	uint32_t id = link_between();
+
+	add_both(id, 1);
+	for (unsigned int i = 0; i < COUNT;)
+		if (!post(id, length_of(i), i))
+			i++;
+		else
+			make_progress(0), make_progress(1);
+	close_joint(id);
+	PROGRESS_UNTIL(seen_count == COUNT);
+	check_seen();
+	PROGRESS_UNTIL(joints[id].ends == 1);
+	ck_assert_int_eq(joints[id].ended, FI_ECONNRESET);
+}
+END_TEST
+
+/* A closed link that has sent all, and its end, answers no question any more, and loses no rail by that. */
+START_TEST(asked_too_late)
+{
+	uint32_t id = raw_link();
+	struct tcp_link *l = (struct tcp_link *)link_of(id);
+	const struct tcp *t = l->own;
+	static unsigned char got[65536];
+	ssize_t len = 1;
+
+	buffers(l->sock, 4096);
+	buffers(peer_of(id), 4096);
+	for (unsigned int i = 0; l->tx != TCP_REST; i++) /* more than the peer's kernel takes */
+		post(id, 60000, i);
+	while (l->tx == TCP_REST) {
+		hear_now(peer_of(id), got, 4096);
+		make_progress(0);
+	}
+	close_joint(id);
+	ck_assert(l->shut);
+	put_chunk(peer_of(id), 0, 0, 0, 1);
+	for (int i = 0; i < 20 && !list_empty(&t->lingering); i++) {
+		ck_assert(!l->rails->rail[0].broken);
+		ck_assert_int_ne(l->tx, TCP_REST);
+		usleep(5000);
+		make_progress(0);
+	}
+	for (int i = 0; i < 2000 && len; i++) { /* up to the end of the stream */
+		len = recv(peer_of(id), got, sizeof(got), 0);
+		usleep(len < 0 ? 1000 : 0);
+	}
+	ck_assert_int_eq(len, 0);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("hw_tcp_rails");
+	TCase *tcase = tcase_create("rails");
+
+	tcase_add_loop_test(tcase, in_order, 0, 2);
+	tcase_add_test(tcase, out_of_order);
+	tcase_add_test(tcase, in_the_middle);
+	tcase_add_loop_test(tcase, hostile, 0, 6);
+	tcase_add_test(tcase, sent_again);
+	tcase_add_test(tcase, acknowledges);
+	tcase_add_test(tcase, holds_reports);
+	tcase_add_test(tcase, silent_within_chunk);
+	tcase_add_test(tcase, gives_back);
+	tcase_add_loop_test(tcase, awaits, 0, 2);
+	tcase_add_test(tcase, lingers);
+	tcase_add_test(tcase, asked_too_late);
+	suite_add_tcase(suite, tcase);
+	return run_suite(suite, tcase);
+}
