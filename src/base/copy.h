@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* memcpy for data that may be long. */
+/* memcpy for data that may be long, or of a few bytes. */
 #ifndef WEFT_BASE_COPY_H
 #define WEFT_BASE_COPY_H
 
@@ -20,6 +20,21 @@ void copy_around(void *to, const void *from, size_t len);
 
 /* For more than COPY_SHORT bytes. */
 void copy_long(void *to, const void *from, size_t len);
+
+/* For the few bytes of a slot, mostly eight: calls no function. */
+static inline void copy_few(void *to, const void *from, size_t len)
+{
+	size_t at = 0;
+
+	if (__builtin_expect(len == 8, 1)) {
+		memcpy(to, from, 8);
+		return;
+	}
+	for (; at + 8 <= len; at += 8)
+		memcpy((char *)to + at, (const char *)from + at, 8);
+	for (; __builtin_expect(at < len, 0); at++)
+		((char *)to)[at] = ((const char *)from)[at];
+}
 
 static inline void copy_bytes(void *to, const void *from, size_t len)
 {

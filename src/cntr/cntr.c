@@ -230,7 +230,7 @@ int cntr_open(struct fid_domain *domain, struct fi_cntr_attr *attr, struct fid_c
 	if (ret)
 		goto free_cntr;
 	c->dom = dom;
-	shard_enter(dom, &c->workers.shard);
+	workers_init(&c->workers, dom);
 	ref_get(&dom->ref);
 	c->events = a->events;
 	c->threshold = UINT64_MAX;

@@ -205,7 +205,7 @@ int cq_open(struct fid_domain *domain, struct fi_cq_attr *attr, struct fid_cq **
 	cq->format = attr->format == FI_CQ_FORMAT_UNSPEC ? FI_CQ_FORMAT_CONTEXT : attr->format;
 	cq->wait_cond = attr->wait_cond;
 	cq->dom = dom;
-	shard_enter(dom, &cq->workers.shard);
+	workers_init(&cq->workers, dom);
 	cq->fid.fid.fclass = FI_CLASS_CQ;
 	cq->fid.fid.context = context;
 	cq->fid.fid.ops = &cq_fi_ops;

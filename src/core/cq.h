@@ -90,6 +90,50 @@ static inline struct cq_slot *cq_slot(struct cq *cq)
 	return cq_full(cq) ? cq_slot_slow(cq) : cq_slot_next(cq);
 }
 
+/* Each format of an entry is a prefix of the next one, and of struct cq_slot. */
+_Static_assert(offsetof(struct cq_slot, context) == offsetof(struct fi_cq_tagged_entry, op_context),
+	       "slot and entry agree");
+_Static_assert(offsetof(struct cq_slot, flags) == offsetof(struct fi_cq_tagged_entry, flags) &&
+		       offsetof(struct cq_slot, len) == offsetof(struct fi_cq_tagged_entry, len) &&
+		       offsetof(struct cq_slot, buf) == offsetof(struct fi_cq_tagged_entry, buf) &&
+		       offsetof(struct cq_slot, data) ==
+			       offsetof(struct fi_cq_tagged_entry, data) &&
+		       offsetof(struct cq_slot, tag) == offsetof(struct fi_cq_tagged_entry, tag),
+	       "slot and entry agree");
+
+/* Bytes of an entry of this format, as the application reads it. */
+static inline size_t cq_entry_size(enum fi_cq_format format)
+{
+	switch (format) {
+	case FI_CQ_FORMAT_TAGGED:
+		return sizeof(struct fi_cq_tagged_entry);
+	case FI_CQ_FORMAT_DATA:
+		return sizeof(struct fi_cq_data_entry);
+	case FI_CQ_FORMAT_MSG:
+		return sizeof(struct fi_cq_msg_entry);
+	default:
+		return sizeof(struct fi_cq_entry);
+	}
+}
+
+/* Writes a success as an entry of this format. */
+static inline void cq_write(void *to, enum fi_cq_format format, const struct cq_slot *slot)
+{
+	struct fi_cq_tagged_entry *entry = to;
+
+	if (__builtin_expect(format == FI_CQ_FORMAT_TAGGED, 1))
+		entry->tag = slot->tag;
+	if (__builtin_expect(format >= FI_CQ_FORMAT_DATA, 1)) {
+		entry->buf = slot->buf;
+		entry->data = slot->data;
+	}
+	if (__builtin_expect(format >= FI_CQ_FORMAT_MSG, 1)) {
+		entry->flags = slot->flags;
+		entry->len = slot->len;
+	}
+	entry->op_context = slot->context;
+}
+
 static inline void cq_push(struct cq *cq, struct cq_slot entry)
 {
 	*cq_slot(cq) = entry;

@@ -25,17 +25,6 @@ static inline __attribute__((always_inline)) void release(const struct cq *cq, b
 		shard_give(&cq->workers.shard);
 }
 
-/* Each format is a prefix of the next one and of struct cq_slot. */
-_Static_assert(offsetof(struct cq_slot, context) == offsetof(struct fi_cq_tagged_entry, op_context),
-	       "slot and entry agree");
-_Static_assert(offsetof(struct cq_slot, flags) == offsetof(struct fi_cq_tagged_entry, flags) &&
-		       offsetof(struct cq_slot, len) == offsetof(struct fi_cq_tagged_entry, len) &&
-		       offsetof(struct cq_slot, buf) == offsetof(struct fi_cq_tagged_entry, buf) &&
-		       offsetof(struct cq_slot, data) ==
-			       offsetof(struct fi_cq_tagged_entry, data) &&
-		       offsetof(struct cq_slot, tag) == offsetof(struct fi_cq_tagged_entry, tag),
-	       "slot and entry agree");
-
 /* Copies entries of a constant size: a few register moves each. */
 static inline __attribute__((always_inline)) ssize_t
 copy_entries(struct cq *cq, unsigned char *to, size_t count, fi_addr_t *src, size_t size)
@@ -68,12 +57,12 @@ static ssize_t copy_out(struct cq *cq, void *buf, size_t count, fi_addr_t *src)
 }
 
 /*
- * Ends one of many reads that found nothing. Requests that peers made of our memory meanwhile count
- * as events: progress was of use to them.
+ * Ends one of many reads that found nothing. Messages that went past the queue, and requests that peers made
+ * of our memory meanwhile, count as events: progress was of use to them.
  */
 static __attribute__((noinline, cold)) ssize_t in_vain(struct cq *cq, bool locked)
 {
-	unsigned int calls = cq->workers.shard.shard->progress_calls;
+	unsigned int calls = shard_calls(cq->workers.shard.shard);
 	uint64_t seen = (uint64_t)cq->head + workers_served(&cq->workers);
 
 	release(cq, locked);
@@ -81,49 +70,53 @@ static __attribute__((noinline, cold)) ssize_t in_vain(struct cq *cq, bool locke
 	return -FI_EAGAIN;
 }
 
-/* Reads what progress of the only worker brings. */
-static __attribute__((noinline)) ssize_t read_news(struct cq *cq, void *buf, size_t count,
-						   fi_addr_t *src)
+ssize_t cq_read_due(struct cq *cq, void *buf, size_t count, fi_addr_t *src)
 {
 	worker_progress_due(cq->workers.list[0].worker);
 	return copy_out(cq, buf, count, src);
 }
 
-/* Reads what a whole progress call brings. */
-static __attribute__((noinline)) ssize_t read_all(struct cq *cq, void *buf, size_t count,
-						  fi_addr_t *src)
+/* Ends a read that found the queue empty. */
+static inline __attribute__((always_inline)) ssize_t end_read(struct cq *cq, ssize_t ret,
+							      bool locked)
 {
-	workers_progress_all(cq->dom, &cq->workers);
-	return copy_out(cq, buf, count, src);
+	if (ret == -FI_EAGAIN && wait_polled(&cq->wait, shard_calls(cq->workers.shard.shard)))
+		return in_vain(cq, locked);
+	release(cq, locked);
+	return ret;
 }
 
-/* Reads what has come, if the queue is empty. */
-static inline ssize_t read_new(struct cq *cq, void *buf, size_t count, fi_addr_t *src)
+/* Reads what a whole progress call brings. */
+static __attribute__((noinline)) ssize_t read_all(struct cq *cq, void *buf, size_t count,
+						  fi_addr_t *src, bool locked)
 {
-	switch (workers_look(cq->dom, &cq->workers)) {
-	case WORKERS_NEWS:
-		return read_news(cq, buf, count, src);
-	case WORKERS_ALL:
-		return read_all(cq, buf, count, src);
-	default:
-		return -FI_EAGAIN;
-	}
+	workers_progress_all(cq->dom, &cq->workers);
+	return end_read(cq, copy_out(cq, buf, count, src), locked);
 }
 
 static inline __attribute__((always_inline)) ssize_t
 read_now(struct cq *cq, void *buf, size_t count, fi_addr_t *src, bool locked)
 {
+	struct idle *only;
 	ssize_t ret;
 
 	hold(cq, locked);
-	if (cq->head != cq->tail && count) /* a read of 0 entries asks for progress */
+	only = cq->workers.only;
+	if (cq->head != cq->tail && count) { /* a read of 0 entries asks for progress */
 		ret = copy_out(cq, buf, count, src);
-	else
-		ret = read_new(cq, buf, count, src);
-	if (ret == -FI_EAGAIN && wait_polled(&cq->wait, cq->workers.shard.shard->progress_calls))
-		return in_vain(cq, locked);
-	release(cq, locked);
-	return ret;
+		release(cq, locked);
+		return ret;
+	}
+	switch (workers_look(&cq->workers)) {
+	case WORKERS_NEWS:
+		ret = src ? rx_readfrom(cq, buf, count, src, only) : rx_read(cq, buf, count, only);
+		release(cq, locked);
+		return ret;
+	case WORKERS_ALL:
+		return read_all(cq, buf, count, src, locked);
+	default:
+		return end_read(cq, -FI_EAGAIN, locked);
+	}
 }
 
 static ssize_t read_st(struct fid_cq *fid, void *buf, size_t count)

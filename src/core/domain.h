@@ -30,7 +30,7 @@ struct domain {
 	/* The application promised one thread at a time: data calls skip the lock. */
 	bool unlocked;
 	int deferred; /* atomic: number of works that wait or are under way */
-	/* Mask: a read also drives the domain's other workers if progress_calls & rarely is 0. */
+	/* Once in so many calls a read also drives the domain's other workers. */
 	unsigned int rarely;
 	struct list workers; /* struct worker.in_domain: all workers */
 	struct list sets;    /* struct av_set.in_domain */

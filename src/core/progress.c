@@ -47,11 +47,11 @@ static int plan(struct progress *p, unsigned int *seen)
 
 	p->armed = false;
 	if (__atomic_exchange_n(&p->alone, 0, __ATOMIC_RELAXED))
-		*seen = dom->main_shard->progress_calls;
+		*seen = shard_calls(dom->main_shard);
 	if (xfer_progress(dom, dom->main_shard))
 		return 0;
-	if (dom->main_shard->progress_calls != *seen) {
-		*seen = dom->main_shard->progress_calls;
+	if (shard_calls(dom->main_shard) != *seen) {
+		*seen = shard_calls(dom->main_shard);
 		return POLL_IN_MS;
 	}
 	if (!xfer_arm(dom))

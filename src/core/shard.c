@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "core/domain.h"
+#include "core/workers.h"
 
 static struct shard *shard_new(struct domain *dom)
 {
@@ -13,6 +14,7 @@ static struct shard *shard_new(struct domain *dom)
 	if (!shard)
 		return NULL;
 	lock_init(&shard->lock);
+	shard->calls_left = shard->calls_then = WORKERS_RARELY;
 	list_init(&shard->members);
 	list_push(&dom->shards, &shard->in_domain);
 	return shard;

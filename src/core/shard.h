@@ -25,8 +25,9 @@ struct domain;
 
 struct shard {
 	struct lock lock;
-	unsigned int progress_calls; /* of the application */
-	unsigned int parts;          /* counts calls of shard_part */
+	/* Progress calls of the application until the domain's other workers are due, and by then. */
+	unsigned int calls_left, calls_then;
+	unsigned int parts; /* counts calls of shard_part */
 	/* struct worker.in_domain: where xfer_progress_other goes on; NULL: at the first */
 	struct list *next_other;
 	struct list members;   /* struct sharded.in_shard; none in the main shard */
@@ -59,6 +60,12 @@ static inline void shard_take(const struct sharded *x)
 static inline void shard_give(const struct sharded *x)
 {
 	lock_give(&x->shard->lock);
+}
+
+/* Returns how many progress calls the application has made. */
+static inline unsigned int shard_calls(const struct shard *shard)
+{
+	return shard->calls_then - shard->calls_left;
 }
 
 /*

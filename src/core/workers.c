@@ -4,10 +4,19 @@
 #include "core/workers.h"
 #include "link/engine.h"
 
+/* Of no worker: is never granted a call. */
+static struct idle never;
+
 static void set_count(struct workers *p, unsigned int count)
 {
 	__atomic_store_n(&p->count, count, __ATOMIC_RELAXED);
-	p->only = count == 1 ? p->list[0].idle : NULL;
+	p->only = count == 1 ? p->list[0].idle : &never;
+}
+
+void workers_init(struct workers *p, struct domain *dom)
+{
+	shard_enter(dom, &p->shard);
+	set_count(p, 0);
 }
 
 int workers_add(struct workers *p, struct worker *worker, struct waiter *w)
@@ -75,9 +84,19 @@ static __attribute__((noinline)) void progress_own(struct workers *p)
 			worker_progress_due(p->list[i].worker);
 }
 
+/* Are the domain's other workers due? The next time is so many calls from now. */
+static bool others_due(const struct domain *dom, struct shard *shard)
+{
+	if (shard->calls_left)
+		return false;
+	shard->calls_left = dom->rarely;
+	shard->calls_then += dom->rarely;
+	return true;
+}
+
 static __attribute__((noinline)) void progress_others(struct domain *dom, struct workers *p)
 {
-	if (!(p->shard.shard->progress_calls & WORKERS_RARELY) || domain_defers(dom)) {
+	if (!(shard_calls(p->shard.shard) % WORKERS_RARELY) || domain_defers(dom)) {
 		xfer_progress(dom, p->shard.shard);
 		return;
 	}
@@ -87,8 +106,7 @@ static __attribute__((noinline)) void progress_others(struct domain *dom, struct
 
 void workers_progress_all(struct domain *dom, struct workers *p)
 {
-	if (__builtin_expect(!(p->shard.shard->progress_calls & dom->rarely) || domain_defers(dom),
-			     0))
+	if (__builtin_expect(others_due(dom, p->shard.shard) || domain_defers(dom), 0))
 		progress_others(dom, p);
 	else
 		progress_own(p);
@@ -96,7 +114,7 @@ void workers_progress_all(struct domain *dom, struct workers *p)
 
 void workers_progress_locked(struct domain *dom, struct workers *p)
 {
-	switch (workers_look(dom, p)) {
+	switch (workers_look(p)) {
 	case WORKERS_NONE:
 		break;
 	case WORKERS_NEWS:
@@ -128,7 +146,8 @@ void workers_progress_waiting(struct domain *dom, struct workers *p, const struc
 		workers_progress_locked(dom, p);
 		return;
 	}
-	p->shard.shard->progress_calls++;
+	p->shard.shard->calls_left--;
+	(void)others_due(dom, p->shard.shard);
 	if (dom->cover == w)
 		xfer_progress(dom, p->shard.shard);
 	else /* the core may be another thread's for long before the next poll */

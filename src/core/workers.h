@@ -12,17 +12,17 @@
 struct worker;
 
 /*
- * Masks of progress_calls: reads drive the domain's other workers once in 64 calls. With automatic
- * progress (_AUTO) once in two: applications need not read the queues of other workers, and the
- * thread leaves the workers to a polling application.
+ * Reads drive the domain's other workers once in 64 calls. With automatic progress (_AUTO) once in two:
+ * applications need not read the queues of other workers, and the thread leaves the workers to a
+ * polling application.
  */
-#define WORKERS_RARELY      63
-#define WORKERS_RARELY_AUTO 1
+#define WORKERS_RARELY      64u
+#define WORKERS_RARELY_AUTO 2u
 
 struct workers {
 	struct workers_use *list;
 	struct sharded shard; /* of the queue or counter, which its workers share */
-	struct idle *only;    /* of list[0], the only worker; NULL: there are none or several */
+	struct idle *only;    /* of list[0], the only worker; else one without a grant */
 	unsigned int count;   /* atomic to read; all else guarded by all shards */
 };
 
@@ -37,6 +37,8 @@ struct workers_use {
 /* Attempts to arm before a sleeper naps: a sender may be stopped in the middle of a packet. */
 #define WORKERS_ARM_TRIES 64
 
+/* The object is new, and in the main shard. */
+void workers_init(struct workers *p, struct domain *dom);
 /* Adds a use of the worker; its descriptor then wakes `w`. 0 or a negative error. Domain locked. */
 int workers_add(struct workers *p, struct worker *worker, struct waiter *w);
 void workers_del(struct workers *p, struct worker *worker, struct waiter *w);
@@ -63,23 +65,21 @@ void workers_progress_locked(struct domain *dom, struct workers *p);
 /* What a progress call has to do. */
 enum workers_due {
 	WORKERS_NONE, /* nothing: it would find nothing */
-	WORKERS_NEWS, /* the only worker has something: worker_progress_due */
+	WORKERS_NEWS, /* to deliver what has come to the only worker: rx_read, worker_progress_due */
 	WORKERS_ALL   /* workers_progress_all */
 };
 
 /* Counts a progress call. */
-static inline enum workers_due workers_look(struct domain *dom, const struct workers *p)
+static inline enum workers_due workers_look(const struct workers *p)
 {
-	if (__builtin_expect(!(++p->shard.shard->progress_calls & dom->rarely) ||
-				     domain_defers(dom) || !p->only,
-			     0))
+	if (__builtin_expect(!--p->shard.shard->calls_left || !p->only->calls, 0))
 		return WORKERS_ALL;
 	return idle_pass(p->only) ? WORKERS_NONE : WORKERS_NEWS;
 }
 
 void workers_progress_all(struct domain *dom, struct workers *p);
 
-/* Returns how many one-sided requests of peers the workers have served. Shard locked. */
+/* Returns a number that grows with what the workers have served past queues. Shard locked. */
 unsigned int workers_served(const struct workers *p);
 /* Delivers what the workers can have without a system call: a sleeper was mostly woken for that. Shard locked. */
 void workers_progress_near(struct workers *p);

@@ -76,11 +76,18 @@ void xfer_starve(struct worker *worker);
 bool worker_progress(struct worker *worker);
 /* A progress call that idle_pass did not leave out. Domain locked. */
 void worker_progress_due(struct worker *worker);
+/*
+ * fi_cq_read and fi_cq_readfrom of a queue that is empty, when a packet has come to its only worker, which has been
+ * granted calls: messages that only have to be copied go past the queue; if there is none, returns cq_read_due. Shard
+ * locked.
+ */
+ssize_t rx_read(struct cq *cq, void *buf, size_t count, struct idle *idle);
+ssize_t rx_readfrom(struct cq *cq, void *buf, size_t count, fi_addr_t *src, struct idle *idle);
 /* Delivers the packets that can be had without a system call, and no more. */
 void worker_progress_near(struct worker *worker);
 /* Returns what tells whether a progress call is due, as long as the worker is open. */
 struct idle *worker_idle(struct worker *worker);
-/* Returns how many one-sided requests peers have made of the worker. Domain locked. */
+/* Returns a number that grows with one-sided requests of peers and with packets at the cursor. Domain locked. */
 unsigned int worker_served(const struct worker *worker);
 
 /*

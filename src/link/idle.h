@@ -9,28 +9,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/*
- * The word by which a transport learns of its next packet: until then *at differs from `next` in more than the
- * CURSOR_STATE_BITS highest bits.
- */
-struct link_cursor {
-	const uint64_t *at;
-	uint64_t next;
-};
-
-#define CURSOR_STATE_BITS 3
-
-/* Returns whether progress of the transport would find something. Pairs with the release of the packet's sender. */
-static inline bool link_cursor_came(const struct link_cursor *c)
-{
-	return (__atomic_load_n(c->at, __ATOMIC_ACQUIRE) - c->next) << CURSOR_STATE_BITS == 0;
-}
+#include "link/cursor.h"
 
 /* Of a worker. */
 struct idle {
-	const struct link_cursor *cursor; /* of the transport that has one; never NULL */
-	unsigned int calls;               /* granted and not used yet */
-	unsigned int progress_calls;      /* made so far, and granted */
+	struct link_cursor *cursor;  /* of the transport that has one; never NULL */
+	unsigned int calls;          /* granted and not used yet */
+	unsigned int progress_calls; /* made so far, and granted */
 };
 
 static inline void idle_begin(struct idle *idle, unsigned int calls)
@@ -46,12 +31,17 @@ static inline void idle_end(struct idle *idle)
 	idle->calls = 0;
 }
 
+static inline void idle_use(struct idle *idle)
+{
+	idle->calls--;
+}
+
 /* Uses one of the calls granted. False: a progress call is due, worker_progress_due. */
 static inline bool idle_pass(struct idle *idle)
 {
 	if (!idle->calls || link_cursor_came(idle->cursor))
 		return false;
-	idle->calls--;
+	idle_use(idle);
 	return true;
 }
 

@@ -380,7 +380,7 @@ struct transport {
 	 */
 	bool (*idle)(const void *state);
 	/* Returns where the next packet appears, as long as the state is open. Only LINK_HOST; NULL: nowhere. */
-	const struct link_cursor *(*cursor)(const void *state);
+	struct link_cursor *(*cursor)(void *state);
 	/*
 	 * True: the next packet, or space for a blocked packet, will make the worker's descriptor
 	 * readable, by the bootstrap socket or by `fd`. False: something is there already.

@@ -17,14 +17,14 @@ struct recv {
 	struct list link;
 	fi_addr_t src; /* FI_ADDR_UNSPEC: from any peer */
 	uint64_t tag, ignore;
-	size_t plain; /* a whole message of fewer bytes only has to be copied to iov[0]; 0: none */
+	ssize_t plain; /* a whole message of up to so many bytes only has to be copied to iov[0]; -1: none */
 	void *context;
-	uint64_t flags;    /* FI_MULTI_RECV, FI_COMPLETION, FI_CLAIM ... */
-	struct work *work; /* deferred work that posted the receive, or NULL */
-	size_t len;        /* free bytes in all segments */
-	unsigned int iov_count;
+	uint64_t flags;        /* FI_MULTI_RECV, FI_COMPLETION, FI_CLAIM ... */
+	struct work *work;     /* deferred work that posted the receive, or NULL */
+	size_t len;            /* free bytes in all segments */
+	uint16_t iov_count;    /* with the next two a single store of a new receive */
+	uint16_t exhausted;    /* 1: multi-receive without space for another message */
 	unsigned int arriving; /* messages being received into this receive */
-	bool exhausted;        /* multi-receive: no space for another message */
 	struct iovec iov[RX_IOV_MAX];
 };
 

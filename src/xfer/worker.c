@@ -23,8 +23,9 @@
 #include "xfer/msg/tx.h"
 #include "xfer/rndv/spec.h"
 
-static const uint64_t nothing;
-static const struct link_cursor never = {&nothing, 1};
+/* Of a worker without a transport that has one: no packet comes. */
+static struct link_slot nothing;
+static struct link_cursor never = {&nothing, 1, &nothing};
 
 static void init_fields(struct worker *worker, struct domain *dom)
 {

@@ -139,6 +139,13 @@ _Static_assert(
 	offsetof(struct worker, open) <= 64,
 	"an empty read, a packet of the cursor's transport and a send look at the first cache line");
 
+_Static_assert(offsetof(struct worker, idle) == 0, "the worker is where its `idle` is");
+
+static inline struct worker *worker_of(struct idle *idle)
+{
+	return (struct worker *)idle;
+}
+
 /* Wakes all waiters that sleep on the worker; they make a progress call and arm again. */
 void worker_wake(struct worker *worker);
 /* Grows `worker->peers` to hold entry `addr`. 0 or -FI_ENOMEM. */

@@ -62,8 +62,8 @@ static inline unsigned int poll_calls(const struct worker *worker)
 /* Has the next progress call nothing to do but to poll the sockets, if that is due? */
 static bool is_idle(const struct worker *worker)
 {
-	if (worker->armed || worker->sleepers || worker->coll || worker->joint.peer ||
-	    !list_empty(&worker->busy) || !list_empty(&worker->awaiting) ||
+	if (worker->armed || worker->sleepers || domain_defers(worker->dom) || worker->coll ||
+	    worker->joint.peer || !list_empty(&worker->busy) || !list_empty(&worker->awaiting) ||
 	    !list_empty(&worker->spec) || !list_empty(&worker->acks_pending))
 		return false;
 	for (unsigned int i = 0; i < worker->open_count; i++)

@@ -153,13 +153,14 @@ def plot(results):
 
 def written(page, found, rate, program):
     """Returns the page with its generated parts, and the plot."""
+    page = with_part(page, "measured", links_table(found, rate))
+    found, rate = measured(page)  # as they are written there
     gamma = 1e-3 / (rate * 8)
     costs = [cost for times in found.values() for cost in fit(times)[:2]] + [gamma]
     calls = [(*call, hosts, EACH, way) for call in CALLS for way in WAYS for hosts in HOSTS]
     results = {}
     for (what, size, hosts, _, way), (time, *_) in zip(calls, simulate(program, costs, calls)):
         results.setdefault((what, size, way), {})[hosts] = time
-    page = with_part(page, "measured", links_table(found, rate))
     page = with_part(page, "model", model_table(found, gamma))
     return with_part(page, "simulated", results_table(results)), plot(results)
 

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Proves that memory which another process may write is read once, into private memory.
 
-In src/hw/shm and core/mr_view.c a field of a ring's page, of a slot, of a claim or of a peer's table is read by ONCE, once_copy or
+In src/hw/shm, core/mr_view.c and xfer/msg/rx_read.c a field of a ring's page, of a slot, of a claim or of a peer's table is read by ONCE, once_copy or
 an atomic load, and no function reads the same one twice by ONCE. The payload of a received packet lies in the ring as well: the
 functions below, and no others of src/xfer and src/coll, look at one, each for the reason given, and copy what they judge by
 once_copy. The rules are first shown to catch what breaks them.
@@ -20,6 +20,7 @@ PASS = "passes the pointer on"
 OUT = "the payload of a packet to send, or one in private memory"
 PAYLOAD = {
     "src/xfer/msg/rx_deliver.c": {"read_rts": JUDGE, "deliver_rts": JUDGE, "deliver_matched": JUDGE, "place": COPY},
+    "src/xfer/msg/rx_read.c": {"take": COPY},
     "src/xfer/joint.c": {"joint_help": JUDGE},
     "src/xfer/msg/rx.c": {"accept_rts": OUT, "rx_accept": COPY},
     "src/xfer/msg/rx_match.c": {"rx_message": PASS, "accept_unexpected": OUT},
@@ -95,7 +96,7 @@ assert payload("src/coll/coll.c", "coll_hear", "memcpy(&m, p->payload, 8);")
 assert payload("src/coll/coll.c", "coll_hear", "once_copy(&m, p->payload, 8); g(p->payload);")
 
 broken, count = [], 0
-for source in sorted(glob.glob("src/hw/shm/*.[ch]")) + ["src/core/mr_view.c"]:
+for source in sorted(glob.glob("src/hw/shm/*.[ch]")) + ["src/core/mr_view.c", "src/xfer/msg/rx_read.c"]:
     with open(source, encoding="utf-8") as code:
         for function, inside in functions(code.read()):
             count += 1

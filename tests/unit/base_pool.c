@@ -85,6 +85,7 @@ START_TEST(pool_knows_stale_ids)
 
 		ids[i] = pool_id(o);
 		ck_assert_ptr_eq(pool_find(&p, ids[i]), o);
+		ck_assert_ptr_null(pool_find(&p, ids[i] & ~POOL_IN_USE));
 	}
 	for (int i = 0; i < MANY; i += 2)
 		pool_put(&p, pool_find(&p, ids[i]));

@@ -325,7 +325,7 @@ START_TEST(sender_died)
 {
 	struct shm_link *live = join(1);
 	uint64_t word;
-	struct ring_slot *slot;
+	struct link_slot *slot;
 	uint64_t at = live->next;
 
 	for (int behind = 0; behind < 2; behind++) {
@@ -340,7 +340,7 @@ START_TEST(sender_died)
 		if (behind) {
 			ck_assert_uint_eq(count, 0);
 			slot = ring_slot_at(&live->ring, at);
-			*slot = (struct ring_slot){.src = FIRST + 1,
+			*slot = (struct link_slot){.src = FIRST + 1,
 						   .head = head_of(WIRE_MSG, 0, 9)};
 			__atomic_store_n(&slot->token, live->ring.secret + at, __ATOMIC_RELEASE);
 			make_progress();

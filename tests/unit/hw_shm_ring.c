@@ -93,7 +93,7 @@ START_TEST(many_claimers)
 	for (uint32_t i = 0; i < SENDERS; i++)
 		pids[i] = child(storm, i);
 	for (int left = SENDERS * STORM; left > 0;) {
-		struct ring_slot *slot = look();
+		struct link_slot *slot = look();
 		uint32_t from;
 
 		if (!slot) {
@@ -139,7 +139,7 @@ START_TEST(one_sees_the_sleeper)
 		pids[i] = child(claim_and_tell, i);
 	for (int left = SENDERS * NAPS; left > 0; left--) {
 		bool asleep = shm_ring_sleep(&ring, head);
-		struct ring_slot *slot;
+		struct link_slot *slot;
 
 		slept += asleep;
 		while (!(slot = look()))

@@ -66,7 +66,7 @@ static int claim(struct sender *s, uint32_t slots)
 /* Writes and publishes a message; `number` determines its tag and payload bytes. */
 static void publish(struct sender *s, uint32_t slots, uint64_t number)
 {
-	struct ring_slot *slot = ring_slot_at(&s->ring, s->next);
+	struct link_slot *slot = ring_slot_at(&s->ring, s->next);
 
 	slot->src = s->id;
 	slot->len = slots;
@@ -86,9 +86,9 @@ static int put(struct sender *s, uint32_t slots, uint64_t number)
 }
 
 /* Returns the message published at the head, or NULL. */
-static struct ring_slot *look(void)
+static struct link_slot *look(void)
 {
-	struct ring_slot *slot = ring_slot_at(&ring, head);
+	struct link_slot *slot = ring_slot_at(&ring, head);
 
 	return __atomic_load_n(&slot->token, __ATOMIC_ACQUIRE) == ring.secret + head ? slot : NULL;
 }
@@ -101,7 +101,7 @@ static void release(uint32_t slots)
 
 static void take(uint32_t id, uint32_t slots, uint64_t number)
 {
-	struct ring_slot *slot = look();
+	struct link_slot *slot = look();
 
 	ck_assert_ptr_nonnull(slot);
 	ck_assert_uint_eq(slot->src, id);

@@ -1,42 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Proves that reads of an idle worker's queue are left out, and that nothing waits for them: link/idle.h. */
-#include "fake_link.h"
+#include "ring_says.h"
 
 #include "core/cq.h"
-#include "hw/shm/shm.h"
 #include "xfer/rma/rma_target.h"
 
 #define POLL_CALLS 64u /* reads between two polls of the sockets */
 
 static char buf[8];
 
-static struct shm *ring_of_worker(void)
-{
-	return fake.worker->via[LINK_HOST].state;
-}
-
-/* Reads until the worker has just been granted calls. */
-static void become_idle(void)
-{
-	unsigned int calls = 0;
-
-	do
-		fake_expect_nothing();
-	while (!fake.worker->idle.calls && ++calls < 2 * POLL_CALLS);
-	ck_assert_uint_gt(fake.worker->idle.calls, 1);
-}
-
-/* Writes a message into the worker's ring as the peer would. */
+/* A message comes to the worker's ring. */
 static void arrive(uint64_t tag)
 {
-	struct shm *shm = ring_of_worker();
-	struct ring_slot *slot = ring_slot_at(&shm->ring, shm->head);
-
-	slot->src = pool_id(fake.peer);
-	slot->len = sizeof(buf);
-	slot->head = WIRE_HEAD(WIRE_MSG, WIRE_TAGGED, 0, 0);
-	slot->tag = tag;
-	__atomic_store_n(&slot->token, shm->ring.secret + shm->head, __ATOMIC_RELEASE);
+	ring_says(0, WIRE_HEAD(WIRE_MSG, WIRE_TAGGED, 0, 0), tag, 0, buf, sizeof(buf));
 }
 
 START_TEST(rest_until_the_sockets_are_polled)
@@ -72,16 +48,16 @@ START_TEST(recalled_packet_is_skipped)
 	uint64_t head;
 
 	become_idle();
-	head = shm->head;
+	head = shm_head(shm);
 	*ring_claim_at(&shm->ring, head) = claim_word(ring_lap(&shm->ring, head), 1, 1);
 	__atomic_store_n(&ring_slot_at(&shm->ring, head)->token,
 			 shm->ring.secret + head + RING_RECALLING, __ATOMIC_RELEASE);
 	fake_expect_nothing();
-	ck_assert_uint_eq(shm->head, head);
+	ck_assert_uint_eq(shm_head(shm), head);
 	__atomic_store_n(&ring_slot_at(&shm->ring, head)->token,
 			 shm->ring.secret + head + RING_CANCELLED, __ATOMIC_RELEASE);
 	fake_expect_nothing();
-	ck_assert_uint_eq(shm->head, head + 1);
+	ck_assert_uint_eq(shm_head(shm), head + 1);
 }
 END_TEST
 
@@ -121,6 +97,34 @@ START_TEST(armed_worker_polls_its_sockets)
 }
 END_TEST
 
+/* Whatever grants calls between two reads, every 64th drives the domain's other workers. */
+START_TEST(other_workers_are_driven)
+{
+	struct fi_cq_attr attr = {.wait_obj = FI_WAIT_NONE};
+	struct fid_cq *cq;
+	struct fid_ep *ep;
+	uint32_t before;
+
+	ck_assert_int_eq(fi_cq_open(fake.domain, &attr, &cq, NULL), 0);
+	ck_assert_int_eq(fi_endpoint(fake.domain, fake.info, &ep, NULL), 0);
+	ck_assert_int_eq(fi_ep_bind(ep, &cq->fid, FI_TRANSMIT | FI_RECV), 0);
+	ck_assert_int_eq(fi_ep_bind(ep, &fake.av->fid, 0), 0);
+	ck_assert_int_eq(fi_enable(ep), 0);
+	for (unsigned int granted = 0; granted < 2; granted++) {
+		become_idle();
+		before = ring_of(ep_of(ep)->worker)->progress_calls;
+		for (unsigned int i = 0; i <= POLL_CALLS; i++) {
+			for (unsigned int calls = 0; calls < granted; calls++)
+				worker_progress(fake.worker);
+			fake_expect_nothing();
+		}
+		ck_assert_uint_ne(ring_of(ep_of(ep)->worker)->progress_calls, before);
+	}
+	ck_assert_int_eq(fi_close(&ep->fid), 0);
+	ck_assert_int_eq(fi_close(&cq->fid), 0);
+}
+END_TEST
+
 START_TEST(handshake_makes_polls_frequent)
 {
 	become_idle();
@@ -147,6 +151,7 @@ int main(void)
 	tcase_add_test(tcase, request_is_acknowledged_by_the_read_that_finds_it);
 	tcase_add_test(tcase, armed_worker_polls_its_sockets);
 	tcase_add_test(tcase, handshake_makes_polls_frequent);
+	tcase_add_test(tcase, other_workers_are_driven);
 	suite_add_tcase(suite, tcase);
 	return suite_run(suite);
 }

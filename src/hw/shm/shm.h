@@ -20,13 +20,12 @@ struct shm_span {
 struct shm {
 	struct worker *worker;
 	struct ring ring;
-	uint64_t head;             /* next slot to read; shm_set_head changes it */
-	struct link_cursor cursor; /* the token of that slot */
-	uint64_t publish_at;       /* once `head` is there it is stored in the ring's page */
+	/* At the head, the next slot to read; from `stop` on the head is published. Runs into the second mapping of the slots. */
+	struct link_cursor cursor;
 	uint32_t progress_calls;   /* calls of shm_progress */
 	uint32_t reaped;           /* claims of dead peers that are not skipped yet */
 	struct shm_span wide;      /* the last packet of several slots; empty at a checked head */
-	uint64_t published;        /* the value of `head` that is stored in the ring's page */
+	uint64_t published;        /* the head that is stored in the ring's page */
 	int fd;                    /* memfd of the ring; hellos carry it */
 	struct shm_bounce *bounce; /* NULL until the first message of PROTO_BOUNCE */
 	struct shm_pipes pipes;
@@ -63,24 +62,30 @@ struct shm_link {
 	int cma_error;            /* positive: why `pid` is 0; 0: no process is known */
 };
 
-/* Goes on reading at `pos`. */
-static inline void shm_set_head(struct shm *shm, uint64_t pos)
-{
-	shm->head = pos;
-	shm->cursor.at = &ring_slot_at(&shm->ring, pos)->token;
-	shm->cursor.next = shm->ring.secret + pos;
-}
-
 /* Senders learn of free slots after so many of them: an eighth of the ring. */
 static inline uint32_t shm_publish_step(const struct shm *shm)
 {
 	return (shm->ring.mask + 1) / 8;
 }
 
+/* Returns the position of the next slot to read. */
+static inline uint64_t shm_head(const struct shm *shm)
+{
+	return shm->cursor.next - shm->ring.secret;
+}
+
+/* Goes on reading at `pos`. */
+static inline void shm_set_head(struct shm *shm, uint64_t pos)
+{
+	shm->cursor.at = ring_slot_at(&shm->ring, pos);
+	shm->cursor.next = shm->ring.secret + pos;
+	shm->cursor.stop = shm->cursor.at + shm_publish_step(shm);
+}
+
 /* Returns the offset of the payload in a packet with this head. */
 static inline size_t shm_header_len(uint64_t head)
 {
-	return offsetof(struct ring_slot, rest) + (wire_flags(head) & WIRE_DATA ? 8 : 0);
+	return offsetof(struct link_slot, rest) + (wire_flags(head) & WIRE_DATA ? 8 : 0);
 }
 
 /* A CMA copy between our memory and the peer's, until the shorter side is full. */
@@ -114,7 +119,7 @@ bool shm_recall_posted(struct link *link, uint64_t place);
 
 bool shm_progress(void *state);
 bool shm_idle(const void *state);
-const struct link_cursor *shm_cursor(const void *state);
+struct link_cursor *shm_cursor(void *state);
 bool shm_arm(void *state);
 void shm_publish_head(struct shm *shm);
 bool shm_reap(void *state, uint32_t id);

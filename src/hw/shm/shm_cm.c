@@ -72,8 +72,7 @@ static int shm_open_worker(struct worker *worker, void **state)
 	}
 	shm->worker = worker;
 	shm_set_head(shm, shm->ring.mask + UINT64_C(1));
-	shm->published = shm->head;
-	shm->publish_at = shm->head + shm_publish_step(shm);
+	shm->published = shm_head(shm);
 	*state = shm;
 	return 0;
 }

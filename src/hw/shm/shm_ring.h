@@ -27,7 +27,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define RING_SLOT   64u
+#include "link/cursor.h"
+
+#define RING_SLOT   LINK_SLOT
 #define RING_BOUNCE (1u << 19) /* bytes of the bounce buffer */
 #define RING_UNITS  64u        /* units of the bounce buffer: see shm_bounce.h */
 #define RING_MAGIC  0x676e6972u
@@ -60,18 +62,6 @@ struct ring_page {
 
 _Static_assert(sizeof(struct ring_page) <= 4096, "the first page");
 
-/* First slot of a packet. With WIRE_DATA eight bytes of data follow, then the payload. */
-struct ring_slot {
-	uint64_t token;
-	uint32_t src; /* the sender's number at the owner */
-	uint32_t len; /* payload bytes */
-	uint64_t head;
-	uint64_t tag;
-	unsigned char rest[RING_SLOT - 32];
-};
-
-_Static_assert(sizeof(struct ring_slot) == RING_SLOT, "a slot is a cache line");
-
 struct ring {
 	struct ring_page *page;
 	uint64_t *claims;
@@ -94,7 +84,7 @@ struct ring {
 #define SHM_PACKET_MAX 16384u
 /* Most slots that one packet takes. */
 #define PACKET_SLOTS                                                                               \
-	((offsetof(struct ring_slot, rest) + 8 + SHM_PACKET_MAX + RING_SLOT - 1) / RING_SLOT)
+	((offsetof(struct link_slot, rest) + 8 + SHM_PACKET_MAX + RING_SLOT - 1) / RING_SLOT)
 
 static inline uint64_t claim_word(uint32_t lap, uint32_t owner, uint32_t slots)
 {
@@ -144,9 +134,9 @@ static inline bool ring_is_claim(const struct ring *r, uint64_t pos, uint64_t wo
 	return claim_lap(word) == ring_lap(r, pos) && claim_slots(word) - 1 < PACKET_SLOTS;
 }
 
-static inline struct ring_slot *ring_slot_at(const struct ring *r, uint64_t pos)
+static inline struct link_slot *ring_slot_at(const struct ring *r, uint64_t pos)
 {
-	return (struct ring_slot *)(r->slots + (pos & r->mask) * (size_t)RING_SLOT);
+	return (struct link_slot *)(r->slots + (pos & r->mask) * (size_t)RING_SLOT);
 }
 
 /* Makes a ring with at least `bytes` bytes of slots. The caller owns *fd, its sealed memfd. */

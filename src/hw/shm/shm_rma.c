@@ -103,7 +103,7 @@ bool shm_reach(struct link *link, const struct fi_rma_iov *remote, size_t remote
 const void *shm_cancel_posted(struct link *link, uint64_t place, size_t *len)
 {
 	struct shm_link *s = (struct shm_link *)link;
-	struct ring_slot *slot = ring_slot_at(&s->ring, place);
+	struct link_slot *slot = ring_slot_at(&s->ring, place);
 	uint64_t token = s->ring.secret + place;
 	size_t bytes, from;
 

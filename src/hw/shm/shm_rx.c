@@ -12,11 +12,11 @@
 void shm_publish_head(struct shm *shm)
 {
 	shm_resync(shm); /* else senders would claim slots across those of others */
-	shm->published = shm->head;
-	shm->publish_at = shm->head + shm_publish_step(shm);
-	__atomic_store_n(&shm->ring.page->head, shm->head, __ATOMIC_RELEASE);
+	shm->published = shm_head(shm);
+	shm_set_head(shm, shm->published);
+	__atomic_store_n(&shm->ring.page->head, shm->published, __ATOMIC_RELEASE);
 	/* An eighth of the first lap is over. */
-	if (!shm->populated && shm->head > shm->ring.mask + shm_publish_step(shm)) {
+	if (!shm->populated && shm->published > shm->ring.mask + shm_publish_step(shm)) {
 		shm_ring_populate(&shm->ring);
 		shm->populated = true;
 	}
@@ -24,20 +24,20 @@ void shm_publish_head(struct shm *shm)
 
 /* The length in the header is invalid; the claim word still says how many slots to skip. */
 static __attribute__((noinline, cold)) uint32_t skip_spoilt(struct shm *shm,
-							    const struct ring_slot *slot)
+							    const struct link_slot *slot)
 {
-	uint64_t word = ONCE(*ring_claim_at(&shm->ring, shm->head));
+	uint64_t word = ONCE(*ring_claim_at(&shm->ring, shm_head(shm)));
 
 	LOG_WARN(LOG_EP_DATA, "shm: dropped a packet of %u bytes from peer %#x: the limit is %u",
 		 ONCE(slot->len), ONCE(slot->src), SHM_PACKET_MAX);
-	return ring_is_claim(&shm->ring, shm->head, word) ? claim_slots(word) : 1;
+	return ring_is_claim(&shm->ring, shm_head(shm), word) ? claim_slots(word) : 1;
 }
 
 /*
  * Delivers the packet in `slot`. Reads each field of the header once, before checking it: a peer
  * could still write to it; `head` has been read. Returns the slots that the packet takes.
  */
-static inline uint32_t deliver(struct shm *shm, const struct ring_slot *slot, uint64_t head)
+static inline uint32_t deliver(struct shm *shm, const struct link_slot *slot, uint64_t head)
 {
 	uint32_t src = ONCE(slot->src);
 	struct packet p = {
@@ -46,7 +46,7 @@ static inline uint32_t deliver(struct shm *shm, const struct ring_slot *slot, ui
 		.payload = slot->rest,
 		.len = ONCE(slot->len),
 	};
-	size_t end = offsetof(struct ring_slot, rest) + p.len;
+	size_t end = offsetof(struct link_slot, rest) + p.len;
 
 	if (wire_flags(p.head) & WIRE_DATA) {
 		once_copy(&p.data, slot->rest, sizeof(p.data));
@@ -69,7 +69,7 @@ static inline bool recallable(uint64_t head)
  * the sender is recalling it, or has recalled it; the packets behind it wait. Partners: shm_cancel_posted and
  * shm_recall_posted in shm_rma.c.
  */
-static __attribute__((noinline)) uint32_t take(struct shm *shm, struct ring_slot *slot,
+static __attribute__((noinline)) uint32_t take(struct shm *shm, struct link_slot *slot,
 					       uint64_t head)
 {
 	uint64_t token = shm->cursor.next;
@@ -83,7 +83,7 @@ static __attribute__((noinline)) uint32_t take(struct shm *shm, struct ring_slot
 /* Returns the slots at the head that a dead peer claimed and never published; 0: none. */
 static __attribute__((noinline, cold)) uint32_t skip_dead(struct shm *shm)
 {
-	uint32_t slots = shm_ring_skip_dead(&shm->ring, shm->head);
+	uint32_t slots = shm_ring_skip_dead(&shm->ring, shm_head(shm));
 
 	if (!slots)
 		return 0;
@@ -95,7 +95,7 @@ static __attribute__((noinline, cold)) uint32_t skip_dead(struct shm *shm)
 /* Returns the slots of a recalled or dead packet at the head; 0: it is still being written. */
 static __attribute__((noinline, cold)) uint32_t skip(struct shm *shm)
 {
-	uint32_t slots = shm_ring_skip_cancelled(&shm->ring, shm->head);
+	uint32_t slots = shm_ring_skip_cancelled(&shm->ring, shm_head(shm));
 
 	return slots || !shm->reaped ? slots : skip_dead(shm);
 }
@@ -103,9 +103,9 @@ static __attribute__((noinline, cold)) uint32_t skip(struct shm *shm)
 /* Handles what is at the head. Returns the slots that it takes; 0: nothing yet. */
 static inline uint32_t step(struct shm *shm)
 {
-	struct ring_slot *slot = (struct ring_slot *)shm->cursor.at;
+	struct link_slot *slot = shm->cursor.at;
 	/* Pairs with the release in shm_tx.c publish. */
-	uint64_t state = __atomic_load_n(&slot->token, __ATOMIC_ACQUIRE) - shm->cursor.next, head;
+	uint64_t state = link_cursor_state(&shm->cursor), head;
 
 	if (state != RING_PUBLISHED)
 		return __builtin_expect(state << CURSOR_STATE_BITS == 0 || shm->reaped, 0)
@@ -122,11 +122,14 @@ bool shm_progress(void *state)
 	uint32_t slots;
 
 	shm->progress_calls++;
+	/* The engine has passed slots by itself: no more than calls are granted. */
+	if (__builtin_expect(shm->cursor.at >= shm->cursor.stop, 0))
+		shm_publish_head(shm);
 	for (packets = 0; packets < PACKETS_PER_CALL && (slots = step(shm)); packets++) {
 		if (slots > 1)
-			shm->wide = (struct shm_span){shm->head, shm->head + slots};
-		shm_set_head(shm, shm->head + slots);
-		if (__builtin_expect(shm->head >= shm->publish_at, 0))
+			shm->wide = (struct shm_span){shm_head(shm), shm_head(shm) + slots};
+		link_cursor_pass(&shm->cursor, slots);
+		if (__builtin_expect(shm->cursor.at >= shm->cursor.stop, 0))
 			shm_publish_head(shm);
 	}
 	return packets != 0;
@@ -138,22 +141,22 @@ bool shm_idle(const void *state)
 	return !((const struct shm *)state)->reaped;
 }
 
-const struct link_cursor *shm_cursor(const void *state)
+struct link_cursor *shm_cursor(void *state)
 {
-	return &((const struct shm *)state)->cursor;
+	return &((struct shm *)state)->cursor;
 }
 
 bool shm_arm(void *state)
 {
 	struct shm *shm = state;
 
-	if (shm->head != shm->published)
+	if (shm_head(shm) != shm->published)
 		shm_publish_head(shm);
-	return shm_ring_sleep(&shm->ring, shm->head);
+	return shm_ring_sleep(&shm->ring, shm_head(shm));
 }
 
 /* Makes a dead peer's packet need no answer. False: it is useless without one. */
-static bool orphan(struct ring_slot *slot)
+static bool orphan(struct link_slot *slot)
 {
 	const uint64_t acks = WIRE_HEAD(0, WIRE_ACK_MATCH | WIRE_ACK_DELIVER, 0, 0);
 	const uint64_t orphaned = WIRE_HEAD(0, WIRE_ORPHAN, 0, 0);
@@ -183,10 +186,10 @@ static bool orphan(struct ring_slot *slot)
 static bool disarm(struct shm *shm, uint32_t id)
 {
 	bool unread = false;
-	uint64_t pos = shm->head, at = pos, word;
+	uint64_t pos = shm_head(shm), at = pos, word;
 
-	while (pos - shm->head <= shm->ring.mask && (word = shm_ring_step(&shm->ring, &pos))) {
-		struct ring_slot *slot = ring_slot_at(&shm->ring, at);
+	while (pos - shm_head(shm) <= shm->ring.mask && (word = shm_ring_step(&shm->ring, &pos))) {
+		struct link_slot *slot = ring_slot_at(&shm->ring, at);
 
 		if (claim_owner(word) == (id & RING_DEAD) && ring_published(&shm->ring, at)) {
 			if (orphan(slot))
@@ -216,7 +219,7 @@ bool shm_reap(void *state, uint32_t id)
 	struct shm *shm = state;
 
 	drain(shm);
-	shm->reaped += shm_ring_reap(&shm->ring, shm->head, id);
+	shm->reaped += shm_ring_reap(&shm->ring, shm_head(shm), id);
 	drain(shm);
 	shm_publish_head(shm);
 	shm_guard_clear(&shm->ring, id);

@@ -26,23 +26,23 @@ static void go_to(struct shm *shm, uint64_t pos)
 static void say(const struct shm *shm, const char *what)
 {
 	LOG_INFO(LOG_EP_DATA, "shm: ring at slot %llu: %s; a peer has written words of others",
-		 (unsigned long long)(shm->head & shm->ring.mask), what);
+		 (unsigned long long)(shm_head(shm) & shm->ring.mask), what);
 }
 
 void shm_resync(struct shm *shm)
 {
 	const struct ring *r = &shm->ring;
-	uint64_t pos = shm->wide.to == shm->head ? shm->wide.from : shm->head - 1, word;
+	uint64_t pos = shm->wide.to == shm_head(shm) ? shm->wide.from : shm_head(shm) - 1, word;
 
-	if (pos == shm->head)
+	if (pos == shm_head(shm))
 		return;
 	word = claim_of(r, pos);
 	if (ring_is_claim(r, pos, word))
 		pos += claim_slots(word);
 	else
-		while (++pos < shm->head && !ring_is_claim(r, pos, claim_of(r, pos)))
+		while (++pos < shm_head(shm) && !ring_is_claim(r, pos, claim_of(r, pos)))
 			;
-	if (pos != shm->head)
+	if (pos != shm_head(shm))
 		say(shm, "a packet of another length than its claim");
 	shm->wide.from = shm->wide.to = pos;
 	shm_set_head(shm, pos);
@@ -65,7 +65,7 @@ static void clear_later(struct shm *shm)
 	const struct ring *r = &shm->ring;
 
 	for (uint32_t i = 0; i <= r->mask; i++) {
-		uint64_t pos = shm->head + i, word = claim_of(r, pos);
+		uint64_t pos = shm_head(shm) + i, word = claim_of(r, pos);
 
 		if (!claim_stale(word, ring_lap_bits(r, pos)) &&
 		    claim_lap(word) != ring_lap(r, pos))
@@ -76,10 +76,10 @@ static void clear_later(struct shm *shm)
 /* A packet that is recalled without a claim: the next sender's would seem to be recalled, too. */
 static void clear_token(struct shm *shm)
 {
-	uint64_t token = shm->ring.secret + shm->head + RING_CANCELLED;
+	uint64_t token = shm->ring.secret + shm_head(shm) + RING_CANCELLED;
 
-	__atomic_compare_exchange_n(&ring_slot_at(&shm->ring, shm->head)->token, &token, 0, false,
-				    __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
+	__atomic_compare_exchange_n(&ring_slot_at(&shm->ring, shm_head(shm))->token, &token, 0,
+				    false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
 }
 
 /* Returns the first claim behind the head; 0: there is none. */
@@ -120,25 +120,25 @@ static uint64_t claim_gap(const struct ring *r, uint64_t head, uint64_t next)
 static void close_gap(struct shm *shm, uint64_t word)
 {
 	const struct ring *r = &shm->ring;
-	bool wrong = !claim_stale(word, ring_lap_bits(r, shm->head));
-	bool beyond = ONCE(r->page->hint) - shm->head - 1 < r->mask;
+	bool wrong = !claim_stale(word, ring_lap_bits(r, shm_head(shm)));
+	bool beyond = ONCE(r->page->hint) - shm_head(shm) - 1 < r->mask;
 	uint64_t next;
 
 	if (!wrong && !beyond && ++shm->looks & SEARCH_LOOKS)
 		return;
 	clear_later(shm);
-	next = next_claim(r, shm->head);
+	next = next_claim(r, shm_head(shm));
 	if (wrong)
 		say(shm, "a wrong claim");
 	if (!next) {
 		if (wrong)
-			clear(r, shm->head, word);
+			clear(r, shm_head(shm), word);
 		if (beyond)
-			__atomic_store_n(&r->page->hint, shm->head, __ATOMIC_RELAXED);
+			__atomic_store_n(&r->page->hint, shm_head(shm), __ATOMIC_RELAXED);
 		return;
 	}
-	next = claim_gap(r, shm->head, next);
-	if (next == shm->head)
+	next = claim_gap(r, shm_head(shm), next);
+	if (next == shm_head(shm))
 		return;
 	say(shm, "slots without a packet");
 	go_to(shm, next);
@@ -150,22 +150,22 @@ bool shm_blocked(void *state, uint64_t *mark, uint32_t *owner)
 	const struct ring *r = &shm->ring;
 	uint64_t at, word;
 
-	if (*mark != shm->head || ring_state(r, shm->head) == RING_PUBLISHED) {
-		*mark = shm->head;
+	if (*mark != shm_head(shm) || ring_state(r, shm_head(shm)) == RING_PUBLISHED) {
+		*mark = shm_head(shm);
 		return false;
 	}
 	/* Senders wait for the space that this word tells. */
-	if (shm->head != shm->published || ONCE(r->page->head) != shm->head)
+	if (shm_head(shm) != shm->published || ONCE(r->page->head) != shm_head(shm))
 		shm_publish_head(shm);
-	if (*mark != shm->head)
+	if (*mark != shm_head(shm))
 		return false;
-	word = claim_of(r, shm->head);
+	word = claim_of(r, shm_head(shm));
 	/* Once more, after the claim: what was published under it is not lost. */
-	at = ring_state(r, shm->head);
+	at = ring_state(r, shm_head(shm));
 	if (at == RING_PUBLISHED)
 		return false;
 	*owner = claim_owner(word);
-	if (ring_is_claim(r, shm->head, word))
+	if (ring_is_claim(r, shm_head(shm), word))
 		return at != RING_CANCELLED;
 	if (at == RING_CANCELLED)
 		clear_token(shm);
@@ -178,12 +178,12 @@ void shm_skip(void *state)
 {
 	struct shm *shm = state;
 	const struct ring *r = &shm->ring;
-	uint64_t word = claim_of(r, shm->head);
+	uint64_t word = claim_of(r, shm_head(shm));
 
-	if (!ring_is_claim(r, shm->head, word))
+	if (!ring_is_claim(r, shm_head(shm), word))
 		return;
-	__atomic_store_n(ring_claim_at(r, shm->head),
-			 claim_word(ring_lap(r, shm->head), RING_DEAD, claim_slots(word)),
+	__atomic_store_n(ring_claim_at(r, shm_head(shm)),
+			 claim_word(ring_lap(r, shm_head(shm)), RING_DEAD, claim_slots(word)),
 			 __ATOMIC_RELEASE);
-	go_to(shm, shm->head + claim_slots(word));
+	go_to(shm, shm_head(shm) + claim_slots(word));
 }

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "base/copy.h"
 #include "hw/shm/shm.h"
 #include "link/engine.h"
 #include "link/wire.h"
@@ -38,7 +39,7 @@ static COLD int wake_owner(struct shm_link *s)
 
 /* Claimed slots, before they are published. */
 struct claimed {
-	struct ring_slot *slot;
+	struct link_slot *slot;
 	uint64_t pos;
 	uint64_t word; /* the claim word before our claim */
 };
@@ -58,7 +59,7 @@ INLINE bool claim(const struct shm_link *s, uint32_t slots, struct claimed *c)
 {
 	uint64_t pos = s->next, lap = ring_lap_bits(&s->ring, pos);
 	uint64_t *at = ring_claim_at(&s->ring, pos);
-	struct ring_slot *slot = ring_slot_at(&s->ring, pos);
+	struct link_slot *slot = ring_slot_at(&s->ring, pos);
 	uint64_t word;
 	bool ours;
 
@@ -110,7 +111,7 @@ INLINE int publish(struct shm_link *s, struct claimed c, uint32_t slots)
 }
 
 /* Writes all of a packet except data, payload and token. */
-INLINE void write_header(const struct shm_link *s, struct ring_slot *slot, uint64_t head,
+INLINE void write_header(const struct shm_link *s, struct link_slot *slot, uint64_t head,
 			 uint64_t tag, uint32_t len)
 {
 	slot->src = s->src;
@@ -198,12 +199,7 @@ static __attribute__((noinline)) int send_data(struct link *link, const void *bu
 		return send_any(link, buf, len, data, head, tag);
 	write_header(s, c.slot, head, tag, (uint32_t)len);
 	memcpy(c.slot->rest, &data, sizeof(data));
-	/* Copies by words: no call of memcpy. */
-	for (size_t at = 0; at + 8 <= len; at += 8)
-		memcpy(c.slot->rest + 8 + at, (const char *)buf + at, 8);
-	if (__builtin_expect(len % 8 != 0, 0))
-		for (size_t at = len & ~(size_t)7; at < len; at++)
-			c.slot->rest[8 + at] = ((const unsigned char *)buf)[at];
+	copy_few(c.slot->rest + 8, buf, len);
 	s->link.last = c.pos;
 	return publish(s, c, 1);
 }

@@ -62,13 +62,20 @@ void defer_due(struct cntr *c)
 	refresh(c);
 }
 
+void defer_count(struct domain *dom)
+{
+	__atomic_fetch_add(&dom->deferred, 1, __ATOMIC_RELAXED);
+	LIST_EACH (node, &dom->workers)
+		idle_end(&LIST_ENTRY(node, struct worker, in_domain)->idle);
+}
+
 void defer_enter(struct work *work)
 {
 	struct cntr *c = work->cntr;
 	struct domain *dom = work->dom;
 
 	ref_get(&c->ref);
-	__atomic_fetch_add(&dom->deferred, 1, __ATOMIC_RELAXED);
+	defer_count(dom);
 	if (cntr_reached(c))
 		defer_due(c); /* the new work starts after all that is due */
 	insert(c, work);

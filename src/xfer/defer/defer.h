@@ -78,6 +78,8 @@ static inline void defer_done(struct work *work, int err)
 	work->kind->done(work, err);
 }
 
+/* Counts a further work of the domain: until it ends, each progress call is a whole one. */
+void defer_count(struct domain *dom);
 /* Enters work to wait for its counter; starts it if it is due. All members but `link` are set. */
 void defer_enter(struct work *work);
 /* Takes waiting work off its counter; the caller frees it. */

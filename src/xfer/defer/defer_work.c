@@ -178,7 +178,7 @@ static int queue(struct domain *dom, const struct fi_deferred_work *dw)
 		/* A sleeper on the counter must now also poll the workers. */
 		wait_notify(&d->reports_to->wait);
 	}
-	__atomic_fetch_add(&dom->deferred, 1, __ATOMIC_RELAXED);
+	defer_count(dom);
 	defer_enter(&d->work);
 	return 0;
 }

@@ -145,7 +145,7 @@ size_t rx_reserve(struct rx *rx, struct recv *r, size_t len)
 	r->iov[0].iov_base = (char *)r->iov[0].iov_base + take;
 	r->iov[0].iov_len = r->len;
 	if (r->len == 0 || r->len < rx->q->min_multi_recv) {
-		r->exhausted = true;
+		r->exhausted = 1;
 		list_remove(&r->link);
 	}
 	return capacity;
@@ -287,7 +287,7 @@ void rx_recv_fail(struct rx *rx, struct recv *r, int err, uint64_t flags)
 
 	list_remove(&r->link);
 	if (r->arriving) {
-		r->exhausted = true;
+		r->exhausted = 1;
 		return;
 	}
 	if (rx->cq && (!r->work || r->flags & FI_COMPLETION))

@@ -126,7 +126,7 @@ static inline void rx_recv_fill(struct recv *r, fi_addr_t src, uint64_t tag, uin
 	r->context = context;
 	r->work = NULL;
 	r->arriving = 0;
-	r->exhausted = false;
+	r->exhausted = 0;
 }
 
 /* Arguments of a receive call with one segment. */
@@ -154,7 +154,7 @@ static inline __attribute__((always_inline)) bool rx_post_one(struct rx *rx, boo
 	r = pool_get(&rx->recv_pool);
 	rx_recv_fill(r, rx_only_from(rx, tagged, one.src), one.tag, one.ignore, one.flags,
 		     one.context);
-	r->plain = one.len + 1;
+	r->plain = (ssize_t)one.len;
 	r->len = one.len;
 	r->iov_count = 1;
 	r->iov[0] = (struct iovec){one.buf, one.len};
@@ -193,14 +193,14 @@ void rx_abandon(struct rx *rx, struct recv *r);
 /* Does a receive take a message of `src` whose tag differs in these bits? */
 static inline bool rx_fits(fi_addr_t want, fi_addr_t src, uint64_t differing, uint64_t ignore)
 {
-	return (want == FI_ADDR_UNSPEC || want == src) && !(differing & ~ignore);
+	return !(differing & ~ignore) && (want == FI_ADDR_UNSPEC || want == src);
 }
 
 /* Returns the oldest posted receive that matches, which stays on its list; or NULL. */
 static inline struct recv *rx_find_posted(const struct rx *rx, bool tagged, fi_addr_t src,
 					  uint64_t tag)
 {
-	const struct list *posted = &rx->q->posted[tagged];
+	const struct list *posted = rx->q->posted + tagged;
 
 	LIST_EACH (node, posted) {
 		struct recv *r = LIST_ENTRY(node, struct recv, link);

@@ -17,6 +17,7 @@
 #include "xfer/joint.h"
 #include "xfer/rma/rma.h"
 #include "xfer/worker.h"
+#include "xfer/msg/rx_plain.h"
 #include "xfer/msg/tx.h"
 
 /*
@@ -104,7 +105,7 @@ static void deliver_message(struct worker *worker, struct peer *peer, const stru
 
 unsigned int worker_served(const struct worker *worker)
 {
-	return worker->served;
+	return worker->served + (unsigned int)worker->idle.cursor->next;
 }
 
 /* Handles an atomic on a tagged receive, which is parsed more than once: parses a copy. */
@@ -192,70 +193,23 @@ static void deliver_control(struct worker *worker, struct peer *peer, const stru
 	}
 }
 
-/* The head of a whole message that no answer is due to has, besides WIRE_MSG, no bits but these. */
-#define PLAIN_BITS WIRE_HEAD(0, WIRE_TAGGED | WIRE_DATA, WORKER_RX_MAX - 1, UINT32_MAX)
-
 _Static_assert((WORKER_RX_MAX & (WORKER_RX_MAX - 1)) == 0,
-	       "the bits of PLAIN_BITS name contexts only");
+	       "the bits of RX_PLAIN_BITS name contexts only");
 
-/*
- * Reports a plain message of `src`. Writes the slot in place, member by member, as it will be read soon.
- */
-static inline void report(struct cq_slot *slot, fi_addr_t src, const struct recv *r,
-			  const struct packet *p)
+/* Delivers a plain message. */
+static void place(struct rx *rx, struct peer *peer, const struct packet *p)
 {
-	static const uint64_t kinds[] = {
-		[0] = FI_RECV | FI_MSG,
-		[WIRE_TAGGED] = FI_RECV | FI_TAGGED,
-		[WIRE_DATA] = FI_RECV | FI_MSG | FI_REMOTE_CQ_DATA,
-		[WIRE_TAGGED | WIRE_DATA] = FI_RECV | FI_TAGGED | FI_REMOTE_CQ_DATA,
-	};
-
-	slot->context = r->context;
-	slot->flags = kinds[wire_flags(p->head)];
-	slot->len = p->len;
-	slot->buf = NULL;
-	slot->data = p->data;
-	slot->tag = p->tag;
-	slot->src = src;
-	slot->error = NULL;
-}
-
-/*
- * Delivers a whole message that, if a plain receive is posted for it, only has to be copied and reported. `shortest`: it has
- * eight bytes, and neither its source nor the slot of its completion takes a call, so that nothing here does.
- */
-static __attribute__((always_inline)) inline void place(struct rx *rx, struct peer *peer,
-							const struct packet *p, bool shortest)
-{
+	struct recv *r = rx_plain_find(rx, peer_addr(peer), p);
 	struct cq *cq = rx->plain_cq;
-	struct recv *r = rx_find_posted(rx, wire_flags(p->head) & WIRE_TAGGED,
-					shortest ? peer->addr : peer_addr(peer), p->tag);
 
-	if (__builtin_expect(!r || p->len >= r->plain ||
-				     !(rx->complete_all || r->flags & FI_COMPLETION),
-			     0)) {
+	if (!r) {
 		rx_message(rx, peer, p);
 		return;
 	}
 	PROBE4(deliver, r, peer, p->tag, p->len);
-	if (shortest)
-		memcpy(r->iov[0].iov_base, p->payload, 8);
-	else if (p->len)
+	if (p->len)
 		copy_bytes(r->iov[0].iov_base, p->payload, p->len);
-	list_unlink(&r->link);
-	report(shortest ? cq_slot_next(cq) : cq_slot(cq),
-	       shortest ? peer->reported : peer_reported(peer), r, p);
-	pool_put(&rx->q->recv_pool, r);
-	wait_notify(&cq->wait);
-}
-
-static __attribute__((noinline)) void place_any(struct rx *rx, struct peer *peer,
-						const struct packet *p)
-{
-	/* A packet of the peer was lost: drops all later ones. */
-	if (__builtin_expect(!peer->conn.over_budget, 1))
-		place(rx, peer, p, false);
+	cq_push(cq, rx_plain_end(rx, r, peer_reported(peer), p));
 }
 
 static __attribute__((noinline)) void deliver_other(struct worker *worker, struct peer *peer,
@@ -272,7 +226,6 @@ static __attribute__((noinline, cold)) void drop_unknown(uint32_t src)
 	LOG_INFO(LOG_EP_DATA, "packet from unknown peer id %#x dropped", src);
 }
 
-/* An eight byte message into a posted receive calls no function, so it needs no stack frame. */
 void rx_deliver(struct worker *worker, uint32_t src, const struct packet *p)
 {
 	struct peer *peer = pool_find(&worker->peer_pool, src);
@@ -280,11 +233,10 @@ void rx_deliver(struct worker *worker, uint32_t src, const struct packet *p)
 
 	if (__builtin_expect(!peer, 0))
 		drop_unknown(src);
-	else if ((p->head & ~PLAIN_BITS) != WIRE_MSG || !rx || !rx->plain_cq ||
-		 !list_empty(&worker->spec))
+	else if ((p->head & ~RX_PLAIN_BITS(WORKER_RX_MAX - 1)) != WIRE_MSG || !rx ||
+		 !rx->plain_cq || !list_empty(&worker->spec) ||
+		 (peer->reported == FI_ADDR_NOTAVAIL && peer->conn.over_budget))
 		deliver_other(worker, peer, p);
-	else if (p->len != 8 || peer->reported == FI_ADDR_NOTAVAIL || cq_full(rx->plain_cq))
-		place_any(rx, peer, p);
 	else
-		place(rx, peer, p, true);
+		place(rx, peer, p);
 }

@@ -154,7 +154,8 @@ struct recv *rx_recv_new(struct rx *rx, const struct recv_args *args)
 		r->iov[i] = args->iov[i];
 		r->len += args->iov[i].iov_len;
 	}
-	r->plain = r->iov_count == 1 && !r->work && !(r->flags & FI_MULTI_RECV) ? r->len + 1 : 0;
+	r->plain =
+		r->iov_count == 1 && !r->work && !(r->flags & FI_MULTI_RECV) ? (ssize_t)r->len : -1;
 	return r;
 }
 

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A read of an empty queue takes short plain messages from the cursor by itself: out of the slot, into the memory of
+ * the receive and the entry of the reader, past the queue. What is not that simple is left in its slot, for progress of
+ * the transport.
+ */
+#include "base/copy.h"
+#include "base/once.h"
+#include "base/probe.h"
+#include "core/cq_read.h"
+#include "link/wire.h"
+#include "xfer/msg/rx_plain.h"
+#include "xfer/worker.h"
+
+/* Longest message, in bytes, that is read here: with data it still takes one slot. */
+#define READ_MAX (LINK_SLOT - offsetof(struct link_slot, rest) - sizeof(uint64_t))
+
+static inline bool is_plain(uint64_t head)
+{
+	return (head & ~RX_PLAIN_BITS(0)) == WIRE_MSG;
+}
+
+/*
+ * Takes the plain message that has come to the cursor. While calls are granted nothing but the cursor needs progress, and
+ * no request of `worker->spec` holds later messages up. `shortest`: only one of eight bytes. False: nothing was done.
+ */
+static __attribute__((always_inline)) inline bool take(struct worker *worker, struct cq *cq,
+						       struct fi_cq_tagged_entry *entry,
+						       fi_addr_t *src, uint64_t head, bool shortest)
+{
+	const struct link_slot *slot = worker->idle.cursor->at;
+	struct packet p = {.head = head, .payload = slot->rest, .len = ONCE(slot->len)};
+	struct rx *rx = worker->rx[0];
+	struct cq_slot done;
+	struct peer *peer;
+	struct recv *r;
+
+	if (!rx || rx->plain_cq != cq || (shortest ? p.len != 8 : p.len > READ_MAX))
+		return false;
+	if (shortest)
+		p.len = 8; /* the compiler copies and reports a constant length */
+	peer = pool_find(&worker->peer_pool, ONCE(slot->src));
+	if (!peer || peer->reported == FI_ADDR_NOTAVAIL)
+		return false;
+	p.tag = ONCE(slot->tag);
+	r = rx_plain_find(rx, peer->addr, &p);
+	if (!r)
+		return false;
+	PROBE4(deliver, r, peer, p.tag, p.len);
+	if (src)
+		*src = peer->reported;
+	if (wire_flags(p.head) & WIRE_DATA) {
+		once_copy(&p.data, slot->rest, sizeof(p.data));
+		p.payload = slot->rest + sizeof(p.data);
+	}
+	copy_few(r->iov[0].iov_base, p.payload, p.len);
+	done = rx_plain_end(rx, r, FI_ADDR_NOTAVAIL, &p);
+	cq_write(entry, cq->format, &done);
+	link_cursor_pass(worker->idle.cursor, 1);
+	return true;
+}
+
+/* The same for a message of any length, if one has come. */
+static bool take_any(struct worker *worker, struct cq *cq, void *entry, fi_addr_t *src)
+{
+	const struct link_cursor *cursor = worker->idle.cursor;
+	uint64_t head;
+
+	if (cursor->at >= cursor->stop || !link_cursor_came(cursor))
+		return false;
+	head = ONCE(cursor->at->head);
+	return is_plain(head) && take(worker, cq, entry, src, head, false);
+}
+
+/* Goes on with a read that has brought `n` entries so far. Uses up a call. */
+static __attribute__((noinline)) ssize_t go_on(struct cq *cq, void *buf, size_t count,
+					       fi_addr_t *src, struct idle *idle, size_t n)
+{
+	size_t size = cq_entry_size(cq->format);
+
+	while (n < count &&
+	       take_any(worker_of(idle), cq, (char *)buf + n * size, src ? &src[n] : NULL))
+		n++;
+	if (!n)
+		return cq_read_due(cq, buf, count, src);
+	idle_use(idle);
+	return (ssize_t)n;
+}
+
+/* Ends a read that has brought one entry. */
+static inline ssize_t end(struct idle *idle)
+{
+	idle_use(idle);
+	return 1;
+}
+
+static __attribute__((noinline)) ssize_t read_several(struct cq *cq, void *buf, size_t count,
+						      struct idle *idle, uint64_t head)
+{
+	if (!count || idle->cursor->at >= idle->cursor->stop ||
+	    !take(worker_of(idle), cq, buf, NULL, head, true))
+		return go_on(cq, buf, count, NULL, idle, 0);
+	return link_cursor_came(idle->cursor) ? go_on(cq, buf, count, NULL, idle, 1) : end(idle);
+}
+
+/* What is not read here may go on in the next slots: they come while the transport looks at the first. */
+static inline ssize_t leave(struct cq *cq, void *buf, size_t count, const struct link_slot *slot)
+{
+	__builtin_prefetch(slot + 1);
+	__builtin_prefetch(slot + 2);
+	return cq_read_due(cq, buf, count, NULL);
+}
+
+ssize_t rx_read(struct cq *cq, void *buf, size_t count, struct idle *idle)
+{
+	const struct link_slot *slot = idle->cursor->at;
+	uint64_t head = ONCE(slot->head);
+
+	if (!is_plain(head) || ONCE(slot->len) > READ_MAX)
+		return leave(cq, buf, count, slot);
+	if (count != 1)
+		return read_several(cq, buf, count, idle, head);
+	/* The constants need no register while the message is taken. */
+	return take(worker_of(idle), cq, buf, NULL, head, true) ? end(idle)
+								: go_on(cq, buf, 1, NULL, idle, 0);
+}
+
+ssize_t rx_readfrom(struct cq *cq, void *buf, size_t count, fi_addr_t *src, struct idle *idle)
+{
+	return go_on(cq, buf, count, src, idle, 0);
+}
