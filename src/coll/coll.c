@@ -237,6 +237,11 @@ void coll_not_taken(struct coll *c)
 	coll_wake_in(c, COLL_LATER_MS);
 }
 
+bool coll_has_groups(const struct coll *c)
+{
+	return !list_empty(&c->groups);
+}
+
 bool coll_waits(const struct coll *c)
 {
 	return c->wake_at || coll_ready(c);

@@ -51,6 +51,8 @@ void coll_not_taken(struct coll *coll);
  * progress.
  */
 bool coll_progress(struct coll *coll);
+/* Is a group open, or being joined? */
+bool coll_has_groups(const struct coll *coll);
 /* Does a group wait for a time? No descriptor becomes readable then. */
 bool coll_waits(const struct coll *coll);
 /*

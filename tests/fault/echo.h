@@ -84,11 +84,12 @@ static inline void show_log(int status, void *arg)
 static inline void same_fds(pid_t pid, int fds, const char *when)
 {
 	uint64_t end = now_ms() + PING_MS;
+	int has;
 
-	while (count_fds(pid) != fds && now_ms() < end)
+	while ((has = count_fds(pid)) != fds && now_ms() < end)
 		usleep(10000);
-	if (count_fds(pid) != fds)
-		fail("%s the server's %d descriptors have become %d", when, fds, count_fds(pid));
+	if (has != fds)
+		fail("%s the server's %d descriptors have become %d", when, fds, has);
 }
 
 /* Returns whether the server's log contains `text`. */

@@ -8,9 +8,10 @@
 
 #include "raw_rma.h"
 
-#define REGION 4096u
-#define KEY    77u
-#define ASK_MS 2000
+#define REGION    4096u
+#define KEY       77u
+#define ASK_MS    2000
+#define WINDOW_MS 1000 /* of wrong keys */
 
 /* The endpoint: whatever event it has is one too many, but for the honest one that ends the test. */
 static void server(void *arg)
@@ -19,7 +20,7 @@ static void server(void *arg)
 	struct fi_cntr_attr attr = {.events = FI_CNTR_EVENTS_COMP};
 	struct fi_weft_ops_stats *ops;
 	struct fi_weft_stats stats;
-	uint64_t honest = 0, end = now_ms() + 4 * ASK_MS;
+	uint64_t honest = 0, begin = now_ms(), end = begin + 4 * ASK_MS;
 	struct fid_cntr *cntr;
 	struct fid_mr *mr;
 	struct event e;
@@ -48,8 +49,21 @@ static void server(void *arg)
 		     (unsigned long long)fi_cntr_read(cntr));
 	must(fi_open_ops(&n.ep->fid, FI_WEFT_STATS, 0, (void **)&ops, NULL), "fi_open_ops");
 	must(ops->read(&n.ep->fid, &stats, sizeof(stats)), "reading the statistics");
-	if (stats.wrong_keys != 1) /* the same one, again and again */
+	/* The same one, again and again: it counts once in a window. */
+	if (!stats.wrong_keys || stats.wrong_keys > (now_ms() - begin) / WINDOW_MS + 1)
 		fail("%llu wrong keys are counted", (unsigned long long)stats.wrong_keys);
+}
+
+/*
+ * Reads the answers. If nobody did, they would fill the socket, whose kernel then drops whole segments, with what they
+ * acknowledge, and both kernels would repeat theirs after ever longer pauses.
+ */
+static void reader(void *arg)
+{
+	char bytes[4096];
+
+	while (recv(*(int *)arg, bytes, sizeof(bytes), 0) > 0)
+		;
 }
 
 static void say(int sock, unsigned int op, unsigned int flags, uint64_t data, const void *payload,
@@ -70,9 +84,11 @@ int main(void)
 	static const uint64_t no_ranges[] = {0, 0, 666}; /* offset, count; CQ data */
 	pid_t pid = raw_rma_begin(server);
 	int sock = raw_rma_join(1, 1);
+	pid_t reads;
 
 	if (sock < 0)
 		fail("a good hello is not accepted");
+	reads = start("reader", reader, &sock);
 	for (int i = 0; i < 1000; i++) {
 		say(sock, NOTIFY, DATA, 666, wrong_key, sizeof(wrong_key));
 		say(sock, NOTIFY, DATA, 666, beyond, sizeof(beyond));
@@ -84,5 +100,6 @@ int main(void)
 	}
 	say(sock, NOTIFY, DATA, KEY, good, sizeof(good));
 	finish(pid, "server");
+	finish(reads, "reader");
 	return EXIT_SUCCESS;
 }

@@ -2,18 +2,23 @@
 /*
  * An endpoint that may have few descriptors exchanges messages with many more peers than that: idle connections are closed
  * and made again. No operation fails; messages come once, whole and in order, in both directions, those included whose
- * sender waits for nothing.
+ * sender waits for nothing. So it is with encrypted connections, which take longer to make: there are fewer of them.
  */
 #define CROWD_MOST 128
 #define CROWD_LEN  300000 /* such messages go by rendezvous */
+#include <sys/stat.h>
+
 #include "crowd.h"
 #include "hello.h"
 #include "lab.h"
 
-#define PEERS  120
-#define FILES  48 /* descriptors of the hub */
-#define ROUNDS 6
-#define STREAM 12 /* messages of each peer, and to it, in a row */
+#define PEERS 120
+#define FILES 48 /* descriptors of the hub */
+
+static struct job {
+	unsigned int rounds;
+	unsigned int stream; /* messages of each peer, and to it, in a row */
+} clear = {6, 12}, encrypted = {3, 3}, *job;
 
 static struct lab lab = {.end = -1};
 static struct shared {
@@ -96,7 +101,7 @@ static void take_word(const struct event *e)
 
 static void stream(bool hub)
 {
-	unsigned int unsent = PEERS * STREAM, missing = PEERS * STREAM, seed = hub;
+	unsigned int unsent = PEERS * job->stream, missing = PEERS * job->stream, seed = hub;
 	uint64_t end = now_ms() + CROWD_MS;
 	struct event e;
 
@@ -107,7 +112,7 @@ static void stream(bool hub)
 
 		if (now_ms() > end)
 			fail("%u words are not sent, %u have not come", unsent, missing);
-		if (sent[i] < STREAM && send_word(hub, i))
+		if (sent[i] < job->stream && send_word(hub, i))
 			unsent--;
 		for (; node_poll(&crowd.n, &e); missing--)
 			take_word(&e);
@@ -140,7 +145,7 @@ static void peers(void *arg)
 		shared->peer[i] = crowd_name(&crowd, i);
 	meet();
 	crowd_insert(&crowd, &shared->hub);
-	for (unsigned int round = 0; round < ROUNDS; round++)
+	for (unsigned int round = 0; round < job->rounds; round++)
 		peers_round(round);
 	stream(false);
 	crowd_close(&crowd);
@@ -172,26 +177,47 @@ static void run_hub(int end)
 	meet();
 	for (unsigned int i = 0; i < PEERS; i++)
 		crowd_insert(&crowd, &shared->peer[i]);
-	for (unsigned int round = 0; round < ROUNDS; round++)
+	for (unsigned int round = 0; round < job->rounds; round++)
 		hub_round(round);
 	stream(true);
 	printf("%d descriptors after the stream\n", count_fds(getpid()) - 3);
 	crowd_close(&crowd);
 }
 
-int main(void)
+static void run_job(void *arg)
 {
 	int ends[2];
 
+	job = arg;
+	wire(ends);
+	lab.peer = start("peers", peers, &ends[1]);
+	run_hub(ends[0]);
+	finish(lab.peer, "peers");
+}
+
+/* Endpoints opened from now on have a key, and encrypt. */
+static void encrypt(void)
+{
+	int fd = memfd_create("key", 0);
+	char path[64];
+
+	if (fd < 0 || fchmod(fd, 0600) || write(fd, "a key of a good length", 22) != 22)
+		fail("a file for the key: %s", strerror(errno));
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	setenv("FI_WEFT_AUTH_KEY_FILE", path, 1);
+	setenv("FI_WEFT_AUTH", "encrypt", 1);
+}
+
+int main(void)
+{
 	alarm(LIMIT);
 	need_network();
 	if (!strcmp(provider(), "weft"))
 		need_lab();
 	setenv("FI_TCP_IFACE", strcmp(provider(), "weft") ? "lo" : "eth0", 1);
 	shared = crowd_share(sizeof(*shared));
-	wire(ends);
-	lab.peer = start("peers", peers, &ends[1]);
-	run_hub(ends[0]);
-	finish(lab.peer, "peers");
+	finish(start("clear", run_job, &clear), "clear");
+	encrypt();
+	run_job(&encrypted);
 	return EXIT_SUCCESS;
 }

@@ -242,6 +242,8 @@ static void step(struct input *in)
 			hang_up(i);
 			how = tls_load() ? n / 8 % 3 : CLEAR;
 		}
+		if (n % 8 == 1)
+			retire_asked(i);
 		break;
 	default:
 		for (i = 0; i < SENDERS; i++)

@@ -4,6 +4,8 @@
  * the peers that send them. The link is fake: it accepts as many packets as the input allows, holds
  * some zero-copy packets back, and records ids, so that peers can answer real requests.
  */
+#include <sys/socket.h>
+
 #include "app.h"
 #include "link/upcall.h"
 
@@ -90,6 +92,11 @@ static int far_zcopy_copy_out(struct link *link)
 	return 0;
 }
 
+static void far_flush(struct link *link)
+{
+	(void)link;
+}
+
 static void far_close(struct link *link)
 {
 	free(link);
@@ -104,6 +111,7 @@ static const struct link_ops far_ops = {
 static const struct link_zcopy_ops far_zcopy_ops = {
 	.sendv = far_zcopy,
 	.copy_out = far_zcopy_copy_out,
+	.flush = far_flush,
 };
 
 /* Connects the peer, if it is not connected. */
@@ -112,7 +120,7 @@ static struct peer *connect_peer(unsigned int i)
 	struct peer *peer = peer_made(i);
 	struct far *f;
 
-	if (peer->state == PEER_CONNECTED)
+	if (peer_linked(peer))
 		return peer;
 	/* The peer was lost in the middle of a send, which began to connect again. */
 	if (peer_attempts(peer))
@@ -178,9 +186,17 @@ static void lose(unsigned int i)
 {
 	struct peer *peer = peer_at(i);
 
-	if (peer && (peer->state == PEER_CONNECTED || peer_attempts(peer)))
+	if (peer && (peer_linked(peer) || peer_attempts(peer)))
 		conn_fail(peer, FI_ECONNRESET, NULL);
 	reap();
+}
+
+static void lose_or_ask(uint8_t n, unsigned int i)
+{
+	if (n % 8 == 0)
+		lose(i);
+	if (n % 8 == 1)
+		retire_asked(i);
 }
 
 static void step(struct input *in)
@@ -205,17 +221,30 @@ static void step(struct input *in)
 		reap();
 		break;
 	case 5:
-		if (take8(in) % 8 == 0)
-			lose(i);
+		lose_or_ask(take8(in), i);
 		break;
 	default:
 		app_step(in);
 	}
 }
 
+static int ends[2]; /* of a connection on which nothing is unsent */
+
+static int far_sock(const struct link *link)
+{
+	(void)link;
+	return ends[0];
+}
+
 static void initialize(void)
 {
+	static struct transport network;
+
 	world_open();
+	MUST(!socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends));
+	network = *world.worker->via[LINK_SOCKET].transport;
+	network.sock = far_sock;
+	world.worker->via[LINK_SOCKET].transport = &network;
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

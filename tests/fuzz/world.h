@@ -275,6 +275,16 @@ static inline bool peer_is_connected(unsigned int i)
 	return peer_at(i) && peer_linked(peer_at(i));
 }
 
+/* The endpoint has asked the peer whether it may close the connection; it looks at the next question, whenever that comes. */
+static inline void retire_asked(unsigned int i)
+{
+	struct peer *peer = peer_at(i);
+
+	if (peer && peer->state == PEER_CONNECTED)
+		peer->conn.asked = true;
+	world.worker->retire.heard = 0;
+}
+
 /* Limits on what is kept for peers are within reach of an input. */
 static inline void limits_set(void)
 {

@@ -3,8 +3,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "coll/coll.h"
 #include "fake_link.h"
-#include "xfer/conn/conn.h"
+#include "xfer/conn/conn_own.h"
 #include "xfer/msg/rx.h"
 
 #define RETIRE WIRE_HEAD(WIRE_RETIRE, 0, 0, 0)
@@ -169,6 +170,44 @@ START_TEST(a_peer_that_the_vector_does_not_hold)
 }
 END_TEST
 
+START_TEST(an_open_group)
+{
+	struct coll *coll = coll_of(fake.worker);
+	struct list group;
+
+	list_push(&coll->groups, &group);
+	stays();
+	list_remove(&group);
+}
+END_TEST
+
+/* Somebody has spoken of groups, but none is open. */
+START_TEST(no_group_any_more)
+{
+	ck_assert_ptr_nonnull(coll_of(fake.worker));
+	hear(WIRE_RETIRE_ASK);
+	ck_assert(has_said(WIRE_RETIRE_AGREE));
+}
+END_TEST
+
+/* Who lacks a descriptor waits, though no connection is ready to be closed yet. */
+START_TEST(a_connection_that_becomes_encrypted)
+{
+	fake.peer->state = PEER_SECURING;
+	ck_assert(conn_retire_some(fake.worker));
+	fake.peer->state = PEER_CONNECTED;
+}
+END_TEST
+
+/* It has no descriptor that others could use: who lacks one is told. */
+START_TEST(a_connection_within_the_host)
+{
+	fake.peer->conn.kind = LINK_HOST;
+	ck_assert(!conn_retire_some(fake.worker));
+	fake.peer->conn.kind = LINK_SOCKET;
+}
+END_TEST
+
 /* The asker began a long message, and says that it closes: a receive that waits for it must not hang. */
 START_TEST(done_while_a_message_comes)
 {
@@ -247,6 +286,10 @@ int main(void)
 	tcase_add_test(tcase, a_receive_that_names_the_peer);
 	tcase_add_test(tcase, a_message_that_nobody_has_received);
 	tcase_add_test(tcase, a_peer_that_the_vector_does_not_hold);
+	tcase_add_test(tcase, an_open_group);
+	tcase_add_test(tcase, no_group_any_more);
+	tcase_add_test(tcase, a_connection_that_becomes_encrypted);
+	tcase_add_test(tcase, a_connection_within_the_host);
 	tcase_add_test(tcase, done_while_a_message_comes);
 	tcase_add_test(tcase, who_agreed_answers);
 	tcase_add_test(tcase, a_kept_message_names_its_sender);

@@ -18,6 +18,7 @@
 #include "base/log.h"
 #include "xfer/conn/conn_own.h"
 #include "xfer/conn/connect.h"
+#include "xfer/group.h"
 #include "xfer/msg/tx.h"
 
 #define ASKED_MOST 16 /* peers at a time */
@@ -35,8 +36,8 @@ static bool may_retire(struct peer *peer)
 
 	return (peer->state == PEER_CONNECTED || peer->state == PEER_RETIRING) &&
 	       peer->conn.kind == LINK_SOCKET && !peer->conn.over_budget && !worker->cm &&
-	       !worker->coll && !worker->reaches_out && peer_addr(peer) != FI_ADDR_NOTAVAIL &&
-	       !conn_reach_firewalled(peer);
+	       !(worker->coll && coll_has_groups(worker->coll)) && !worker->reaches_out &&
+	       peer_addr(peer) != FI_ADDR_NOTAVAIL && !conn_reach_firewalled(peer);
 }
 
 /* Is nothing under way, either way, that would not survive the connection? */
@@ -48,7 +49,7 @@ static bool is_quiet(const struct peer *peer)
 	return list_empty(&peer->tx.controls) && !peer->tx.xoff_received && !peer->rma.bulk &&
 	       list_empty(&peer->target.in_acks_pending) && list_empty(&peer->rx.rxreqs) &&
 	       list_empty(&peer->rx.account.kept) && !peer->rx.xoff_sent &&
-	       list_empty(&peer->kept_controls);
+	       list_empty(&peer->kept_controls) && !peer->rx.kept;
 }
 
 /* Receives that name the peer alone end with its connection, if that breaks: it stays for them. */
@@ -177,7 +178,13 @@ static void consider(struct candidate oldest[ASKED_MOST], struct peer *peer)
 	}
 }
 
-/* Asks some peers. False: there is no connection that could ever make room, nor an attempt that may become one. */
+/* May a connection that could make room come of what is under way with the peer? */
+static bool is_in_the_making(const struct peer *peer)
+{
+	return peer->state == PEER_SECURING || (peer_attempts(peer) && peer->conn.sock >= 0);
+}
+
+/* Asks some peers. False: there is no connection that could ever make room, and none is in the making. */
 static bool ask_some(struct worker *worker)
 {
 	struct candidate oldest[ASKED_MOST] = {{.peer = NULL}};
@@ -188,7 +195,7 @@ static bool ask_some(struct worker *worker)
 
 		bool connected = may_retire(peer);
 
-		count += connected || (peer_attempts(peer) && peer->conn.sock >= 0);
+		count += connected || is_in_the_making(peer);
 		if (connected && peer->state == PEER_CONNECTED && is_quiet(peer))
 			consider(oldest, peer);
 	}
