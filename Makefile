@@ -56,9 +56,10 @@ $(LIB): $(filter-out $(APART),$(OBJ)) $(APART:.o=.static.o)
 	$(call say,AR)rm -f $@ && $(AR) rcs $@ $^
 
 # These are for once, or for whoever looks: short code counts more than fast.
-SMALL = hook/% info/% coll/group/% coll/plan/% xfer/conn/% core/av_set core/av_shared core/compat core/ep_cm core/ep_enable core/eq \
-	core/pep core/pep_cm core/sep base/env base/log base/tls hw/tcp/tcp_cm hw/tcp/tcp_rails hw/verbs/rc/rc_cm \
-	xfer/stats xfer/worker_report xfer/peer_state
+SMALL = hook/% info/% coll/% xfer/conn/% xfer/defer/% core/av_set core/av_shared core/compat core/ep_cm \
+	core/ep_enable core/eq core/pep core/pep_cm core/sep core/domain core/ep core/ep_opt% core/mr core/mr_object \
+	core/open core/param core/wait_set base/env base/log base/tls hw/tcp/tcp_cm hw/tcp/tcp_rails hw/verbs/dev/% \
+	hw/verbs/rc/rc_cm hw/verbs/rc/rc_up xfer/stats xfer/worker_report xfer/peer_state
 $(SMALL:%=$(BUILD)/src/%.o): override CFLAGS := $(CFLAGS:-O2=-Os)
 $(BUILD)/%.static.o: CPPFLAGS += -DWEFT_STATIC
 $(BUILD)/%.static.o: %.c $(CONFIG); $(cc)
