@@ -280,7 +280,7 @@ struct wire_rail {
 
 /* The `data` of hellos with WIRE_HELLO_RAILS. */
 struct wire_rails {
-	uint32_t count;  /* HELLO_CONNECT: of the sender's interfaces; HELLO_ACCEPT: likewise, the link has rails */
+	uint32_t count;  /* HELLO_CONNECT, HELLO_ACCEPT with rails: the sender's interfaces */
 	uint32_t number; /* HELLO_JOIN: which rail of the link the socket becomes */
 	struct wire_rail rail[WIRE_RAILS_MAX];
 };
@@ -306,7 +306,7 @@ struct wire_hello {
 	char name[WIRE_NAME_MAX]; /* the sender's address in that format */
 	struct wire_nic nic;      /* of HELLO_CONNECT, HELLO_REQUEST, HELLO_ACCEPT */
 	uint32_t error;           /* HELLO_REJECT: a positive error; 0: the application rejected */
-	uint32_t data_len;        /* HELLO_REQUEST, HELLO_ACCEPT, HELLO_REJECT; and of WIRE_HELLO_RAILS */
+	uint32_t data_len; /* HELLO_REQUEST, HELLO_ACCEPT, HELLO_REJECT; and of WIRE_HELLO_RAILS */
 	uint8_t data[WIRE_CM_DATA_MAX];
 	/*
 	 * Random: of HELLO_GREETING, HELLO_CHALLENGE; of HELLO_ACCEPT with rails: the link's token, whose first
