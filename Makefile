@@ -20,7 +20,7 @@ LIB  := $(BUILD)/libfabric.a
 TOOL := $(patsubst tools/%.c,%,$(wildcard tools/*.c))
 BIN  := $(TOOL:%=$(BUILD)/bin/%) $(patsubst examples/%.c,$(BUILD)/bin/%,$(wildcard examples/*.c))
 
-# tests/unit/base_pool.c is the test base_pool, tests/api/tagged.c api_tagged, tests/abi/old.sh abi_old
+# tests/unit/base_pool.c is the test base_pool, tests/api/tags.c api_tags, tests/abi/old.sh abi_old
 tests = $(patsubst unit_%,%,$(subst /,_,$(basename $(patsubst tests/%,%,$(wildcard $1)))))
 # Those of a transport need the transport.
 FAST := $(filter-out $(patsubst src/hw/verbs/%,hw_verbs_%,$(SKIP)),$(call tests,tests/unit/*.c tests/api/*.c))
@@ -127,7 +127,7 @@ test: all $(PROG:%=$(BUILD)/t/%)	## run every test
 fast: all $(FAST:%=$(BUILD)/t/%)	## run the unit and api tests
 	@tests/run.sh $(FAST)
 
-t/%: $(BUILD)/t/%	## run one test: make t/base_pool, HW=shm make t/api_tagged ARGS=peek
+t/%: $(BUILD)/t/%	## run one test: make t/base_pool, HW=shm make t/api_tags
 	@tests/run.sh $*
 t/%: all
 	@tests/run.sh $*

@@ -21,7 +21,7 @@ logs=$BUILD/log
 mkdir -p "$logs"
 passed=0 failed=0 skipped=0 turn=0 job='' mark=$$.$RANDOM failures=()
 
-# find_test NAME: sets source and program; api_tagged is tests/api/tagged.*, base_pool tests/unit/base_pool.c.
+# find_test NAME: sets source and program; api_tags is tests/api/tags.*, base_pool tests/unit/base_pool.c.
 find_test() {
 	local path
 	# shellcheck disable=SC2206 # RUN is a command and its options
