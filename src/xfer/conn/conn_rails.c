@@ -12,6 +12,7 @@
 
 #include "base/clock.h"
 #include "base/forked.h"
+#include "base/hmac.h"
 #include "base/log.h"
 #include "link/upcall.h"
 #include "xfer/conn/conn_own.h"
@@ -293,7 +294,7 @@ static int hear(struct peer *peer, const struct peer_rails *link, struct attempt
 	if (ret <= 0)
 		return ret;
 	if (hello.kind != HELLO_JOINED ||
-	    memcmp(hello.nonce, link->token + WIRE_TOKEN, WIRE_TOKEN) != 0)
+	    !hmac_equal(hello.nonce, link->token + WIRE_TOKEN, WIRE_TOKEN))
 		return -FI_ECONNREFUSED;
 	epoll_ctl(peer->worker->epfd, EPOLL_CTL_DEL, a->sock, NULL);
 	ret = join(peer, a->rail, a->sock);
@@ -328,15 +329,11 @@ void conn_rails_event(struct worker *worker, uint32_t id)
 static const char *fault(const struct peer *peer, const struct peer_rails *link,
 			 const struct wire_hello *hello, uint32_t number)
 {
-	uint8_t differ = 0;
-
 	if (hello->kind != HELLO_JOIN)
 		return "only rails of links are taken here (FI_WEFT_RAILS)";
 	if (!link || peer->state != PEER_CONNECTED)
 		return "there is no such link";
-	for (unsigned int i = 0; i < WIRE_TOKEN; i++)
-		differ |= hello->nonce[i] ^ link->token[i];
-	if (differ)
+	if (!hmac_equal(hello->nonce, link->token, WIRE_TOKEN))
 		return "it does not show the token of the link";
 	return number < WIRE_RAILS_MAX ? NULL : "there are not so many rails";
 }
