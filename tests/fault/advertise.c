@@ -219,7 +219,7 @@ static void live(void *arg)
 	name = node_name(&second);
 	check_name(c, &name);
 	talk_inside(&n, &second);
-	peer = talk_meet(&n, c->peer_end);
+	peer = node_meet(&n, c->peer_end);
 	for (unsigned int i = 0; i < ROUNDS; i++)
 		talk(&n, peer, i, c->which);
 	tell(c->peer_end, "", 1);

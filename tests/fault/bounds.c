@@ -305,7 +305,7 @@ static void live(void *arg)
 	if (network && f->narrow)
 		make_narrow();
 	node_open(&n, NULL);
-	peer = talk_meet(&n, lab.end);
+	peer = node_meet(&n, lab.end);
 	if (lab.which == 0)
 		near(f);
 	else

@@ -7,7 +7,6 @@
 #define FAULT_CROWD_H
 
 #include <sys/mman.h>
-#include <sys/resource.h>
 
 #include "node.h"
 
@@ -36,21 +35,6 @@ struct crowd {
 	struct crowd_message in[CROWD_MOST], out[CROWD_MOST];
 	unsigned int heard[CROWD_MOST]; /* the round of the last message, + 1, by sender */
 };
-
-static inline void crowd_allow_files(rlim_t want)
-{
-	struct rlimit l;
-
-	if (getrlimit(RLIMIT_NOFILE, &l))
-		fail("getrlimit: %s", strerror(errno));
-	if (l.rlim_max < want) {
-		printf("no more than %llu descriptors here\n", (unsigned long long)l.rlim_max);
-		exit(77);
-	}
-	l.rlim_cur = want;
-	if (setrlimit(RLIMIT_NOFILE, &l))
-		fail("setrlimit: %s", strerror(errno));
-}
 
 /* Returns memory that processes started later share. */
 static inline void *crowd_share(size_t len)

@@ -49,15 +49,6 @@ static void send_one(struct node *n, fi_addr_t to, const void *buf, size_t len, 
 	must(ret, "fi_send");
 }
 
-static void swap_names(struct node *n, int end, fi_addr_t *peer)
-{
-	struct name mine = node_name(n), theirs;
-
-	tell(end, &mine, sizeof(mine));
-	hear(end, &theirs, sizeof(theirs));
-	*peer = node_insert(n, &theirs);
-}
-
 /* ---- Closed with messages unread ---- */
 
 struct unread {
@@ -76,7 +67,7 @@ static void writer(void *arg)
 	char c;
 
 	node_open(&n, NULL);
-	swap_names(&n, ends[1], &peer);
+	peer = node_meet(&n, ends[1]);
 	if (u->reader_connects) {
 		must(fi_recv(n.ep, buf, 1, NULL, FI_ADDR_UNSPEC, NULL), "fi_recv");
 		node_wait(&n, WAIT_MS, "the reader's first message");
@@ -110,7 +101,7 @@ static void reader(struct unread u)
 	int done = 0;
 
 	node_open(&n, NULL);
-	swap_names(&n, ends[0], &peer);
+	peer = node_meet(&n, ends[0]);
 	if (u.reader_connects) {
 		send_one(&n, peer, "", 1, &done);
 		while (done < 1)
@@ -185,7 +176,7 @@ static void one_cycle(int end, struct cycle c, unsigned int *seed)
 
 	c.mine = 1 + (unsigned int)rand_r(seed) % BATCH;
 	node_open(&n, NULL);
-	swap_names(&n, end, &peer);
+	peer = node_meet(&n, end);
 	tell(end, &c.mine, sizeof(c.mine));
 	hear(end, &c.theirs, sizeof(c.theirs));
 	if (c.crossing) {

@@ -238,15 +238,6 @@ static bool first_over(void)
 	return true;
 }
 
-static void meet(struct traffic *t)
-{
-	struct name mine = node_name(&t->node), theirs;
-
-	tell(lab.end, &mine, sizeof(mine));
-	hear(lab.end, &theirs, sizeof(theirs));
-	t->peer = node_insert(&t->node, &theirs);
-}
-
 static void live(void *arg)
 {
 	struct traffic t = {.all = LAST};
@@ -260,7 +251,7 @@ static void live(void *arg)
 	if (lab.which == 0)
 		breaker = start("breaker", break_wires, &seed);
 	node_open(&t.node, NULL);
-	meet(&t);
+	t.peer = node_meet(&t.node, lab.end);
 	exchange(&t, lab.which ? other_is_done : first_over);
 	if (lab.which == 1)
 		hear(lab.end, &(char){0}, 1);

@@ -41,7 +41,7 @@ static void enter(int which, int end)
 {
 	lab.which = which;
 	lab.end = end;
-	crowd_allow_files(8 * PEERS);
+	allow_files(8 * PEERS);
 	if (!strcmp(provider(), "weft"))
 		lab_enter(&lab);
 }

@@ -115,15 +115,6 @@ static void meet(int end)
 	serve(end);
 }
 
-static fi_addr_t exchange(int end)
-{
-	struct name mine = node_name(&n), theirs;
-
-	tell(end, &mine, sizeof(mine));
-	hear(end, &theirs, sizeof(theirs));
-	return node_insert(&n, &theirs);
-}
-
 static void one_of_two(void *arg)
 {
 	static const size_t lengths[] = {0, 500, 9000, 100000, LONG};
@@ -131,7 +122,7 @@ static void one_of_two(void *arg)
 	fi_addr_t to;
 
 	node_open(&n, NULL);
-	to = exchange(end);
+	to = node_meet(&n, end);
 	for (size_t i = 0; i < sizeof(lengths) / sizeof(lengths[0]); i++) {
 		struct counts c;
 
@@ -196,7 +187,7 @@ static void echo(void *arg)
 	fi_addr_t to;
 
 	node_open(&n, NULL);
-	to = exchange(end);
+	to = node_meet(&n, end);
 	do {
 		must(fi_recv(n.ep, &word, sizeof(word), NULL, FI_ADDR_UNSPEC, NULL), "fi_recv");
 		while (!(node_wait(&n, WAIT_MS, "a ping").flags & FI_RECV))
@@ -262,7 +253,7 @@ static void one_stands_still(int to_still, int to_echo)
 	uint64_t over = UINT64_MAX;
 
 	node_open(&n, NULL);
-	quick = exchange(to_echo);
+	quick = node_meet(&n, to_echo);
 	hear(to_still, &name, sizeof(name));
 	slow = node_insert(&n, &name);
 	for (int round = 0; round < 2; round++) {

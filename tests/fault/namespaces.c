@@ -99,7 +99,7 @@ static void live_and_talk(int end, int which)
 	struct node n;
 
 	node_open(&n, NULL);
-	peer = talk_meet(&n, end);
+	peer = node_meet(&n, end);
 	for (unsigned int i = 0; i < ROUNDS; i++)
 		talk(&n, peer, i, which);
 	meet_again(end);
@@ -149,7 +149,7 @@ static void live_refused(int end, int which)
 
 	node_open(&n, NULL);
 	must(fi_recv(n.ep, buf, sizeof(buf), NULL, FI_ADDR_UNSPEC, NULL), "fi_recv");
-	peer = talk_meet(&n, end);
+	peer = node_meet(&n, end);
 	for (int round = 0; round < 2; round++) {
 		if (round == which) {
 			int err = refusal(&n, peer);

@@ -168,6 +168,16 @@ static inline fi_addr_t node_insert(struct node *n, const struct name *name)
 	return addr;
 }
 
+/* Exchanges names with the other process and inserts its name. Returns its address. */
+static inline fi_addr_t node_meet(struct node *n, int end)
+{
+	struct name mine = node_name(n), theirs;
+
+	tell(end, &mine, sizeof(mine));
+	hear(end, &theirs, sizeof(theirs));
+	return node_insert(n, &theirs);
+}
+
 /* Reads one completion. Returns false if there is none. */
 static inline bool node_poll(struct node *n, struct event *e)
 {

@@ -58,16 +58,12 @@ static size_t len_now;
 
 static void exchange(void *arg)
 {
-	struct name mine, theirs;
 	struct node n;
 	fi_addr_t peer;
 
 	(void)arg;
 	node_open(&n, NULL);
-	mine = node_name(&n);
-	tell(lab.end, &mine, sizeof(mine));
-	hear(lab.end, &theirs, sizeof(theirs));
-	peer = node_insert(&n, &theirs);
+	peer = node_meet(&n, lab.end);
 	if (lab.which == 0)
 		send_all(&n, peer, len_now);
 	for (unsigned int i = 0; i <= COUNT; i++)

@@ -109,7 +109,6 @@ static void receive_all(struct node *n)
 
 static void live(void *arg)
 {
-	struct name mine, theirs;
 	struct node n;
 	fi_addr_t peer;
 
@@ -118,10 +117,7 @@ static void live(void *arg)
 	second_wire(&lab);
 	setenv("FI_WEFT_RAILS", "2", 1);
 	node_open(&n, NULL);
-	mine = node_name(&n);
-	tell(lab.end, &mine, sizeof(mine));
-	hear(lab.end, &theirs, sizeof(theirs));
-	peer = node_insert(&n, &theirs);
+	peer = node_meet(&n, lab.end);
 	if (lab.which == 0) {
 		uint64_t end;
 

@@ -70,7 +70,6 @@ static void receive(struct node *n)
 
 static void live(void *arg)
 {
-	struct name mine, theirs;
 	struct node n;
 	fi_addr_t peer;
 
@@ -81,10 +80,7 @@ static void live(void *arg)
 	setenv("FI_WEFT_RAIL_TIMEOUT", "400", 1);
 	setenv("FI_WEFT_PEER_TIMEOUT", "2000", 1);
 	node_open(&n, NULL);
-	mine = node_name(&n);
-	tell(lab.end, &mine, sizeof(mine));
-	hear(lab.end, &theirs, sizeof(theirs));
-	peer = node_insert(&n, &theirs);
+	peer = node_meet(&n, lab.end);
 	if (lab.which)
 		receive(&n);
 	expect(&n, peer);

@@ -216,24 +216,21 @@ static void play(void *arg)
 	tell(lab.end, &word, 1);
 }
 
+static void live(void *arg)
+{
+	const struct lab *host = arg;
+
+	if (host->which)
+		serve(arg);
+	else
+		play(arg);
+}
+
 int main(void)
 {
-	struct lab one = {.which = 1}, zero = {.which = 0};
-	pid_t first, second;
-	int ends[2];
-
 	alarm(LIMIT);
 	need_lab();
 	need_network();
-	wire(ends);
-	one.end = ends[1];
-	second = start("endpoint", serve, &one);
-	zero.end = ends[0];
-	zero.peer = second;
-	first = start("peer", play, &zero);
-	close(ends[0]);
-	close(ends[1]);
-	finish(first, "peer");
-	finish(second, "endpoint");
+	two_hosts(live);
 	return EXIT_SUCCESS;
 }

@@ -80,7 +80,6 @@ static void send_all(struct node *n, fi_addr_t peer)
 
 static void live(void *arg)
 {
-	struct name mine, theirs;
 	struct node n;
 	fi_addr_t peer;
 
@@ -92,10 +91,7 @@ static void live(void *arg)
 	setenv("FI_WEFT_PEER_TIMEOUT", "1500", 1);
 	setenv("FI_WEFT_RAIL_TIMEOUT", "400", 1);
 	node_open(&n, NULL);
-	mine = node_name(&n);
-	tell(lab.end, &mine, sizeof(mine));
-	hear(lab.end, &theirs, sizeof(theirs));
-	peer = node_insert(&n, &theirs);
+	peer = node_meet(&n, lab.end);
 	if (lab.which == 0) {
 		send_all(&n, peer);
 		hear(lab.end, &(char){0}, 1);

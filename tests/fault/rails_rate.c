@@ -85,7 +85,6 @@ static double receive_all(struct node *n, unsigned int count)
 static void live(void *arg)
 {
 	struct wires *w = arg;
-	struct name mine, theirs;
 	struct node n;
 	fi_addr_t peer;
 
@@ -95,10 +94,7 @@ static void live(void *arg)
 	limit_rates(w);
 	setenv("FI_WEFT_RAILS", w->rails, 1);
 	node_open(&n, NULL);
-	mine = node_name(&n);
-	tell(lab.end, &mine, sizeof(mine));
-	hear(lab.end, &theirs, sizeof(theirs));
-	peer = node_insert(&n, &theirs);
+	peer = node_meet(&n, lab.end);
 	if (lab.which) {
 		double rate = receive_all(&n, w->count);
 

@@ -50,7 +50,7 @@ static void enter(int which, int end, rlim_t files)
 {
 	lab.which = which;
 	lab.end = end;
-	crowd_allow_files(files);
+	allow_files(files);
 	if (!strcmp(provider(), "weft"))
 		lab_enter(&lab);
 }

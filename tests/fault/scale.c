@@ -8,7 +8,6 @@
 #include <fcntl.h>
 #include <malloc.h>
 #include <poll.h>
-#include <sys/resource.h>
 
 #include "hello.h"
 #include "talk.h"
@@ -37,21 +36,6 @@ static size_t heap(void)
 	struct mallinfo2 info = mallinfo2();
 
 	return info.uordblks + info.hblkhd;
-}
-
-static void allow_files(rlim_t want)
-{
-	struct rlimit l;
-
-	if (getrlimit(RLIMIT_NOFILE, &l))
-		fail("getrlimit: %s", strerror(errno));
-	if (l.rlim_max < want) {
-		printf("no more than %llu descriptors here\n", (unsigned long long)l.rlim_max);
-		exit(77);
-	}
-	l.rlim_cur = want;
-	if (setrlimit(RLIMIT_NOFILE, &l))
-		fail("setrlimit: %s", strerror(errno));
 }
 
 /* The name of peer `i`: an address of the loopback that nobody listens at. */

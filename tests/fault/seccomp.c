@@ -59,7 +59,7 @@ static void side(const struct plan *plan, int which)
 	if (plan->loses[which] < 0)
 		lose_the_calls();
 	node_open(&n, NULL);
-	peer = talk_meet(&n, ends[which]);
+	peer = node_meet(&n, ends[which]);
 	for (int i = 0; i < ROUNDS; i++) {
 		if (i == plan->loses[which])
 			lose_the_calls();

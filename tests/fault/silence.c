@@ -35,7 +35,7 @@ static void meet_up(void)
 	must(fi_mr_reg(n.domain, memory, sizeof(memory), FI_REMOTE_READ | FI_REMOTE_WRITE, 0, 1, 0,
 		       &region, NULL),
 	     "fi_mr_reg");
-	peer = talk_meet(&n, lab.end);
+	peer = node_meet(&n, lab.end);
 }
 
 static void part(void)

@@ -66,14 +66,4 @@ static inline void talk(struct node *n, fi_addr_t peer, unsigned int round, int 
 				     talk_len[k], i);
 }
 
-/* Exchanges names with the other process and inserts its name. Returns its address. */
-static inline fi_addr_t talk_meet(struct node *n, int end)
-{
-	struct name mine = node_name(n), theirs;
-
-	tell(end, &mine, sizeof(mine));
-	hear(end, &theirs, sizeof(theirs));
-	return node_insert(n, &theirs);
-}
-
 #endif
