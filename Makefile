@@ -55,7 +55,7 @@ APART := $(filter %/compat.o %/external_folder.o,$(OBJ))
 $(LIB): $(filter-out $(APART),$(OBJ)) $(APART:.o=.static.o)
 	$(call say,AR)rm -f $@ && $(AR) rcs $@ $^
 
-# These are for once, or for whoever looks: short code counts more than fast.
+# These are for once, for whoever looks, or wait for others far longer than they run: short code counts more than fast.
 SMALL = hook/% info/% coll/% xfer/conn/% xfer/defer/% core/av_set core/av_shared core/compat core/ep_cm \
 	core/ep_enable core/eq core/pep core/pep_cm core/sep core/domain core/ep core/ep_opt% core/mr core/mr_object \
 	core/open core/param core/wait_set base/env base/log base/tls hw/tcp/tcp_cm hw/tcp/tcp_rails hw/verbs/dev/% \
