@@ -96,7 +96,7 @@ static inline __attribute__((always_inline)) bool rma_short_post(struct ep *ep, 
 	if (__builtin_expect(s.len > RMA_SHORT_MAX || s.flags & RMA_SLOW ||
 				     (s.flags & FI_INJECT && s.len > ep->inject_least) ||
 				     link == &peer_full_link || link->rdma_usable ||
-				     peer->rma.direct_spell ||
+				     (s.wire != WIRE_AMO && peer->rma.direct_spell) ||
 				     peer->rma.awaiting_count >= ep->tx_size,
 			     0))
 		return false;
