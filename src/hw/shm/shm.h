@@ -42,8 +42,10 @@ struct shm_link {
 	struct link link;
 	struct ring ring;    /* the peer's receive ring */
 	uint64_t next;       /* position after our last claim */
+	uint64_t stop;       /* the fast path claims below it: `limit`, or where the lap ends */
+	uint64_t lap;        /* of `next`, shifted as in a claim word */
+	uint64_t claim;      /* claim word in that lap, without the number of slots */
 	uint64_t limit;      /* end of the free slots, by the last head read */
-	uint64_t owner;      /* our id at the peer, shifted as in a claim word */
 	uint32_t src;        /* our id at the peer */
 	uint32_t calls_seen; /* own->progress_calls when our last lap of the peer's ring began */
 	struct shm *own;     /* state of the sending worker */
@@ -99,6 +101,8 @@ struct shm_cma {
 /* Returns 0 or a negative error; -FI_ENOSYS and -FI_EPERM: the kernel never permits CMA. */
 int shm_cma_copy(struct shm_link *s, struct shm_cma *c);
 
+/* Prepares the fast path for a claim at `pos`, if the limit is not reached there. */
+void shm_expect(struct shm_link *s, uint64_t pos);
 int shm_send(struct link *link, const void *buf, size_t len, uint64_t data, uint64_t head,
 	     uint64_t tag);
 int shm_sendv(struct link *link, const struct packet *p, const struct iovec *iov, size_t count);
