@@ -39,6 +39,7 @@ BUDGET = {
     "cq_read": (44, 0, 1),
     "cq_read-empty": (27, 0, 0),
     "cq_read+receive": (121, 0, 1),
+    "cq_read+unknown": (300, 0, 5),
     "inject_write": (174, 1, 1),
     "cq_read+serve": (595, 2, 13),
     "read": (190, 1, 1),
