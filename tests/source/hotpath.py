@@ -39,10 +39,10 @@ BUDGET = {
     "cq_read": (44, 0, 1),
     "cq_read-empty": (27, 0, 0),
     "cq_read+receive": (121, 0, 1),
+    "cq_read+unknown": (300, 0, 5),
     "inject_write": (172, 1, 1),
     "cq_read+serve": (594, 2, 13),
     "read": (182, 1, 1),
-    "fetch_atomic": (243, 1, 2),
 }
 LOCK = (24, 1, 0)  # added with FI_THREAD_SAFE: locking and unlocking the shard
 OTHERS = 1.25  # factor for other compilers than gcc, whose code the limits are for

@@ -287,6 +287,45 @@ START_TEST(nothing_of_an_expelled_peer)
 }
 END_TEST
 
+/* Receives a message that goes past the queue. Returns its source. */
+static fi_addr_t source_past(void)
+{
+	unsigned char buf[8] = {0}, entry[64];
+	uint32_t tail;
+	fi_addr_t src;
+
+	become_idle();
+	queue()->workers.shard.shard->calls_left = 2;
+	tail = queue()->tail;
+	post(false, buf, sizeof(buf));
+	ring_says(0, WIRE_HEAD(WIRE_MSG, 0, 0, 0), 0, 0, payload, 8);
+	ck_assert_int_eq(fi_cq_readfrom(fake.cq, entry, 1, &src), 1);
+	ck_assert_uint_eq(queue()->tail, tail);
+	ck_assert_mem_eq(buf, payload, 8);
+	return src;
+}
+
+/* Messages of a peer that the address vector does not hold go past the queue, too; it is found once it is inserted. */
+START_TEST(unknown_peer)
+{
+	static const char *const others[] = {"fi_shm://other", "fi_shm://third"};
+	fi_addr_t addr;
+
+	begin();
+	for (unsigned int i = 0; i < 2; i++) {
+		ck_assert_int_eq(fi_av_remove(fake.av, &fake.addr, 1, 0), 0);
+		ck_assert_uint_eq(source_past(), FI_ADDR_NOTAVAIL);
+		ck_assert_uint_eq(source_past(), FI_ADDR_NOTAVAIL);
+		ck_assert_int_eq(fi_av_insert(fake.av, others[i], 1, &addr, 0, NULL), 1);
+		ck_assert_uint_eq(source_past(), FI_ADDR_NOTAVAIL);
+		ck_assert_int_eq(fi_av_insert(fake.av, "fi_shm://fake", 1, &fake.addr, 0, NULL), 1);
+		ck_assert_uint_ne(fake.addr, addr);
+		ck_assert_uint_eq(source_past(), fake.addr);
+		ck_assert_uint_eq(source_past(), fake.addr);
+	}
+}
+END_TEST
+
 /* Senders learn in time of free slots, though progress of the transport finds no packet. */
 START_TEST(slots_are_given_back)
 {
@@ -321,6 +360,7 @@ int main(void)
 	tcase_add_test(tcase, queue_of_the_receives);
 	tcase_add_test(tcase, selective_completions);
 	tcase_add_test(tcase, nothing_of_an_expelled_peer);
+	tcase_add_test(tcase, unknown_peer);
 	tcase_add_test(tcase, slots_are_given_back);
 	suite_add_tcase(suite, tcase);
 	return suite_run(suite);

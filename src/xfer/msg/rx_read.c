@@ -20,9 +20,15 @@ static inline bool is_plain(uint64_t head)
 	return (head & ~RX_PLAIN_BITS(0)) == WIRE_MSG;
 }
 
+/* May messages be taken of a peer whose source was not found so far: is it, by now, what is noted? */
+static __attribute__((noinline)) bool is_noted(struct peer *peer)
+{
+	return peer_reported(peer) == peer->reported && !peer->conn.over_budget;
+}
+
 /*
  * Takes the plain message that has come to the cursor. While calls are granted nothing but the cursor needs progress, and
- * no request of `worker->spec` holds later messages up. `shortest`: only one of eight bytes. False: nothing was done.
+ * no request of `worker->spec` holds later messages up. `shortest`: only one of eight bytes, of a known source. False: nothing was done.
  */
 static __attribute__((always_inline)) inline bool take(struct worker *worker, struct cq *cq,
 						       struct fi_cq_tagged_entry *entry,
@@ -40,7 +46,7 @@ static __attribute__((always_inline)) inline bool take(struct worker *worker, st
 	if (shortest)
 		p.len = 8; /* the compiler copies and reports a constant length */
 	peer = pool_find(&worker->peer_pool, ONCE(slot->src));
-	if (!peer || peer->reported == FI_ADDR_NOTAVAIL)
+	if (!peer || (peer->reported == FI_ADDR_NOTAVAIL && (shortest || !is_noted(peer))))
 		return false;
 	p.tag = ONCE(slot->tag);
 	r = rx_plain_find(rx, peer->addr, &p);
