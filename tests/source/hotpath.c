@@ -32,7 +32,7 @@ static struct fi_info *info;
 static struct fid_fabric *fabric;
 static struct fid_domain *domain;
 static struct side a, b;
-static struct side stranger; /* which b does not have in its address vector */
+static struct side unknown; /* which b does not have in its address vector */
 static char out[4096], in[4096];
 static struct fi_context2 context[2];
 static uint64_t word, operand = 1, result; /* b's memory; the value that a adds; a's result */
@@ -162,18 +162,18 @@ static void count_unknown(void)
 
 	for (int i = 0; i < WARM_UP; i++) {
 		receive();
-		while ((ret = fi_send(stranger.ep, out, 8, NULL, stranger.peer, &context[0])) ==
+		while ((ret = fi_send(unknown.ep, out, 8, NULL, unknown.peer, &context[0])) ==
 		       -FI_EAGAIN)
-			fi_cq_read(stranger.cq, &entry, 0);
+			fi_cq_read(unknown.cq, &entry, 0);
 		must(ret, "fi_send");
 		do {
-			fi_cq_read(stranger.cq, &entry, 1);
+			fi_cq_read(unknown.cq, &entry, 1);
 			ret = fi_cq_read(b.cq, &entry, 1);
 		} while (ret == -FI_EAGAIN);
 		must(ret, "fi_cq_read");
 	}
 	receive();
-	must(fi_inject(stranger.ep, out, 8, stranger.peer), "fi_inject");
+	must(fi_inject(unknown.ep, out, 8, unknown.peer), "fi_inject");
 	COUNT("cq_read+unknown", fi_cq_read(b.cq, &entry, 1));
 }
 
@@ -244,8 +244,8 @@ static int child(void *arg)
 	find_fabric(safe);
 	open_side(&a);
 	open_side(&b);
-	open_side(&stranger);
-	insert(&stranger, &b);
+	open_side(&unknown);
+	insert(&unknown, &b);
 	insert(&a, &b);
 	insert(&b, &a);
 	warm_up();

@@ -13,10 +13,6 @@
 #include "hw/shm/shm_ring.h"
 #include "link/wire.h"
 
-struct shm_span {
-	uint64_t from, to;
-};
-
 struct shm {
 	struct worker *worker;
 	struct ring ring;
@@ -24,7 +20,6 @@ struct shm {
 	struct link_cursor cursor;
 	uint32_t progress_calls;   /* calls of shm_progress */
 	uint32_t reaped;           /* claims of dead peers that are not skipped yet */
-	struct shm_span wide;      /* the last packet of several slots; empty at a checked head */
 	uint64_t published;        /* the head that is stored in the ring's page */
 	int fd;                    /* memfd of the ring; hellos carry it */
 	struct shm_bounce *bounce; /* NULL until the first message of PROTO_BOUNCE */
