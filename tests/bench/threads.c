@@ -6,6 +6,7 @@
  *                                              FI_THREAD_ENDPOINT
  *     threads [-n] shared PROVIDER THREADS     all threads use the same endpoints and queue,
  *                                              FI_THREAD_SAFE
+ *     threads [-n] alternate PROVIDER THREADS  the same, but one thread sends a window, then the next one
  *
  * With two cores there is none left for a partner of each thread: a thread plays both ends. It
  * posts a window of 64 receives on one endpoint, sends as many from another endpoint of the process, and
@@ -54,6 +55,9 @@ static struct worker workers[THREADS_MAX];
 static struct lane lanes[THREADS_MAX];
 static int threads, windows;
 static _Atomic int arrivals;
+static bool alternates;
+static _Alignas(
+	64) _Atomic int next_thread; /* number of the thread that sends, if they alternate */
 
 static void progress(struct worker *w)
 {
@@ -114,6 +118,14 @@ static void window(struct worker *w)
 		progress(w);
 }
 
+static void window_alternating(struct worker *w)
+{
+	while (atomic_load_explicit(&next_thread, memory_order_acquire) != w->number)
+		;
+	window(w);
+	atomic_store_explicit(&next_thread, (w->number + 1) % threads, memory_order_release);
+}
+
 static void pin(int core)
 {
 	cpu_set_t cpus;
@@ -145,7 +157,7 @@ static void *run(void *arg)
 		meet(&met);
 		start = microseconds();
 		for (int i = 0; i < windows; i++)
-			window(w);
+			alternates ? window_alternating(w) : window(w);
 		meet(&met);
 		values[repeat < 0 ? 0 : repeat] =
 			threads * windows * WINDOW / (microseconds() - start);
@@ -202,7 +214,8 @@ static void worker_open(int number, struct lane *lane)
 static void open_all(const char *provider, const char *how)
 {
 	struct fi_info *hints = fabric_hints(provider, FI_MSG | FI_TAGGED, false);
-	bool own_domain = !strcmp(how, "domain"), shared = !strcmp(how, "shared");
+	bool own_domain = !strcmp(how, "domain");
+	bool shared = alternates || !strcmp(how, "shared");
 
 	hints->domain_attr->threading = own_domain ? FI_THREAD_DOMAIN
 					: shared   ? FI_THREAD_SAFE
@@ -247,10 +260,12 @@ int main(int argc, char **argv)
 	threads = argc == 4 ? atoi(argv[3]) : 0;
 	if (threads < 1 || threads > THREADS_MAX ||
 	    (strcmp(how, "domain") != 0 && strcmp(how, "endpoint") != 0 &&
-	     strcmp(how, "shared") != 0)) {
-		fputs("Usage: threads [-n] domain|endpoint|shared PROVIDER THREADS\n", stderr);
+	     strcmp(how, "shared") != 0 && strcmp(how, "alternate") != 0)) {
+		fputs("Usage: threads [-n] domain|endpoint|shared|alternate PROVIDER THREADS\n",
+		      stderr);
 		return EXIT_FAILURE;
 	}
+	alternates = !strcmp(how, "alternate");
 	alarm(LIMIT);
 	windows = pair_network ? 200 : 2000;
 	open_all(argv[2], how);
