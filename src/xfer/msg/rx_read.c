@@ -152,9 +152,9 @@ static inline ssize_t leave(struct cq *cq, void *buf, size_t count, const struct
 	return cq_read_due(cq, buf, count, NULL);
 }
 
-ssize_t rx_read(struct cq *cq, void *buf, size_t count, struct idle *idle)
+ssize_t rx_read(struct cq *cq, void *buf, size_t count, struct idle *idle,
+		const struct link_slot *slot)
 {
-	const struct link_slot *slot = idle->cursor->at;
 	uint64_t head = ONCE(slot->head);
 	uint32_t len = ONCE(slot->len);
 
