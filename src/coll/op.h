@@ -54,7 +54,7 @@ struct op {
 	size_t kept_rounds[OP_KEPT];     /* their round numbers; SIZE_MAX: empty */
 	size_t rounds;                   /* number of rounds, once known; else SIZE_MAX */
 	struct op_slot slot[PLAN_MESSAGES];
-	void *memory; /* scratch that does not fit into `scratch`, or NULL */
+	struct scratch memory; /* scratch that does not fit into `scratch` */
 	char scratch[OP_SCRATCH] __attribute__((aligned(16)));
 };
 
