@@ -71,7 +71,7 @@ static void forget_plan(struct op *op)
 {
 	op->planned = 0;
 	op->round = &op->kept[0];
-	op->round->messages = op->round->sends = op->round->locals = 0;
+	op->round->plan.messages = op->round->plan.sends = op->round->plan.locals = 0;
 }
 
 /* Moves the operation to the idle list, where op_new takes it. */
@@ -114,20 +114,18 @@ void op_end_all(struct group *g)
 	}
 }
 
-/* Returns false if there is no next round. Rounds in `kept` are not computed again. */
-static bool next_round(struct op *op)
+struct op_round *op_round(struct op *op, size_t n)
 {
-	size_t at = op->next % OP_KEPT;
+	struct op_round *round = &op->kept[n % OP_KEPT];
 
-	if (op->next == op->rounds)
-		return false;
-	if (op->next != op->kept_rounds[at] && !plan_round(&op->plan, op->next, &op->kept[at])) {
-		op->rounds = op->next;
-		return false;
+	if (n == op->rounds)
+		return NULL;
+	if (n != round->number && !plan_round(&op->plan, n, &round->plan)) {
+		op->rounds = n;
+		return NULL;
 	}
-	op->kept_rounds[at] = op->next;
-	op->round = &op->kept[at];
-	return true;
+	round->number = n;
+	return round;
 }
 
 void op_step(struct op *op)
@@ -135,12 +133,15 @@ void op_step(struct op *op)
 	if (op->group->err)
 		return; /* group_end will end it */
 	while (!op->pending) {
-		if (op->next && op->round->locals)
-			local_run(&op->local, op->round);
-		if (!next_round(op)) {
+		struct op_round *next = op_round(op, op->next);
+
+		if (op->next && op->round->plan.locals)
+			local_run(&op->local, &op->round->plan);
+		if (!next) {
 			end(op);
 			return;
 		}
+		op->round = next;
 		op->next++;
 		exchange_start(op);
 		if (op->group->err)
@@ -204,7 +205,7 @@ static void plan_anew(struct op *op, struct group *g, const struct plan_shape *s
 	op->planned = g->serial;
 	op->rounds = SIZE_MAX;
 	for (unsigned int i = 0; i < OP_KEPT; i++)
-		op->kept_rounds[i] = SIZE_MAX;
+		op->kept[i].number = SIZE_MAX;
 }
 
 uint64_t op_what(const struct op_args *a)
