@@ -144,17 +144,17 @@ static void barrier(struct levels *v)
 	plan_add(&v->host, &plan_tree_broadcast, 0, false);
 }
 
-/* Each chunk in turn goes along the chain, then into the host. */
+/* Each chunk goes along the chain, and into the host while the next one comes. */
 static void broadcast_chunks(struct levels *v, size_t chunk)
 {
 	struct plan_build *l = &v->leaders;
 
-	v->b->plan->chunk = l->tune = chunk;
-	v->b->plan->vector = v->b->shape.count;
+	l->tune = chunk;
 	l->in = l->out = v->b->out;
 	if (v->leads)
 		plan_add(l, &plan_chain, chunk, false);
 	in_host(v, FI_BROADCAST, chunk, v->b->out, v->b->out);
+	plan_chunks_of(v->b->plan, chunk, v->b->shape.count);
 }
 
 static void broadcast(struct levels *v, size_t count)
