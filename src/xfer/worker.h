@@ -44,6 +44,7 @@ struct worker {
 	/* Fields that a progress call reads. */
 	struct worker_transport open[LINK_KINDS]; /* the opened transports */
 	unsigned int open_count;
+	struct unexpected *collected; /* memory of the packet that is being delivered; or NULL */
 	bool in_progress;
 	bool closing;
 	bool counts;         /* peers must notify us of accesses to our memory */
