@@ -65,7 +65,6 @@ void coll_close(struct coll *c)
 	rx_fini(&c->early);
 	while ((node = list_pop(&c->idle)))
 		free(LIST_ENTRY(node, struct op, in_ready));
-	free(c->spare.memory);
 	pool_fini(&c->group_pool);
 	free(c->managed);
 	pthread_mutex_destroy(&c->watching);

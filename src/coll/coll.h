@@ -15,7 +15,6 @@
 
 #include "base/list.h"
 #include "base/pool.h"
-#include "coll/scratch.h"
 #include "core/eq.h"
 #include "xfer/group.h"
 #include "xfer/worker.h"
@@ -44,7 +43,6 @@ struct coll {
 	struct list broken; /* struct group.in_broken: groups to be ended */
 	struct pool group_pool;
 	struct list idle;                   /* struct op.in_ready: unused operations */
-	struct scratch spare;               /* for the next operation that needs scratch */
 	uint64_t *managed;                  /* hash table of managed.c */
 	size_t managed_capacity;            /* slots of the table; a power of two or 0 */
 	size_t managed_count;               /* slots in use */

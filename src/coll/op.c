@@ -81,8 +81,9 @@ static inline void put_away(struct op *op)
 
 	list_remove(&op->in_group);
 	list_remove(&op->in_ready);
-	if (op->memory.memory)
-		scratch_give(&op->memory, &g->coll->spare);
+	if (op->memory)
+		spare_put(&g->coll->worker->spare, op->memory);
+	op->memory = NULL;
 	list_push_front(&g->coll->idle,
 			&op->in_ready); /* first, because the next call may reuse its plan */
 	g->op_count--;
@@ -163,7 +164,7 @@ static struct op *op_new(struct coll *c)
 		exchange_prepare(op);
 		list_init(&op->in_group);
 		list_init(&op->in_ready);
-		op->memory = (struct scratch){NULL, 0};
+		op->memory = NULL;
 	}
 	op->begun = false;
 	op->pending = 0;
@@ -262,10 +263,9 @@ static int prepare(struct op *op, struct group *g, const struct op_args *a)
 	bytes = op->plan.scratch * a->width;
 	if (bytes <= sizeof(op->scratch))
 		return 0;
-	if (scratch_take(&op->memory, &g->coll->spare, bytes))
-		return -FI_ENOMEM;
-	op->local.space[PLAN_TMP] = op->memory.memory;
-	return 0;
+	op->memory = spare_get(&g->coll->worker->spare, bytes);
+	op->local.space[PLAN_TMP] = op->memory;
+	return op->memory ? 0 : -FI_ENOMEM;
 }
 
 /* Must the operation wait for earlier ones to end? */

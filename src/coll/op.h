@@ -62,7 +62,7 @@ struct op {
 	struct op_round *round;        /* current round; points into `kept` */
 	struct op_round kept[OP_KEPT]; /* round n at n modulo OP_KEPT */
 	size_t rounds;                 /* number of rounds, once known; else SIZE_MAX */
-	struct scratch memory;         /* scratch that does not fit into `scratch` */
+	void *memory;                  /* scratch that does not fit into `scratch`, or NULL */
 	char scratch[OP_SCRATCH] __attribute__((aligned(16)));
 };
 

@@ -45,8 +45,8 @@ void rx_deliver(struct worker *worker, uint32_t src, const struct packet *p);
  * Returns memory to collect the payload of a packet in, aligned for any type; NULL: there is none.
  * The engine keeps a message that no receive waits for where it was collected.
  */
-void *rx_payload_new(size_t len);
-void rx_payload_free(void *payload); /* accepts NULL */
+void *rx_payload_new(struct worker *worker, size_t len);
+void rx_payload_free(struct worker *worker, void *payload); /* accepts NULL */
 /* As rx_deliver, of a packet whose payload was collected; its memory is the engine's from now on. */
 void rx_deliver_collected(struct worker *worker, uint32_t src, const struct packet *p);
 /*

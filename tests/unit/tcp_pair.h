@@ -129,13 +129,15 @@ void rx_deliver(struct worker *worker, uint32_t src, const struct packet *p)
 	ck_assert_mem_eq(seen[seen_count - 1].payload, p->payload, p->len);
 }
 
-void *rx_payload_new(size_t len)
+void *rx_payload_new(struct worker *worker, size_t len)
 {
+	(void)worker;
 	return malloc(len);
 }
 
-void rx_payload_free(void *payload)
+void rx_payload_free(struct worker *worker, void *payload)
 {
+	(void)worker;
 	free(payload);
 }
 

@@ -126,24 +126,24 @@ static struct unexpected *of_payload(void *payload)
 	return LIST_ENTRY(payload, struct unexpected, payload);
 }
 
-void *rx_payload_new(size_t len)
+void *rx_payload_new(struct worker *worker, size_t len)
 {
-	struct unexpected *u = malloc(sizeof(*u) + len);
+	struct unexpected *u = spare_get(&worker->spare, sizeof(*u) + len);
 
 	return u ? u->payload : NULL;
 }
 
-void rx_payload_free(void *payload)
+void rx_payload_free(struct worker *worker, void *payload)
 {
 	if (payload)
-		free(of_payload(payload));
+		spare_put(&worker->spare, of_payload(payload));
 }
 
 void rx_deliver_collected(struct worker *worker, uint32_t src, const struct packet *p)
 {
 	worker->collected = of_payload((void *)(uintptr_t)p->payload);
 	rx_deliver(worker, src, p);
-	free(worker->collected);
+	spare_put(&worker->spare, worker->collected);
 	worker->collected = NULL;
 }
 
@@ -157,7 +157,7 @@ static struct unexpected *memory_of(const struct message *m, size_t payload_len)
 		worker->collected = NULL;
 		return u;
 	}
-	u = malloc(sizeof(*u) + payload_len);
+	u = spare_get(&worker->spare, sizeof(*u) + payload_len);
 	if (u && payload_len)
 		copy_bytes(u->payload, m->payload, payload_len);
 	return u;
@@ -240,7 +240,10 @@ void rx_claim(struct rx *rx, struct unexpected *u)
 
 void rx_drop(struct unexpected *u)
 {
-	free(u);
+	if (u->peer)
+		spare_put(&u->peer->worker->spare, u);
+	else
+		free(u);
 }
 
 void rx_give(struct rx *rx, struct unexpected *u)
