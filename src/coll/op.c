@@ -317,8 +317,7 @@ static int post(struct ep *ep, struct group *g, const struct op_args *args, bool
 	return 0;
 }
 
-/* Does every member wait for all others? */
-static bool all_wait(enum fi_collective_op kind)
+bool op_all_wait(enum fi_collective_op kind)
 {
 	return kind != FI_BROADCAST && kind != FI_REDUCE && kind != FI_SCATTER && kind != FI_GATHER;
 }
@@ -341,7 +340,7 @@ static int meet(struct group *g)
 int op_post(struct ep *ep, struct group *g, const struct op_args *args)
 {
 	bool empty = !args->count && args->kind != FI_BARRIER;
-	bool meets = (all_wait(args->kind) && !empty) || g->size == 1;
+	bool meets = (op_all_wait(args->kind) && !empty) || g->size == 1;
 	int err = 0;
 
 	if (g->op_count >= ep->tx_size)

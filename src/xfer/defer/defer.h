@@ -67,6 +67,8 @@ struct work {
 	 * itself. Within a batch, receivers of the same memory share one copy.
 	 */
 	const void *batch;
+	/* The receiver may not wait yet: send an RTS, even if the message fits a packet. */
+	bool announce;
 };
 
 /*

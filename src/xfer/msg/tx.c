@@ -123,11 +123,16 @@ static void await(struct txreq *req, bool whole)
 		send_spec(req);
 }
 
+static bool fits_packet(const struct txreq *req)
+{
+	return !proto_is_long(req->peer->real, req->len) && !(req->work && req->work->announce);
+}
+
 int tx_send(struct txreq *req)
 {
 	uint64_t ack = ack_flags(req->flags);
 	struct peer *peer = req->peer;
-	bool whole = !proto_is_long(peer->real, req->len);
+	bool whole = fits_packet(req);
 	int err = whole ? send_whole(req, ack) : send_rndv(req);
 
 	if (err)
