@@ -576,11 +576,11 @@ END_TEST
 
 /*
  * A long broadcast: the vector reaches each host once, and the last host as many chunks later as
- * it has hosts before it.
+ * it has hosts before it. Inside a host a chunk goes down the tree while the next one comes.
  */
 START_TEST(long_broadcast)
 {
-	enum { CHUNK = (256 << 10) / 8, CHUNKS = 20 };
+	enum { CHUNK = (256 << 10) / 8, CHUNKS = 20, DEPTH = 2 };
 	struct layout all[256], *base = sixteens(all);
 	struct plan_shape s = {.kind = FI_BROADCAST, .size = 256, .root = 37, .width = 8};
 	size_t sends, sent;
@@ -593,10 +593,16 @@ START_TEST(long_broadcast)
 	ck_assert_uint_eq(sent, 15 * s.count);
 	ck_assert_uint_eq(c.all_sent, 255 * s.count);
 	ck_assert_uint_eq(c.scratch, 0);
-	/* The chain of hosts has one sender a chunk more than it is long, in each host come two. */
-	ck_assert_uint_le(c.chain, 15 + 4 * CHUNKS);
-	/* Fewer chunks than hosts: a vector travels whole. */
+	ck_assert_uint_le(c.chain, CHUNKS + 15 + DEPTH);
+	/* A shorter vector has shorter chunks, about as many as hosts. */
 	s.count = 4 * CHUNK;
+	c = run(s, all);
+	between_hosts(s, all, &sends, &sent);
+	ck_assert_uint_eq(sends, 15 * 16);
+	ck_assert_uint_eq(sent, 15 * s.count);
+	ck_assert_uint_le(c.chain, 16 + 15 + DEPTH);
+	/* Or it is scattered to the hosts. */
+	s.count = 3 * CHUNK;
 	between_hosts(s, all, &sends, &sent);
 	ck_assert_uint_le(sends, 15 * 18);
 	SIM_CHECK(!uses(&s, &plan_chain));
