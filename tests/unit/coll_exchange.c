@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Proves that long messages of a member that is a round ahead find their receive posted. */
+/*
+ * Proves that long messages of a member that is a round ahead find their receive posted, and that a member that waits for
+ * nobody else sends them when the other one does.
+ */
 #include "fake_group.h"
 
 enum { COUNT = 8192, HALF = COUNT / 2 }; /* two members exchange halves, in two rounds */
@@ -29,6 +32,10 @@ static void setup(void)
 	group_expect_stands(call.mc, true);
 	call.id = LIST_ENTRY(call.mc, struct group, fid)->id;
 	call.tag = WIRE_GROUP_TAG(1, op_what(&args), 1);
+}
+
+static void begin(void)
+{
 	ck_assert_int_eq(fi_allreduce(fake.ep, in, COUNT, NULL, out, NULL, fi_mc_addr(call.mc),
 				      FI_DOUBLE, FI_SUM, 0, &call),
 			 0);
@@ -75,6 +82,7 @@ START_TEST(both_rounds_at_once)
 {
 	double sums[HALF];
 
+	begin();
 	for (int i = 0; i < HALF; i++)
 		sums[i] = in[HALF + i] + theirs[HALF + i];
 	ck_assert(comes(theirs));
@@ -92,6 +100,7 @@ END_TEST
 
 START_TEST(peer_dies)
 {
+	begin();
 	ck_assert(comes(theirs));
 	if (_i)
 		ck_assert(comes(theirs));
@@ -107,6 +116,7 @@ END_TEST
 /* The peer calls something else in its second round: that is noticed when the message comes. */
 START_TEST(another_call)
 {
+	begin();
 	ck_assert(comes(theirs));
 	call.tag ^= WIRE_GROUP_TAG(0, 1, 0);
 	ck_assert(comes(theirs));
@@ -115,15 +125,39 @@ START_TEST(another_call)
 }
 END_TEST
 
+/* The link takes the root's message as one packet, but the other member may be several broadcasts behind. */
+START_TEST(root_waits)
+{
+	enum { WORDS = 20000 }; /* more than 128 KiB */
+	static uint64_t data[WORDS];
+
+	fake.link.eager_max = sizeof(data);
+	ck_assert_int_eq(fi_broadcast(fake.ep, data, WORDS, NULL, fi_mc_addr(call.mc), our.self,
+				      FI_UINT64, 0, &call),
+			 0);
+	ck_assert_uint_eq(fake.count, 1);
+	fake_expect_nothing();
+	is_read();
+	fake_expect(&call, FI_COLLECTIVE);
+	/* A shorter one is sent at once. */
+	ck_assert_int_eq(fi_broadcast(fake.ep, data, 100, NULL, fi_mc_addr(call.mc), our.self,
+				      FI_UINT64, 0, &call),
+			 0);
+	fake_expect(&call, FI_COLLECTIVE);
+	ck_assert_uint_eq(wire_op(fake_last(0)->head), WIRE_MSG);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("coll_exchange");
-	TCase *tcase = tcase_create("ahead");
+	TCase *tcase = tcase_create("exchange");
 
 	tcase_add_checked_fixture(tcase, setup, teardown);
 	tcase_add_test(tcase, both_rounds_at_once);
 	tcase_add_loop_test(tcase, peer_dies, 0, 2);
 	tcase_add_test(tcase, another_call);
+	tcase_add_test(tcase, root_waits);
 	suite_add_tcase(suite, tcase);
 	return suite_run(suite);
 }
