@@ -11,8 +11,13 @@
 #include "core/ep.h"
 #include "xfer/worker.h"
 
-/* After so many collectives in which some members may run ahead, a barrier follows. */
-#define SPELL_MAX 64
+/*
+ * After so many collectives in which some members may run ahead, a barrier follows. One of more than
+ * SPELL_SHORT bytes counts as SPELL_LONG.
+ */
+#define SPELL_MAX   512
+#define SPELL_SHORT 64
+#define SPELL_LONG  8
 
 /* ---- Ends ------------------------------------------------------------------------------------ */
 
@@ -324,7 +329,7 @@ bool op_all_wait(enum fi_collective_op kind)
 
 /*
  * If only some members wait for others, the rest can run ahead, and their messages would be kept
- * without limit. So after SPELL_MAX such collectives a barrier follows. All members count alike.
+ * without limit. So after SPELL_MAX short ones a barrier follows. All members count alike.
  */
 static int meet(struct group *g)
 {
@@ -337,6 +342,11 @@ static int meet(struct group *g)
 	return err;
 }
 
+static unsigned int spell_of(const struct op_args *args)
+{
+	return args->count * args->width > SPELL_SHORT ? SPELL_LONG : 1;
+}
+
 int op_post(struct ep *ep, struct group *g, const struct op_args *args)
 {
 	bool empty = !args->count && args->kind != FI_BARRIER;
@@ -345,11 +355,11 @@ int op_post(struct ep *ep, struct group *g, const struct op_args *args)
 
 	if (g->op_count >= ep->tx_size)
 		return -FI_EAGAIN;
-	if (!meets && g->spell == SPELL_MAX)
+	if (!meets && g->spell >= SPELL_MAX)
 		err = meet(g);
 	if (!err)
 		err = post(ep, g, args, false);
 	if (!err)
-		g->spell = meets ? 0 : g->spell + 1;
+		g->spell = meets ? 0 : g->spell + spell_of(args);
 	return err;
 }
