@@ -665,6 +665,28 @@ START_TEST(two_members)
 }
 END_TEST
 
+/* Two hosts exchange vectors of up to 256 KiB whole, in one round; two members of a host, halves in two. */
+START_TEST(two_hosts)
+{
+	struct layout *base = layout_make(0, 2, one_host, NULL);
+	struct layout near[2] = {*base, *base};
+	struct plan_shape s = {
+		.kind = FI_ALLREDUCE, .size = 2, .count = (256 << 10) / 4, .width = 4};
+	struct cost c = run(s, NULL);
+
+	ck_assert_uint_eq(c.rounds, 1);
+	ck_assert_uint_eq(c.sent, s.count);
+	c = run(s, near);
+	ck_assert_uint_eq(c.rounds, 2);
+	ck_assert_uint_eq(c.sent, s.count);
+	s.count++;
+	c = run(s, NULL);
+	ck_assert_uint_eq(c.rounds, 2);
+	ck_assert_uint_le(c.scratch, s.count / 2 + 1);
+	layout_free(base);
+}
+END_TEST
+
 /* A plan has this size in a group of any size. */
 START_TEST(memory)
 {
@@ -694,6 +716,7 @@ int main(void)
 	tcase_add_loop_test(tcase, crowd, 0, 8);
 	tcase_add_loop_test(tcase, crowd_broadcast, 0, 5);
 	tcase_add_test(tcase, two_members);
+	tcase_add_test(tcase, two_hosts);
 	tcase_add_test(tcase, memory);
 	suite_add_tcase(suite, tcase);
 	return suite_run(suite);
