@@ -6,7 +6,6 @@
 #define WEFT_XFER_WORKER_H
 
 #include "base/addr.h"
-#include "base/list.h"
 #include "base/pool.h"
 #include "base/spare.h"
 #include "core/domain.h"
