@@ -16,8 +16,8 @@
 #define DIRECT_MAX 256
 /* Receives of longer messages (bytes) are posted a round ahead: see post_ahead. */
 #define AHEAD_MIN 4096
-/* A longer message (bytes) waits for its receiver, if the sender waits for nobody else: see announces. */
-#define ANNOUNCE_MIN 131072
+/* Longer messages (bytes) may have to wait for a member that is behind: see awaits_delivery. */
+#define DELIVERED_MIN 131072
 
 /* Was the member's call different? Then length or call hash differ. */
 static bool differs(const struct op *op, const struct plan_message *m, uint64_t tag, size_t len)
@@ -222,12 +222,12 @@ static __attribute__((noinline, cold)) void fail(struct op *op, uint32_t rank, i
 }
 
 /*
- * Does the operation begin with a long message to a member that may not have begun it? It would be kept, and so would
- * those of the next operations.
+ * Does the operation begin with a long message to a member that may not have begun it? The sender waits for that, as
+ * what it sends on would be kept, and so would its messages of the next operations.
  */
-static bool announces(const struct op *op, const struct plan_message *m)
+static bool awaits_delivery(const struct op *op, const struct plan_message *m)
 {
-	return op->next == 1 && length(op, m) > ANNOUNCE_MIN && !op_all_wait(op->args.kind);
+	return op->next == 1 && length(op, m) > DELIVERED_MIN && !op_all_wait(op->args.kind);
 }
 
 static void start_send(struct op *op, struct op_slot *slot)
@@ -238,7 +238,7 @@ static void start_send(struct op *op, struct op_slot *slot)
 	 * The next round begins when all receivers have the memory: until then it stays unchanged.
 	 */
 	slot->work.batch = op->plan.whole ? op : NULL;
-	slot->work.announce = announces(op, slot->message);
+	slot->work.delivered = awaits_delivery(op, slot->message);
 	slot->direct = false;
 	slot->pending = true; /* before the call, which may complete the send */
 	ret = send(op, slot);

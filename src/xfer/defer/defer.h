@@ -67,8 +67,8 @@ struct work {
 	 * itself. Within a batch, receivers of the same memory share one copy.
 	 */
 	const void *batch;
-	/* The receiver may not wait yet: send an RTS, even if the message fits a packet. */
-	bool announce;
+	/* A message of a collective that has been sent when the receiver has it. */
+	bool delivered;
 };
 
 /*

@@ -123,16 +123,11 @@ static void await(struct txreq *req, bool whole)
 		send_spec(req);
 }
 
-static bool fits_packet(const struct txreq *req)
-{
-	return !proto_is_long(req->peer->real, req->len) && !(req->work && req->work->announce);
-}
-
 int tx_send(struct txreq *req)
 {
 	uint64_t ack = ack_flags(req->flags);
 	struct peer *peer = req->peer;
-	bool whole = fits_packet(req);
+	bool whole = !proto_is_long(peer->real, req->len);
 	int err = whole ? send_whole(req, ack) : send_rndv(req);
 
 	if (err)
