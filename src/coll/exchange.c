@@ -281,7 +281,7 @@ void exchange_prepare(struct op *op)
 
 /*
  * Posts receives of the next round, as far as this one does not use their memory: a long message that comes before
- * its receive is posted has to be kept, and copied twice more. In order, as a member's messages are matched.
+ * its receive is posted has to be kept, and copied once more. In order, as a member's messages are matched.
  */
 static __attribute__((noinline)) void post_ahead(struct op *op)
 {
