@@ -95,7 +95,8 @@ static void wait_asleep(struct lock *l, unsigned int want)
 
 /*
  * A waiter that slept leaves LOCK_SLEEPERS set, since others may sleep; releasing the lock then wakes one, if any. It asks
- * by a bit of its own: who released the lock a moment ago could else take what was handed to it.
+ * by a bit of its own: who released the lock a moment ago could else take what was handed to it. Before it sleeps again it
+ * takes what was handed to any waiter: one that had not slept may be gone, cancelled or by siglongjmp from a handler.
  */
 void lock_wait(struct lock *l)
 {
@@ -103,7 +104,8 @@ void lock_wait(struct lock *l)
 	    take_handed(l, LOCK_WANTED))
 		return;
 	wait_asleep(l, 0);
-	while (!wait_asking(l, LOCK_STARVING, STARVING_LOOKS))
+	while (!wait_asking(l, LOCK_STARVING, STARVING_LOOKS) &&
+	       !take_handed(l, LOCK_WANTED | LOCK_STARVING))
 		wait_asleep(l, LOCK_STARVING);
 	__atomic_fetch_or(&l->state, LOCK_SLEEPERS, __ATOMIC_RELAXED);
 }

@@ -156,6 +156,23 @@ START_TEST(sleeper_is_handed_it)
 }
 END_TEST
 
+/* What was handed to a waiter that is gone, and had not slept, falls to one that sleeps: with none awake, nobody else comes. */
+START_TEST(sleeper_takes_what_is_left)
+{
+	pthread_t thread;
+
+	lock_take(&lock);
+	stop = 1;
+	ck_assert_int_eq(pthread_create(&thread, NULL, hold_until_stop, NULL), 0);
+	while (!(__atomic_load_n(&lock.state, __ATOMIC_RELAXED) & LOCK_STARVING))
+		usleep(100);
+	__atomic_store_n(&lock.state, LOCK_HELD | LOCK_HANDED(LOCK_WANTED) | LOCK_STARVING,
+			 __ATOMIC_RELEASE);
+	pthread_join(thread, NULL);
+	ck_assert(lock_try(&lock));
+}
+END_TEST
+
 static void pause_for(int steps)
 {
 	for (int i = 0; i < steps; i++)
@@ -263,6 +280,7 @@ int main(void)
 	tcase_add_test(tc, waits_asleep);
 	tcase_add_test(tc, is_handed_over);
 	tcase_add_test(tc, sleeper_is_handed_it);
+	tcase_add_test(tc, sleeper_takes_what_is_left);
 	tcase_add_test(tc, leaves_the_core_to_the_holder);
 	tcase_add_test(tc, starves_nobody);
 	tcase_set_timeout(tc, 20);
