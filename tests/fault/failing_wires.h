@@ -2,7 +2,7 @@
 /*
  * Two hosts with two wires between them. Both send messages of all lengths to each other without a pause, every byte and
  * their order checked, while one wire after the other fails in different ways, at random moments, and comes back. No
- * operation may fail. So it is without a key and with one. An includer defines LIMIT.
+ * operation may fail. So it is without a key, with one, and encrypted. An includer defines LIMIT.
  */
 #ifndef FAULT_FAILING_WIRES_H
 #define FAULT_FAILING_WIRES_H
@@ -33,7 +33,7 @@ struct ways {
 static struct lab lab;
 static const struct ways *ways;
 static unsigned int failures = 15, seed = 1;
-static const char *const levels[] = {NULL, "prove"}; /* FI_WEFT_AUTH */
+static const char *const levels[] = {NULL, "prove", "encrypt"}; /* FI_WEFT_AUTH */
 static const char *level;
 
 struct message {

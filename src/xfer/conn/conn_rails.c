@@ -86,9 +86,8 @@ static bool usable(struct peer *peer)
 	struct worker *worker = peer->worker;
 	const struct rails *rails;
 
-	if (!rails_asked() || worker->cm || worker->auth.encrypts || peer->conn.inside ||
-	    !worker->via[LINK_SOCKET].state || !worker->via[LINK_SOCKET].transport->join ||
-	    addr_is_local(&peer->name))
+	if (!rails_asked() || worker->cm || peer->conn.inside || !worker->via[LINK_SOCKET].state ||
+	    !worker->via[LINK_SOCKET].transport->join || addr_is_local(&peer->name))
 		return false;
 	rails = rails_of(worker);
 	return rails && rails->count > 1;
@@ -303,15 +302,34 @@ static int connected(struct peer *peer, const struct peer_rails *link, struct at
 	return auth_greet(peer, a->sock, false, &a->auth);
 }
 
-/* Gives the socket to the link. 0 or a negative error. */
-static int join(struct peer *peer, uint32_t rail, int sock)
+/* Is there a link, be it not ready yet, that sockets may join? */
+static bool joinable(const struct peer *peer)
+{
+	return (peer->state == PEER_CONNECTED || peer->state == PEER_SECURING) &&
+	       peer->conn.kind == LINK_SOCKET;
+}
+
+/* Gives the socket in *conn to the link. `auth`: its proof of a key, or NULL. 0 or a negative error. */
+static int join(struct peer *peer, uint32_t rail, const struct accepted *conn,
+		const struct auth *auth)
 {
 	const struct transport *t = peer->worker->via[LINK_SOCKET].transport;
+	struct link_peer lp = {.hello = &conn->hello,
+			       .sock = conn->sock,
+			       .initiator = conn->hello.kind == HELLO_JOINED};
+	bool encrypts = auth && auth->encrypts;
+	uint8_t key[TLS_KEY];
+	int err;
 
-	if (peer->state != PEER_CONNECTED || peer->conn.kind != LINK_SOCKET)
+	if (!joinable(peer))
 		return -FI_ENOTCONN;
-	connect_set_linked(sock);
-	return t->join(peer->real, rail, sock);
+	if (encrypts && !auth_link_key(auth, key))
+		return -FI_EIO;
+	lp.key = encrypts ? key : NULL;
+	connect_set_linked(conn->sock);
+	err = t->join(peer->real, rail, &lp);
+	explicit_bzero(key, sizeof(key));
+	return err;
 }
 
 /* Has something come? 0: not all yet; 1: the socket is a rail; else a negative error. */
@@ -330,7 +348,7 @@ static int hear(struct peer *peer, const struct peer_rails *link, struct attempt
 	    !hmac_equal(conn.hello.nonce, link->token + WIRE_TOKEN, WIRE_TOKEN))
 		return -FI_ECONNREFUSED;
 	epoll_ctl(peer->worker->epfd, EPOLL_CTL_DEL, a->sock, NULL);
-	ret = join(peer, a->rail, a->sock);
+	ret = join(peer, a->rail, &conn, a->auth);
 	if (ret)
 		return ret;
 	a->sock = -1;
@@ -368,7 +386,7 @@ static const char *fault(const struct peer *peer, const struct peer_rails *link,
 		return "it comes from within the host";
 	if (hello->kind != HELLO_JOIN)
 		return "only rails of links are taken here (FI_WEFT_RAILS)";
-	if (!link || peer->state != PEER_CONNECTED)
+	if (!link || !joinable(peer))
 		return "there is no such link";
 	if (!hmac_equal(hello->nonce, link->token, WIRE_TOKEN))
 		return "it does not show the token of the link";
@@ -403,7 +421,7 @@ void conn_rails_take(struct worker *worker, struct accepted *conn)
 		NULL, conn->sock, false,
 		&(struct hello_fields){.kind = HELLO_JOINED, .token = half, .auth = &conn->auth});
 	if (!err)
-		err = join(peer, which.number, conn->sock);
+		err = join(peer, which.number, conn, &conn->auth);
 	if (err)
 		acceptor_dismiss(conn);
 }
