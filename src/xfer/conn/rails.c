@@ -130,6 +130,7 @@ void rails_find(struct rails *r, const struct addr *name)
 
 	if (name->kind == ADDR_STR || env_get()->advertise || ifaces_read(&all))
 		return;
+	ifaces_near_first(&all, "/sys");
 	choose(r, &all, name, &c);
 	ifaces_free(&all);
 	if (r->count)
