@@ -209,6 +209,30 @@ START_TEST(silent_within_chunk)
 }
 END_TEST
 
+/* The peer has closed its link, and does not hear what we send: what it has sent before is read. */
+START_TEST(read_after_reset)
+{
+	uint32_t id = raw_link();
+	const struct linger now = {.l_onoff = 1};
+	struct tcp *t = ((struct tcp_link *)link_of(id))->own;
+	unsigned char stream[FRAME];
+
+	put_frame(stream, MSG, 7, 0, 0);
+	put_chunk(peer_of(id), 0, 0, FRAME, 0);
+	write_all(peer_of(id), stream, FRAME);
+	setsockopt(peer_of(id), SOL_SOCKET, SO_LINGER, &now, sizeof(now));
+	close(peer_of(id));
+	joints[id - 1].peer = -1;
+	ck_assert_int_eq(post(id, 100, 1), 0);
+	ck_assert(rails_of(id)->rail[0].broken);
+	t->next_rails = 0;
+	tcp_rails_poll(t, clock_coarse_ms());
+	PROGRESS_UNTIL(seen_count == 1 && joints[id - 1].ends == 1);
+	ck_assert_uint_eq(seen[0].tag, 7);
+	ck_assert_int_eq(joints[id - 1].ended, FI_ECONNRESET);
+}
+END_TEST
+
 /* Windows have memory only while something is under way. */
 START_TEST(gives_back)
 {
@@ -317,6 +341,7 @@ int main(void)
 	tcase_add_test(tcase, acknowledges);
 	tcase_add_test(tcase, holds_reports);
 	tcase_add_test(tcase, silent_within_chunk);
+	tcase_add_test(tcase, read_after_reset);
 	tcase_add_test(tcase, gives_back);
 	tcase_add_loop_test(tcase, awaits, 0, 2);
 	tcase_add_test(tcase, lingers);

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <linux/tcp.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <rdma/fi_errno.h>
 #include <stdlib.h>
 #include <sys/socket.h>
@@ -145,6 +146,14 @@ static bool check(struct tcp_link *l, uint32_t rail, uint64_t elapsed, uint32_t 
 	return false;
 }
 
+/* Has something come that was not read, be it the end? A peer that has closed the link sends it no more. */
+static bool has_input(const struct tcp_rail *r)
+{
+	struct pollfd p = {.fd = r->sock, .events = POLLIN};
+
+	return poll(&p, 1, 0) == 1;
+}
+
 /* Returns whether the peer answers over one of the rails, or there is none. Asks the engine for those that are missing or silent. */
 static bool check_rails(struct tcp_link *l, uint64_t elapsed, uint32_t period)
 {
@@ -154,7 +163,7 @@ static bool check_rails(struct tcp_link *l, uint64_t elapsed, uint32_t period)
 	for (uint32_t i = 0; i < WIRE_RAILS_MAX; i++) {
 		struct tcp_rail *r = &l->rails->rail[i];
 
-		if (r->broken) /* what was not read of it comes again over another one */
+		if (r->broken && !has_input(r)) /* else its end comes behind that */
 			tcp_rails_end(l, i, FI_ECONNRESET);
 		any |= r->sock >= 0;
 		answers |= r->sock >= 0 && check(l, i, elapsed, period);
