@@ -240,10 +240,10 @@ static inline void buffers(int sock, int bytes)
 	setsockopt(sock, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof(bytes));
 }
 
-/* What the engine has learned when it gives a link a socket; the kernel of the peer has no TLS. */
+/* What the engine has learned when it gives a link a socket. */
 static struct link_peer learned(const struct side *side, int sock)
 {
-	static const struct wire_hello hello;
+	static const struct wire_hello hello = {.flags = WIRE_HELLO_KERNEL_TLS};
 
 	ck_assert_int_eq(forked_guard(sock), 0);
 	return (struct link_peer){.hello = &hello,
