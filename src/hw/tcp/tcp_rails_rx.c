@@ -136,7 +136,7 @@ struct room {
 	struct iovec plain, cipher;
 };
 
-/* As recvmsg. */
+/* As recvmsg. A kernel that encrypts reports first, by EPIPE, that it could not send; what has come is behind that. */
 static ssize_t receive(struct tcp_link *l, struct tcp_rail *r, const struct room *room,
 		       struct iovec *iov, size_t count)
 {
@@ -146,6 +146,8 @@ static ssize_t receive(struct tcp_link *l, struct tcp_rail *r, const struct room
 	if (r->secure.tls)
 		return tcp_tls_read(l, &r->secure, &room->cipher, iov, count);
 	len = recvmsg(r->sock, &m, MSG_DONTWAIT);
+	if (len < 0 && errno == EPIPE)
+		len = recvmsg(r->sock, &m, MSG_DONTWAIT);
 	l->heard += len > 0 ? (size_t)len : 0;
 	return len;
 }

@@ -121,7 +121,7 @@ ssize_t tcp_tls_shake(struct tcp_link *l, struct tcp_tls *s)
 int tcp_tls_fault(const struct tcp_link *l)
 {
 	if (errno != EBADMSG)
-		return errno;
+		return errno == EPIPE ? FI_ECONNRESET : errno;
 	LOG_WARN(LOG_EP_DATA, "tcp: peer %#x: what came is not what it encrypted", l->id);
 	return FI_EPROTO;
 }

@@ -18,7 +18,10 @@ void tcp_tls_end(struct tcp_tls *s);
  * goes on.
  */
 ssize_t tcp_tls_shake(struct tcp_link *l, struct tcp_tls *s);
-/* Why recv has failed: errno, or FI_EPROTO, logged, if a kernel that decrypts got other bytes than the peer's sent. */
+/*
+ * Why recv has failed: errno. Of a kernel that encrypts FI_EPROTO, logged, for other bytes than the peer's, and FI_ECONNRESET if
+ * it could not send.
+ */
 int tcp_tls_fault(const struct tcp_link *l);
 /* As recvmsg, by way of the buffer `cipher`: decrypts. Reads the socket only when tcp_tls_unused is false. */
 ssize_t tcp_tls_read(struct tcp_link *l, struct tcp_tls *s, const struct iovec *cipher,
