@@ -1,11 +1,24 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Somebody who does not know the key of two endpoints, but has read the token of their link, asks one of them for a rail of
- * it, to add one or to take one over. He is sent away each time, and the rails that there are go on.
+ * it, to add one or to take one over. He is sent away each time, and the rails that there are go on. The endpoint has two keys;
+ * who knows the one that is not the link's is no better.
  */
+#define NODE_KEYS FI_AV_AUTH_KEY
 #include "rails_keyed.h"
 
+#define SECOND 's' /* the endpoint's other key */
+
 /* ---- The endpoint, on the second host ---- */
+
+static void add_key(struct node *n, char letter)
+{
+	char key[PROOF_LEN];
+	fi_addr_t handle;
+
+	memset(key, letter, sizeof(key));
+	must(fi_av_insert_auth_key(n->av, key, sizeof(key), &handle, 0), "fi_av_insert_auth_key");
+}
 
 static void serve(void)
 {
@@ -14,7 +27,11 @@ static void serve(void)
 	struct node n;
 	struct event e;
 
-	open_keyed(&n);
+	with_rails();
+	node_create(&n, NULL);
+	add_key(&n, KEY);
+	add_key(&n, SECOND);
+	node_bind(&n);
 	name = node_name(&n);
 	tell(lab.end, &name, sizeof(name));
 	must(fi_recv(n.ep, buf, sizeof(buf), NULL, FI_ADDR_UNSPEC, NULL), "fi_recv");
@@ -92,6 +109,7 @@ enum way {
 	NO_PROOF,
 	GREETS_WITH_OTHER_KEY,
 	/* After a challenge. */
+	SECOND_KEY,
 	NO_CODE,
 	OTHER_KEY,
 	OTHER_ROLE,
@@ -122,7 +140,9 @@ static struct hello false_join(enum way how, struct proof *p, const struct hello
 
 static void join_falsely(enum way how, const struct hello *accept)
 {
-	struct proof p = proof_begin(how == GREETS_WITH_OTHER_KEY ? OTHER : KEY);
+	struct proof p = proof_begin(how == GREETS_WITH_OTHER_KEY ? OTHER
+				     : how == SECOND_KEY          ? SECOND
+								  : KEY);
 	int sock = reach_second(accept);
 	struct hello h;
 

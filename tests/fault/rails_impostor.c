@@ -3,12 +3,14 @@
  * An endpoint with a key makes the second rail of a link, and somebody without the key answers there instead of its peer. He is
  * hung up on each time, the first rail goes on, and so does the second one, alone, as soon as the peer answers.
  */
+#include "key_file.h"
 #include "rails_keyed.h"
 
 /* ---- The endpoint, on the second host ---- */
 
 static void call(void)
 {
+	char key[PROOF_LEN];
 	struct name name;
 	fi_addr_t peer;
 	struct event e;
@@ -16,7 +18,10 @@ static void call(void)
 	ssize_t ret;
 
 	hear(lab.end, &name, sizeof(name));
-	open_keyed(&n);
+	with_rails();
+	memset(key, KEY, sizeof(key));
+	use_key("prove", key, sizeof(key));
+	node_open(&n, NULL);
 	peer = node_insert(&n, &name);
 	for (int i = 0; i < 2; i++) {
 		while ((ret = fi_send(n.ep, TEXT, sizeof(TEXT), NULL, peer, NULL)) == -FI_EAGAIN)
