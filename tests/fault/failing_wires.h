@@ -92,7 +92,9 @@ static void break_wires(void *arg)
 {
 	struct rng rng = {*(unsigned int *)arg};
 
-	rest(300); /* both have rails by then */
+	while (run("ss -Htn state established dst 10.99.1.2 | grep -q ."))
+		rest(50);
+	rest(300); /* both wires have rails by then */
 	for (unsigned int i = 0; i < failures; i++) {
 		unsigned int wire = rng_below(&rng, 2);
 		bool both = rng_one_in(&rng, 8);
