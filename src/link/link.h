@@ -279,7 +279,7 @@ struct link_peer {
 	 */
 	int sock;
 	pid_t pid; /* from the kernel; 0 if the process is not visible from here */
-	/* Key of TLS_KEY bytes by which LINK_SOCKET encrypts all that it sends; NULL: it does not */
+	/* Key of TLS_KEY bytes, by which LINK_SOCKET encrypts this socket; NULL: it does not */
 	const uint8_t *key;
 	bool initiator; /* we have begun the connection */
 	uint32_t
@@ -366,8 +366,8 @@ struct transport {
 	void (*close)(void *state);
 	/* LINK_SOCKET: returns the socket that the link owns. NULL: the engine has it. */
 	int (*sock)(const struct link *link);
-	/* Links with `rails`: rail `rail` is `sock` from now on, owned on success. 0 or an error. NULL: none. */
-	int (*join)(struct link *link, uint32_t rail, int sock);
+	/* Links with `rails`: rail `rail` is `sock` of *peer from now on, as for connect. 0 or an error. NULL: none. */
+	int (*join)(struct link *link, uint32_t rail, const struct link_peer *peer);
 	/* Fills in what the link knows of itself, for reports. NULL: nothing. */
 	void (*describe)(const struct link *link, struct link_state *state);
 	/* Delivers arrived packets, a bounded number per call. True: there was at least one. */

@@ -186,7 +186,7 @@ static void handshake_event(struct peer *peer)
 		return;
 	}
 	conn.pid = conn.inside ? connect_pid(peer->conn.sock) : 0;
-	if (!auth_hear(peer, &conn)) {
+	if (!auth_hear(peer, peer->conn.auth, &conn)) {
 		conn_fail(peer, FI_EACCES, NULL);
 		return;
 	}

@@ -77,16 +77,27 @@ static bool has_interface(const struct iface *list[], uint32_t count, const stru
 	return false;
 }
 
+static bool same_ip(const struct addr *a, const struct addr *b)
+{
+	return a->kind == b->kind && !memcmp(a->ip, b->ip, sizeof(a->ip));
+}
+
+/* Several interfaces may have the same address of a link. */
 static const struct iface_addr *address_of(const struct ifaces *all, const struct addr *name)
 {
-	for (size_t i = 0; i < all->addr_count; i++)
-		if (all->addr[i].addr.kind == name->kind &&
-		    !memcmp(all->addr[i].addr.ip, name->ip, sizeof(name->ip)))
+	for (size_t i = 0; i < all->addr_count; i++) {
+		const struct addr *a = &all->addr[i].addr;
+
+		if (same_ip(a, name) && (!addr_is_link_local(name) || a->scope == name->scope))
 			return &all->addr[i];
+	}
 	return NULL;
 }
 
-/* The own interface, then one address of each that suits. */
+/*
+ * The own interface, then one address of each that suits. None of a link but the own one: all links have the same network, so
+ * such an address does not tell who can be reached.
+ */
 static void choose(struct rails *r, const struct ifaces *all, const struct addr *name,
 		   const struct choice *c)
 {
@@ -117,9 +128,9 @@ void rails_find(struct rails *r, const struct addr *name)
 	struct choice c = choice();
 	struct ifaces all;
 
-	if (name->kind == ADDR_STR || addr_is_link_local(name) || env_get()->advertise ||
-	    ifaces_read(&all))
+	if (name->kind == ADDR_STR || env_get()->advertise || ifaces_read(&all))
 		return;
+	ifaces_near_first(&all, "/sys");
 	choose(r, &all, name, &c);
 	ifaces_free(&all);
 	if (r->count)
@@ -194,11 +205,6 @@ static bool same_network(const struct addr *a, const struct addr *b, unsigned in
 	       (!rest || (a->ip[bytes] ^ b->ip[bytes]) >> (8 - rest) == 0);
 }
 
-static bool same_ip(const struct addr *a, const struct addr *b)
-{
-	return a->kind == b->kind && !memcmp(a->ip, b->ip, sizeof(a->ip));
-}
-
 /* Our own end of a socket. */
 static struct addr near_end(int sock)
 {
@@ -221,7 +227,7 @@ static uint32_t partner(const struct rails *r, uint32_t own, const struct wire_r
 		struct addr theirs = address_from(&list->rail[i]);
 
 		/* Bridges of containers have the same address on many hosts. */
-		if (!(taken & 1u << i) &&
+		if (!(taken & 1u << i) && !addr_is_link_local(&theirs) &&
 		    same_network(&r->rail[own].addr, &theirs, r->rail[own].prefix) &&
 		    !addr_is_local(&theirs))
 			break;
@@ -242,7 +248,7 @@ uint32_t rails_match(const struct rails *r, const struct wire_rails *theirs, int
 
 		if (same_ip(&a, &far)) {
 			taken |= 1u << i;
-			far = a; /* with the port of its listener */
+			far.port = a.port; /* of its listener */
 		}
 	}
 	if (!taken)
