@@ -85,6 +85,9 @@
 	    "The kernels encrypt where both ends' have TLS (the module tls)")                      \
 	ROW(const char *, verbs_device, "FI_VERBS_DEVICE_NAME", NULL,                              \
 	    "Comma list of RDMA devices, or beginnings of their names, to use; unset: all")        \
+	ROW(const char *, verbs_iface, "FI_VERBS_IFACE", NULL,                                     \
+	    "Comma list of network interfaces, or beginnings of their names, whose RoCE devices "  \
+	    "to use; unset: all")                                                                  \
 	ROW(int, verbs_gid_index, "FI_VERBS_GID_IDX", "-1",                                        \
 	    "The only entry of an RDMA port's table of GIDs to use; -1: what fits the address")    \
 	ROW(const char *, mr_cache_monitor, "FI_MR_CACHE_MONITOR", NULL,                           \

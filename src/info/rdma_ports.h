@@ -27,8 +27,8 @@ bool rdma_ports_any(void);
 
 /*
  * Finds the active port with this IP address or GID in its GID table, RoCE v2 preferred to v1. Else
- * finds the first active InfiniBand port, where any address will do. FI_VERBS_DEVICE_NAME and
- * FI_VERBS_GID_IDX narrow the choice. Returns false if there is none.
+ * finds the first active InfiniBand port, where any address will do. FI_VERBS_DEVICE_NAME,
+ * FI_VERBS_IFACE and FI_VERBS_GID_IDX narrow the choice. Returns false if there is none.
  */
 bool rdma_ports_find(const struct addr *a, struct rdma_port *found);
 
