@@ -267,6 +267,12 @@ static void connected_event(struct peer *peer)
 
 	if (len > 0 || (len < 0 && (errno == EAGAIN || errno == EINTR)))
 		return;
+	if (len < 0 && errno != ECONNRESET && peer->real->watches) {
+		LOG_INFO(LOG_EP_CTRL, "the socket of %s is lost: %s; its link goes on",
+			 peer_text(peer), strerror(errno));
+		epoll_ctl(peer->worker->epfd, EPOLL_CTL_DEL, peer->conn.sock, NULL);
+		return;
+	}
 	if (!peer->conn.inside)
 		peer = hear_out(peer);
 	if (peer)
