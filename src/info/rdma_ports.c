@@ -182,3 +182,12 @@ bool rdma_ports_find(const struct addr *a, struct rdma_port *found)
 	closedir(dir);
 	return best > 0;
 }
+
+const char *rdma_ports_choice(char text[RDMA_CHOICE_MAX])
+{
+	const char *device = env_get()->verbs_device, *iface = env_get()->verbs_iface;
+
+	snprintf(text, RDMA_CHOICE_MAX, "%s%.60s%s%.60s", device ? ", FI_VERBS_DEVICE_NAME=" : "",
+		 device ? device : "", iface ? ", FI_VERBS_IFACE=" : "", iface ? iface : "");
+	return text;
+}

@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include "base/addr.h"
-#include "base/env.h"
 #include "info/nic.h"
 #include "info/opened.h"
 #include "info/rdma_ports.h"
@@ -181,16 +180,6 @@ static bool suits(const struct provider *v, const struct ip_source *s)
 	return !provider_needs_rdma(v) || (verbs_transport.bit && rdma_ports_find(&s->addr, &port));
 }
 
-/* No RDMA device has the address, or the settings leave out the one that has it. */
-static bool refuse_device(struct refusal *why)
-{
-	const char *device = env_get()->verbs_device, *iface = env_get()->verbs_iface;
-
-	return hints_refuse(why, "src_addr: no RDMA device has that address%s%.60s%s%.60s",
-			    device ? "; FI_VERBS_DEVICE_NAME=" : "", device ? device : "",
-			    iface ? "; FI_VERBS_IFACE=" : "", iface ? iface : "");
-}
-
 /* If the best address does not suit, tries others, unless the source was given. */
 static bool find_suitable(const struct provider *v, const struct query *q, const char *domain,
 			  struct ip_source *s, struct refusal *why)
@@ -201,7 +190,8 @@ static bool find_suitable(const struct provider *v, const struct query *q, const
 	while (!suits(v, s)) {
 		if (!resolve_ip_is_open(q->ends) ||
 		    !resolve_ip_other(q->ends, domain, &best, &at, s))
-			return refuse_device(why);
+			return hints_refuse(why, "src_addr: no RDMA device has that address%s",
+					    rdma_ports_choice((char[RDMA_CHOICE_MAX]){0}));
 		s->addr.port = best.addr.port;
 	}
 	return true;

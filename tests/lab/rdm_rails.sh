@@ -58,7 +58,7 @@ await 2 "$joined"
 sleep 1
 dim "${interface[@]}"
 await 2 "$down"
-await 2 'its link goes on'
+await 2 'has lost its socket'
 sleep 1
 light
 await 4 "$joined"

@@ -267,9 +267,8 @@ static void connected_event(struct peer *peer)
 
 	if (len > 0 || (len < 0 && (errno == EAGAIN || errno == EINTR)))
 		return;
-	if (len < 0 && errno != ECONNRESET && peer->real->watches) {
-		LOG_INFO(LOG_EP_CTRL, "the socket of %s is lost: %s; its link goes on",
-			 peer_text(peer), strerror(errno));
+	if (peer->real->watches && len < 0 && errno != ECONNRESET) {
+		LOG_INFO(LOG_EP_CTRL, "the link to %s has lost its socket", peer_text(peer));
 		epoll_ctl(peer->worker->epfd, EPOLL_CTL_DEL, peer->conn.sock, NULL);
 		return;
 	}
