@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
 # Reliable datagrams over two devices at each of two hosts: one wire after the other goes dark and
-# comes back under traffic of which each message is checked; then both go dark.
+# comes back, and a device is taken away, under traffic of which each message is checked; then both
+# wires go dark. Before that, which devices FI_VERBS_IFACE chooses.
 # TIMEOUT=400 KERNELS=all
 . "$(dirname "$0")/faults.bash"
 apart
@@ -32,6 +33,17 @@ for n in 0 1; do
 		rdma link add "rxe$((2 + n))" type rxe netdev "$dev" || fail "no second wire"
 done
 before=$(objects)
+
+# found LIST: prints the domains of verbs;ofi_rxm with this FI_VERBS_IFACE.
+found() {
+	FI_VERBS_IFACE=$1 "$BUILD/bin/fi_info" -p 'verbs;ofi_rxm' 2>"$work/why" | sed -n 's/^ *domain: //p' | sort -u | paste -sd' '
+}
+[ "$(found wire2)" = wire2 ] || fail "FI_VERBS_IFACE=wire2: $(found wire2)"
+[ "$(found wire3,wire0)" = 'wire0 wire3' ] || fail "FI_VERBS_IFACE=wire3,wire0: $(found wire3,wire0)"
+[ "$(found wire)" = 'wire0 wire1 wire2 wire3' ] || fail "FI_VERBS_IFACE=wire: $(found wire)"
+export FI_LOG_LEVEL=info
+[ -z "$(found wire7)" ] && grep -q 'FI_VERBS_IFACE=wire7' "$work/why" || fail "FI_VERBS_IFACE=wire7: $(cat "$work/why")"
+
 limit=$((2000 * ${SLOWER:-1}))
 export FI_WEFT_RAILS=2 FI_WEFT_RAIL_TIMEOUT=$limit FI_LOG_LEVEL=info FI_LOG_PROV=verbs,core
 

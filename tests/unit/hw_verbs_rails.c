@@ -180,6 +180,7 @@ static void setup(void)
 	verbs_rails_add(r, 1, ends[1].l, 1);
 	ck_assert_int_eq(verbs_link_join(ends[1].l, &hello.nic, PEER), 0);
 	r->rail[1].proven = true;
+	r->rail[1].device = device(1);
 	verbs_rails_update(r);
 }
 

@@ -85,6 +85,8 @@ static void hear(struct verbs_link *l)
 {
 	l->heard = true;
 	l->credits = l->credit_limit;
+	if (l->rails)
+		verbs_rails_update(l->rails);
 	verbs_rdma_on(l);
 }
 

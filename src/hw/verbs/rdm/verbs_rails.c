@@ -140,7 +140,8 @@ void verbs_rails_close(struct verbs *v)
 void verbs_rails_add(struct verbs_rails *r, unsigned int rail, struct verbs_link *l,
 		     uint32_t serial)
 {
-	r->rail[rail] = (struct verbs_rail){.link = l, .device = l->own, .serial = serial};
+	r->rail[rail] =
+		(struct verbs_rail){.link = l, .device = r->rail[rail].device, .serial = serial};
 	l->rails = r;
 	l->unknown = (1u << VERBS_NUMBER) - 1 - VERBS_PLAIN - VERBS_RAIL;
 	r->own->multi->due = 0;
@@ -150,6 +151,13 @@ void verbs_rails_drop(struct verbs_rails *r, unsigned int rail)
 {
 	r->rail[rail].link->rails = NULL;
 	r->rail[rail].link = NULL;
+}
+
+/* From now on the rail is always one of this device: registrations with it stay of use. */
+static void prove(struct verbs_rail *rail)
+{
+	rail->proven = true;
+	rail->device = rail->link->own;
 }
 
 int verbs_rails_connect(struct verbs_link *l, const struct link_peer *peer, struct link **link)
@@ -175,7 +183,7 @@ int verbs_rails_connect(struct verbs_link *l, const struct link_peer *peer, stru
 		free(r);
 		return err;
 	}
-	r->rail[0].proven = true; /* as far as a link of one device is */
+	prove(&r->rail[0]); /* as far as a link of one device is */
 	list_push(&r->own->multi->links, &r->in_all);
 	verbs_rails_update(r);
 	*link = &r->link;
@@ -227,11 +235,14 @@ int verbs_rails_detach(struct verbs_rails *r, unsigned int rail, int err)
 	}
 	if (r->rail[rail].proven)
 		LOG_WARN(LOG_EP_DATA, "%s: the rail to peer %#x is down; all goes over %s",
-			 l->own->path.port.device, r->id, r->rail[other].device->path.port.device);
+			 l->own->path.port.device, r->id,
+			 r->rail[other].link->own->path.port.device);
 	verbs_rails_lost(r, rail);
 	verbs_rails_drop(r, rail);
 	verbs_link_free(l);
 	r->active = other;
+	if (!r->rail[rail].device)
+		verbs_rails_next(r);
 	verbs_rails_update(r);
 	return 0;
 }
@@ -275,9 +286,9 @@ static void look_at_rail(struct verbs_rails *r, struct verbs_rail *rail, uint64_
 	if (!verbs_rail_usable(rail))
 		return;
 	if (!rail->proven && rail->link->arrived) {
+		prove(rail);
 		LOG_INFO(LOG_EP_CTRL, "%s: a rail to peer %#x, too", rail->device->path.port.device,
 			 r->id);
-		rail->proven = true;
 		verbs_rails_update(r);
 		verbs_rails_resume(r);
 	}

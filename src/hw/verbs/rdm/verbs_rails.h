@@ -54,10 +54,10 @@ _Static_assert(sizeof(struct verbs_rail_message) == 56, "layout of a message abo
 
 struct verbs_rail {
 	struct verbs_link *link; /* NULL: there is none now */
-	struct verbs *device;    /* its device, also while there is no link; NULL: not agreed yet */
+	struct verbs *device;    /* its device once it is proven, also without a link; or NULL */
 	uint32_t serial;
 	bool closing;        /* the peer has not answered VERBS_RAIL_BROKEN */
-	bool proven;         /* the peer's device has acknowledged a packet */
+	bool proven;         /* the peer's device has acknowledged a packet of `link` */
 	uint32_t probe;      /* number of the last send that was posted to see whether it arrives */
 	uint64_t probe_due;  /* ms: time of the next one on an idle rail */
 	unsigned int pieces; /* of long messages, under way */
@@ -75,7 +75,6 @@ struct verbs_rails {
 	struct verbs_rail rail[VERBS_RAILS];
 	uint32_t id; /* the engine's id of the peer */
 	bool initiator;
-	bool refused;        /* no pair of devices suits for the second rail */
 	unsigned int active; /* the rail that carries packets */
 	uint32_t sent,
 		got;       /* number of the last packet that has been sent, and received in order */
@@ -86,6 +85,7 @@ struct verbs_rails {
 	unsigned int pending_rail;
 	uint32_t serial;        /* that of the last proposal */
 	unsigned int candidate; /* which further device is proposed next */
+	unsigned int refusals;  /* of such devices, one after the other */
 	uint64_t propose_due;   /* ms */
 	struct list in_all;
 };
@@ -120,6 +120,8 @@ void verbs_rails_broke(struct verbs_link *l);
 int verbs_rails_detach(struct verbs_rails *r, unsigned int rail, int err);
 
 /* verbs_rails_join.c */
+/* The next proposal is of another further device. */
+void verbs_rails_next(struct verbs_rails *r);
 /* Proposes a rail that is missing. */
 void verbs_rails_propose(struct verbs_rails *r);
 /* Handles a message of the peer about rails. May end the link. */

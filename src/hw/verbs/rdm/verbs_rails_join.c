@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Agreeing on a rail. The initiator proposes an end at one of its devices; the target looks for a
- * device in the same network. The first rail is made again between the devices that it had. The
- * second is, from its first link on, one between the same two devices.
+ * device in the same network. Once a rail has worked it is made again between the same two devices.
  */
 #include <rdma/fi_errno.h>
 #include <string.h>
@@ -27,23 +26,30 @@ static unsigned int missing(const struct verbs_rails *r)
 {
 	unsigned int i = 0;
 
-	while (i < VERBS_RAILS && (r->rail[i].link || r->rail[i].closing || (i && r->refused)))
+	while (i < VERBS_RAILS && (r->rail[i].link || r->rail[i].closing ||
+				   (!r->rail[i].device && r->refusals >= r->own->multi->count)))
 		i++;
 	return i;
 }
 
-/* The next proposal of a second rail is of another device; after the last one there is none. */
-static void try_next(struct verbs_rails *r)
+void verbs_rails_next(struct verbs_rails *r)
 {
-	if (r->rail[1].device || ++r->candidate < r->own->multi->count) {
-		r->propose_due = r->rail[1].device ? r->propose_due : 0;
+	r->candidate = (r->candidate + 1) % r->own->multi->count;
+}
+
+/* Another device is proposed at once, until all have been refused. One that was a rail may return. */
+static void refuse(struct verbs_rails *r, unsigned int rail)
+{
+	if (r->rail[rail].device)
 		return;
-	}
-	r->refused = true;
-	LOG_INFO(LOG_EP_CTRL,
-		 "peer %#x is reached by one device: no other one of ours is in a network with one "
-		 "of its",
-		 r->id);
+	verbs_rails_next(r);
+	if (++r->refusals < r->own->multi->count)
+		r->propose_due = 0;
+	else
+		LOG_INFO(LOG_EP_CTRL,
+			 "peer %#x is reached by one device: no other one of ours is in a network "
+			 "with one of its",
+			 r->id);
 }
 
 void verbs_rails_propose(struct verbs_rails *r)
@@ -57,8 +63,7 @@ void verbs_rails_propose(struct verbs_rails *r)
 		return;
 	v = r->rail[m.rail].device ? r->rail[m.rail].device : &multi->further[r->candidate];
 	if (verbs_prepare(v, NULL, &m.nic, &pending)) {
-		if (m.rail)
-			try_next(r);
+		refuse(r, m.rail);
 		return;
 	}
 	if (m.rail)
@@ -88,10 +93,11 @@ static bool same_network(const struct verbs *v, const struct verbs_rail_message 
 /* Returns the device for the other end of a proposed rail; NULL: none. */
 static struct verbs *partner(struct verbs_rails *r, const struct verbs_rail_message *m)
 {
+	struct verbs *before = r->rail[m->rail].device;
 	struct verbs_multi *multi = r->own->multi;
 
-	if (r->rail[m->rail].device)
-		return r->rail[m->rail].device;
+	if (before)
+		return !m->rail || same_network(before, m) ? before : NULL;
 	for (unsigned int i = 0; i < multi->count; i++)
 		if (!verbs_up(&multi->further[i]) && same_network(&multi->further[i], m))
 			return &multi->further[i];
@@ -142,6 +148,7 @@ static int accepted(struct verbs_rails *r, const struct verbs_rail_message *m)
 	struct verbs_link *l = r->pending;
 
 	r->pending = NULL;
+	r->refusals = 0;
 	if (!join(r, m, l))
 		return 0;
 	verbs_link_free(l);
@@ -153,8 +160,7 @@ static void refused(struct verbs_rails *r, unsigned int rail)
 {
 	verbs_link_free(r->pending);
 	r->pending = NULL;
-	if (rail)
-		try_next(r);
+	refuse(r, rail);
 }
 
 /* Nothing comes by this rail any more: one-sided operations on it go again. */
