@@ -63,11 +63,26 @@ await() {
 	within $((3 * patience)) times "$1" "$2" || fail "not $1 times '$2': $(cat "$work/out")"
 }
 
+# carried IFACE: the interface has sent a million bytes.
+carried() {
+	[ "$(cat "/sys/class/net/$1/statistics/tx_bytes")" -gt $((${bytes[$1]} + 1000000)) ]
+}
+
+# divided: each wire carries a part in both directions.
+divided() {
+	local dev
+	declare -A bytes
+	for dev in "${interface[@]}" "${second[@]}"; do bytes[$dev]=$(cat "/sys/class/net/$dev/statistics/tx_bytes"); done
+	for dev in "${interface[@]}" "${second[@]}"; do
+		within "$patience" carried "$dev" || fail "$dev carries next to nothing"
+	done
+}
+
 joined='a rail to peer' down='the rail to peer .* is down'
 
 FI_WEFT_PEER_TIMEOUT=$limit busy 2 rdm_rails go-on "${interface[@]}" "${second[@]}"
 await 2 "$joined"
-sleep 1
+divided
 dim "${interface[@]}"
 await 2 "$down"
 await 2 'has lost its socket'
@@ -91,6 +106,16 @@ sleep 1
 pkill -USR1 -P "$talk"
 over "one wire after the other dark" 'side 0: goes on: .*' 'side 1: goes on: .*'
 clean "one wire after the other dark"
+
+HW=weft busy 2 rdm_rails go-on "${interface[@]}" "${second[@]}"
+await 2 "$joined"
+dim "${interface[@]}"
+await 2 "$down"
+light
+await 4 "$joined"
+pkill -USR1 -P "$talk"
+over "weft, a wire dark" 'side 0: goes on: .*' 'side 1: goes on: .*'
+clean "weft, a wire dark"
 
 FI_WEFT_PEER_TIMEOUT=$limit busy 2 rdm_rails end "${interface[@]}" "${second[@]}"
 await 2 "$joined"

@@ -34,6 +34,7 @@ struct end {
 	struct verbs_head sent[SENDS];
 	char first[SENDS]; /* first byte of each payload */
 	unsigned int sends;
+	uint32_t returned;                /* credits, by packets of their own */
 	struct request request[REQUESTS]; /* a ring */
 	unsigned int requests, done;
 };
@@ -67,8 +68,10 @@ static int post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_
 	}
 	memcpy(&e->sent[e->sends], (void *)(uintptr_t)wr->sg_list[0].addr, sizeof(e->sent[0]));
 	e->first[e->sends] = ((char *)(uintptr_t)wr->sg_list[0].addr)[sizeof(e->sent[0])];
-	/* What only returns credits is not looked at. */
-	e->sends += e->sent[e->sends].head != 0;
+	if (e->sent[e->sends].head)
+		e->sends++;
+	else
+		e->returned += e->sent[e->sends].freed;
 	return 0;
 }
 
@@ -282,6 +285,17 @@ START_TEST(slots_come_back)
 }
 END_TEST
 
+/* A peer waits for no more packets from us to get its last credits. */
+START_TEST(credits_come_back)
+{
+	ends[1].l->freed = 1;
+	verbs_rails_progress(&v);
+	ck_assert_uint_eq(ends[0].returned, 0);
+	ck_assert_uint_eq(ends[1].returned, 1);
+	ck_assert_uint_eq(ends[1].l->freed, 0);
+}
+END_TEST
+
 static bool takes(unsigned int rail, uint32_t number)
 {
 	const struct packet p = {.head = WIRE_HEAD(WIRE_RTS, 0, 0, 0)};
@@ -417,6 +431,7 @@ int main(void)
 	tcase_add_test(c, goes_again);
 	tcase_add_test(c, goes_again_in_parts);
 	tcase_add_test(c, slots_come_back);
+	tcase_add_test(c, credits_come_back);
 	tcase_add_test(c, takes_once);
 	tcase_add_test(c, takes_no_gap);
 	tcase_add_test(c, reads_divide);

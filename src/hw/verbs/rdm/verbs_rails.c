@@ -260,7 +260,6 @@ void verbs_rails_broke(struct verbs_link *l)
 		rx_ended(r->own->worker, r->id, FI_ENOMEM);
 		return;
 	}
-	verbs_rails_flush(r);
 	verbs_rails_resume(r);
 }
 
@@ -273,12 +272,13 @@ void verbs_rails_broke(struct verbs_link *l)
 static void probe(struct verbs_rail *rail, uint64_t now)
 {
 	struct verbs_link *l = rail->link;
+	int ms = env_get()->peer_timeout;
 
 	if ((int32_t)(l->arrived - rail->probe) < 0 || now < rail->probe_due)
 		return;
 	verbs_say(l, true);
 	rail->probe = l->posted;
-	rail->probe_due = now + (uint64_t)env_get()->peer_timeout / 3;
+	rail->probe_due = ms > 0 ? now + (uint64_t)ms / 3 : UINT64_MAX;
 }
 
 static void look_at_rail(struct verbs_rails *r, struct verbs_rail *rail, uint64_t now)
@@ -292,6 +292,9 @@ static void look_at_rail(struct verbs_rails *r, struct verbs_rail *rail, uint64_
 		verbs_rails_update(r);
 		verbs_rails_resume(r);
 	}
+	/* The sender's slots are limited for all its peers, so a few credits go back, too. */
+	if (rail->link->freed)
+		verbs_say(rail->link, false);
 	probe(rail, now);
 }
 
