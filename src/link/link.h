@@ -243,7 +243,7 @@ struct link {
 	bool reaches;        /* RDMA reaches regions with keys that satisfy mr_key_in_nic */
 	bool counted;        /* the peer counts RDMA accesses: send it WIRE_NOTIFY */
 	bool securing;       /* takes no packet before rx_ready */
-	bool watches; /* it finds out by itself that the peer is out of reach: its socket may time out */
+	bool watches; /* it finds out by itself that the peer is out of reach: its socket may be lost */
 	bool silent; /* accepted, no packet received yet: the peer may have given up */
 	int reason;  /* prov_errno for operations that fail with the link; 0: the error itself */
 	/* Place of the last packet that went by sendv or had WIRE_DATA: for cancel_posted */
