@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Where the next packet of a LINK_HOST transport appears, and how it lies there. What progress of the transport does
- * at the cursor the engine can do itself with a packet of one slot: src/xfer/msg/rx_read.c. Domain locked.
+ * at the cursor the engine can do itself with a short message: src/xfer/msg/rx_read.c. Domain locked.
  */
 #ifndef WEFT_LINK_CURSOR_H
 #define WEFT_LINK_CURSOR_H
@@ -35,6 +35,8 @@ struct link_cursor {
 	uint64_t next;
 	/* Behind it not many slots are passed without progress of the transport. */
 	const struct link_slot *stop;
+	/* `next` before and behind the last packet of several slots; the same if none has to be checked. */
+	uint64_t wide_from, wide_to;
 };
 
 #define CURSOR_STATE_BITS 3
@@ -51,9 +53,21 @@ static inline bool link_cursor_came(const struct link_cursor *c)
 	return link_cursor_state(c) << CURSOR_STATE_BITS == 0;
 }
 
+/* Returns the slots of a packet whose payload of `len` bytes begins at `payload`. */
+static inline uint32_t link_slots(const struct link_slot *first, const void *payload, size_t len)
+{
+	size_t head = (size_t)((const char *)payload - (const char *)first);
+
+	return (uint32_t)((head + len + LINK_SLOT - 1) / LINK_SLOT);
+}
+
 /* Goes on behind the packet, which takes so many slots. */
 static inline void link_cursor_pass(struct link_cursor *c, uint32_t slots)
 {
+	if (slots > 1) {
+		c->wide_from = c->next;
+		c->wide_to = c->next + slots;
+	}
 	c->at += slots;
 	c->next += slots;
 }

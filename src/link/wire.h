@@ -82,6 +82,8 @@ enum wire_retire {
 #define WIRE_SPEC_MAX 131072u /* bytes of speculative fragments per RTS */
 
 /* Flags of a one-sided request. The short form always has WIRE_DATA. */
+#define WIRE_LATER                                                                                 \
+	0x04u /* PUT, AMO: nobody waits for DONE. DONE: it may go with what is sent next */
 #define WIRE_LONG   0x10u /* struct wire_ranges leads the payload; else tag: address, data: key */
 #define WIRE_CQ     0x20u /* eight bytes of remote CQ data come next */
 #define WIRE_COMMIT 0x40u /* make the data durable before reporting it done */

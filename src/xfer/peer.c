@@ -163,11 +163,13 @@ fi_addr_t peer_addr_lookup(struct peer *peer)
 	struct av *av = peer->worker->av;
 	fi_addr_t addr;
 
-	if (!av)
+	if (!av || peer->unknown_at == av_version(av) + 1)
 		return FI_ADDR_NOTAVAIL;
 	addr = av_find(av, &peer->name, peer->key_slot);
 	if (addr == FI_ADDR_NOTAVAIL)
 		addr = av_find(av, &peer->key, peer->key_slot);
+	if (addr == FI_ADDR_NOTAVAIL)
+		peer->unknown_at = av_version(av) + 1;
 	if (addr == FI_ADDR_NOTAVAIL || worker_reserve(peer->worker, addr))
 		return addr;
 	enter(peer, addr);

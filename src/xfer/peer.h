@@ -172,7 +172,8 @@ struct peer_rma {
 
 /* The peer's one-sided operations on our memory. Owned by rma/rma_rx.c. */
 struct peer_target {
-	uint32_t done_seq;           /* sequence number of the last one done */
+	uint32_t done_seq; /* sequence number of the last one done */
+	uint64_t common;   /* bits that the heads of all have that were done since the last DONE */
 	struct list in_acks_pending; /* worker->acks_pending, until DONE with `done_seq` is sent */
 };
 
@@ -199,6 +200,8 @@ struct peer {
 	struct addr key;  /* lookup key: `name` unmapped, shares its string */
 	/* What the peer proves: slot in worker->auth. One name under two keys is two peers. */
 	unsigned int key_slot;
+	/* av_version when the address vector did not hold it, and 1; 0: not looked up so far. */
+	uint64_t unknown_at;
 	struct list in_worker; /* worker->peers_list */
 	struct peer_rails
 		*rails; /* of conn_rails.c: a link with rails, or the offer of them; or NULL */

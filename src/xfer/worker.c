@@ -25,7 +25,7 @@
 
 /* Of a worker without a transport that has one: no packet comes. */
 static struct link_slot nothing;
-static struct link_cursor never = {&nothing, 1, &nothing};
+static struct link_cursor never = {.at = &nothing, .next = 1, .stop = &nothing};
 
 static void init_fields(struct worker *worker, struct domain *dom)
 {

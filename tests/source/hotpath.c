@@ -32,6 +32,7 @@ static struct fi_info *info;
 static struct fid_fabric *fabric;
 static struct fid_domain *domain;
 static struct side a, b;
+static struct side unknown; /* which b does not have in its address vector */
 static char out[4096], in[4096];
 static struct fi_context2 context[2];
 static uint64_t word, operand = 1, result; /* b's memory; the value that a adds; a's result */
@@ -154,6 +155,28 @@ static void count_msg(void)
 	wait_for(&b, FI_RECV);
 }
 
+/* What looks for the source of a message may not do so for each. */
+static void count_unknown(void)
+{
+	ssize_t ret;
+
+	for (int i = 0; i < WARM_UP; i++) {
+		receive();
+		while ((ret = fi_send(unknown.ep, out, 8, NULL, unknown.peer, &context[0])) ==
+		       -FI_EAGAIN)
+			fi_cq_read(unknown.cq, &entry, 0);
+		must(ret, "fi_send");
+		do {
+			fi_cq_read(unknown.cq, &entry, 1);
+			ret = fi_cq_read(b.cq, &entry, 1);
+		} while (ret == -FI_EAGAIN);
+		must(ret, "fi_cq_read");
+	}
+	receive();
+	must(fi_inject(unknown.ep, out, 8, unknown.peer), "fi_inject");
+	COUNT("cq_read+unknown", fi_cq_read(b.cq, &entry, 1));
+}
+
 static ssize_t read_nothing(struct side *s)
 {
 	return fi_cq_read(s->cq, &entry, 1) == -FI_EAGAIN ? 0 : -FI_EOTHER;
@@ -221,12 +244,15 @@ static int child(void *arg)
 	find_fabric(safe);
 	open_side(&a);
 	open_side(&b);
+	open_side(&unknown);
+	insert(&unknown, &b);
 	insert(&a, &b);
 	insert(&b, &a);
 	warm_up();
 	count_tagged();
 	count_msg();
 	count_onesided();
+	count_unknown();
 	must((int)read_nothing(&a),
 	     "fi_cq_read"); /* the first read after many progress calls reads the time */
 	COUNT("cq_read-empty", read_nothing(&a));

@@ -3,17 +3,20 @@
  * Proves which packets of a TCP link wait for others, what makes them go out, and when they count
  * as sent. The test replaces send and sendmsg, to let the kernel take fewer bytes.
  */
+#include <linux/sockios.h>
 #include <poll.h>
+#include <sys/ioctl.h>
 #include <sys/syscall.h>
 
 #include "base/iov.h"
 #include "hw/tcp/tcp_gather.h"
 #include "tcp_pair.h"
 
-#define MSG WIRE_HEAD(WIRE_MSG, 0, 0, 0)
-#define PUT WIRE_HEAD(WIRE_PUT, WIRE_DATA, 0, 0)
-#define XON WIRE_HEAD(WIRE_XON, 0, 0, 0)
-#define LEN 24
+#define MSG  WIRE_HEAD(WIRE_MSG, 0, 0, 0)
+#define PUT  WIRE_HEAD(WIRE_PUT, WIRE_DATA, 0, 0)
+#define XON  WIRE_HEAD(WIRE_XON, 0, 0, 0)
+#define DONE WIRE_HEAD(WIRE_DONE, WIRE_LATER, 0, 0)
+#define LEN  24
 
 static size_t most; /* atomic: bytes that one call sends; 0: no space */
 
@@ -90,6 +93,54 @@ START_TEST(until_progress)
 	ck_assert(!link_holds(link_of(id)));
 	ck_assert(!gathers(id));
 	expect_row(id + 1, 100);
+}
+END_TEST
+
+/* Sends an answer that nobody waits for. */
+static void answer(uint32_t id)
+{
+	struct packet done = {.head = DONE};
+
+	ck_assert_int_eq(link_of(id)->ops->sendv(link_of(id), &done, NULL, 0), 0);
+}
+
+/* Returns the bytes that the kernel has been given and has not sent. */
+static int unsent(uint32_t id)
+{
+	int len = -1;
+
+	ck_assert_int_eq(ioctl(((struct tcp_link *)link_of(id))->sock, SIOCOUTQNSD, &len), 0);
+	return len;
+}
+
+/* The kernel keeps such an answer until the next packet. */
+START_TEST(answer_with_the_next)
+{
+	uint32_t id = join_both();
+
+	answer(id);
+	ck_assert_int_eq(unsent(id), sizeof(struct tcp_frame));
+	put_row(id, 0, 1);
+	ck_assert_int_eq(unsent(id), 0);
+	PROGRESS_UNTIL(seen_count >= 2);
+	ck_assert_uint_eq(wire_op(seen[0].head), WIRE_DONE);
+	ck_assert_uint_eq(wire_op(seen[1].head), WIRE_MSG);
+}
+END_TEST
+
+/* If none follows, the next progress call sends it, and so does going to sleep. */
+START_TEST(answer_alone)
+{
+	uint32_t id = join_both();
+
+	answer(id);
+	make_progress(0);
+	ck_assert_int_eq(unsent(id), 0);
+	answer(id);
+	ck_assert_int_eq(unsent(id), sizeof(struct tcp_frame));
+	ck_assert(tcp_transport.arm(sides[0].hw));
+	ck_assert_int_eq(unsent(id), 0);
+	PROGRESS_UNTIL(seen_count >= 2);
 }
 END_TEST
 
@@ -336,6 +387,8 @@ int main(void)
 	tcase_add_checked_fixture(tcase, open_kernel, open_kernel);
 	tcase_add_test(tcase, until_progress);
 	tcase_add_test(tcase, requests_and_answers);
+	tcase_add_test(tcase, answer_with_the_next);
+	tcase_add_test(tcase, answer_alone);
 	tcase_add_test(tcase, next_row);
 	tcase_add_test(tcase, requests);
 	tcase_add_test(tcase, left_alone);

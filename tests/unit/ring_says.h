@@ -27,7 +27,7 @@ static inline void become_idle(void)
 	ck_assert_uint_gt(fake.worker->idle.calls, 1);
 }
 
-/* Writes a packet of one slot, `back` slots behind the head, as the peer would. */
+/* Writes a packet `back` slots behind the head, as the peer would. */
 static inline void ring_says(unsigned int back, uint64_t head, uint64_t tag, uint64_t data,
 			     const void *payload, uint32_t len)
 {
@@ -36,7 +36,8 @@ static inline void ring_says(unsigned int back, uint64_t head, uint64_t tag, uin
 	struct link_slot *slot = ring_slot_at(&shm->ring, pos);
 	size_t at = shm_header_len(head) - offsetof(struct link_slot, rest);
 
-	*ring_claim_at(&shm->ring, pos) = claim_word(ring_lap(&shm->ring, pos), 1, 1);
+	*ring_claim_at(&shm->ring, pos) =
+		claim_word(ring_lap(&shm->ring, pos), 1, link_slots(slot, slot->rest + at, len));
 	slot->src = pool_id(fake.peer);
 	slot->len = len;
 	slot->head = head;

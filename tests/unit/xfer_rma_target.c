@@ -50,6 +50,26 @@ START_TEST(short_forms)
 }
 END_TEST
 
+/* The answer says that nobody waits for it only if that is so for all requests it answers. */
+START_TEST(answers_that_nobody_awaits)
+{
+	struct request later = {PUT(SHORT | WIRE_LATER), .key = KEY_ALL, .addr = 100, .len = 8};
+	struct request awaited = {PUT(SHORT), .key = KEY_ALL, .addr = 100, .len = 8};
+	struct request ranges = {AMO(WIRE_LONG | WIRE_LATER), .count = 1,
+				 .range = {{104, 8, KEY_ALL}}, .amo = ADD(1), .len = 8};
+
+	request_say(&awaited);
+	answer_expect_done(7);
+	request_say(&later);
+	request_say(&ranges);
+	ck_assert_uint_eq(answer_take().head, WIRE_HEAD(WIRE_DONE, WIRE_LATER, 0, 7));
+	request_say(&later);
+	request_say(&awaited);
+	request_say(&later);
+	answer_expect_done(7);
+}
+END_TEST
+
 /* Aligned or not, of eight bytes or four: the value, its answer, and what was there before. */
 START_TEST(atomics_on_one_element)
 {
@@ -516,6 +536,7 @@ int main(void)
 
 	tcase_add_checked_fixture(right, rma_setup, rma_teardown);
 	tcase_add_test(right, short_forms);
+	tcase_add_test(right, answers_that_nobody_awaits);
 	tcase_add_test(right, atomics_on_one_element);
 	tcase_add_test(right, long_forms);
 	tcase_add_test(right, sixteen_ranges);

@@ -4,7 +4,7 @@
 
 #include "core/cq.h"
 
-#define READ_MAX 24u /* longest message that goes past the queue */
+#define READ_MAX 1024u /* longest message that goes past the queue */
 #define TAG      9
 #define GUARD    0xa5
 
@@ -12,13 +12,13 @@ enum way { ONE, FROM, SEVERAL, WAYS }; /* fi_cq_read, fi_cq_readfrom, fi_cq_read
 
 /* What a receive leaves: memory, entry and source, all guarded. */
 struct got {
-	unsigned char buf[64];
+	unsigned char buf[READ_MAX + 64];
 	unsigned char entry[64];
 	fi_addr_t src;
 	ssize_t ret;
 };
 
-static const char payload[] = "abcdefghijklmnopqrstuvwxyzABCDEF";
+static unsigned char payload[READ_MAX + 1];
 static char context;
 
 static struct cq *queue(void)
@@ -40,6 +40,8 @@ static void begin(void)
 {
 	char buf[8];
 
+	for (size_t i = 0; i < sizeof(payload); i++)
+		payload[i] = (unsigned char)(i * 7 + i / 64);
 	post(true, buf, sizeof(buf));
 	fake_says(WIRE_HEAD(WIRE_MSG, WIRE_TAGGED, 0, 0), TAG, 0, payload, 8);
 	fake_expect(&context, FI_RECV | FI_TAGGED);
@@ -92,17 +94,19 @@ START_TEST(same_as_through_the_queue)
 {
 	static const enum fi_cq_format formats[] = {FI_CQ_FORMAT_CONTEXT, FI_CQ_FORMAT_MSG,
 						    FI_CQ_FORMAT_DATA, FI_CQ_FORMAT_TAGGED};
+	static const uint32_t lens[] = {0,  1,  3,  4,  7,  8,  9,   15,  16,   17,      23,
+					24, 25, 31, 32, 33, 64, 100, 512, 1023, READ_MAX};
 
 	begin();
 	for (size_t i = 0; i < sizeof(formats) / sizeof(*formats); i++)
 		for (unsigned int flags = 0; flags <= (WIRE_TAGGED | WIRE_DATA); flags++)
-			for (uint32_t len = 0; len <= READ_MAX; len++)
+			for (size_t j = 0; j < sizeof(lens) / sizeof(*lens); j++)
 				for (enum way way = ONE; way < WAYS; way++) {
 					queue()->format = formats[i];
-					compare(flags, len, way);
+					compare(flags, lens[j], way);
 				}
 	compare(WIRE_TAGGED, READ_MAX + 1, ONE);
-	compare(WIRE_TAGGED, sizeof(((struct link_slot *)NULL)->rest), SEVERAL);
+	compare(WIRE_TAGGED, READ_MAX + 1, SEVERAL);
 }
 END_TEST
 
@@ -164,6 +168,29 @@ START_TEST(many_at_once)
 				  slots / 8);
 	}
 	ck_assert_uint_le(queue()->tail - tail, many / 4);
+}
+END_TEST
+
+/* The length in a slot may be wrong: the sender's claim says where the next packet is. */
+START_TEST(length_of_another_than_the_claim)
+{
+	struct shm *shm = ring_of_worker();
+	unsigned char buf[READ_MAX];
+	uint64_t pos;
+
+	begin();
+	pos = shm_head(shm);
+	post(true, buf, sizeof(buf));
+	ring_says(0, WIRE_HEAD(WIRE_MSG, WIRE_TAGGED, 0, 0), TAG, 0, payload, 64);
+	ring_slot_at(&shm->ring, pos)->len = READ_MAX;
+	fake_expect(&context, FI_RECV | FI_TAGGED);
+	ck_assert_uint_gt(shm_head(shm), pos + 2);
+	shm_publish_head(shm);
+	ck_assert_uint_eq(shm_head(shm), pos + 2);
+	post(true, buf, sizeof(buf));
+	ring_says(0, WIRE_HEAD(WIRE_MSG, WIRE_TAGGED, 0, 0), TAG, 0, payload, 100);
+	fake_expect(&context, FI_RECV | FI_TAGGED);
+	ck_assert_mem_eq(buf, payload, 100);
 }
 END_TEST
 
@@ -287,6 +314,45 @@ START_TEST(nothing_of_an_expelled_peer)
 }
 END_TEST
 
+/* Receives a message that goes past the queue. Returns its source. */
+static fi_addr_t source_past(void)
+{
+	unsigned char buf[8] = {0}, entry[64];
+	uint32_t tail;
+	fi_addr_t src;
+
+	become_idle();
+	queue()->workers.shard.shard->calls_left = 2;
+	tail = queue()->tail;
+	post(false, buf, sizeof(buf));
+	ring_says(0, WIRE_HEAD(WIRE_MSG, 0, 0, 0), 0, 0, payload, 8);
+	ck_assert_int_eq(fi_cq_readfrom(fake.cq, entry, 1, &src), 1);
+	ck_assert_uint_eq(queue()->tail, tail);
+	ck_assert_mem_eq(buf, payload, 8);
+	return src;
+}
+
+/* Messages of a peer that the address vector does not hold go past the queue, too; it is found once it is inserted. */
+START_TEST(unknown_peer)
+{
+	static const char *const others[] = {"fi_shm://other", "fi_shm://third"};
+	fi_addr_t addr;
+
+	begin();
+	for (unsigned int i = 0; i < 2; i++) {
+		ck_assert_int_eq(fi_av_remove(fake.av, &fake.addr, 1, 0), 0);
+		ck_assert_uint_eq(source_past(), FI_ADDR_NOTAVAIL);
+		ck_assert_uint_eq(source_past(), FI_ADDR_NOTAVAIL);
+		ck_assert_int_eq(fi_av_insert(fake.av, others[i], 1, &addr, 0, NULL), 1);
+		ck_assert_uint_eq(source_past(), FI_ADDR_NOTAVAIL);
+		ck_assert_int_eq(fi_av_insert(fake.av, "fi_shm://fake", 1, &fake.addr, 0, NULL), 1);
+		ck_assert_uint_ne(fake.addr, addr);
+		ck_assert_uint_eq(source_past(), fake.addr);
+		ck_assert_uint_eq(source_past(), fake.addr);
+	}
+}
+END_TEST
+
 /* Senders learn in time of free slots, though progress of the transport finds no packet. */
 START_TEST(slots_are_given_back)
 {
@@ -315,12 +381,14 @@ int main(void)
 	tcase_add_test(tcase, same_as_through_the_queue);
 	tcase_add_test(tcase, several_at_once);
 	tcase_add_test(tcase, many_at_once);
+	tcase_add_test(tcase, length_of_another_than_the_claim);
 	tcase_add_test(tcase, message_counts_as_an_event);
 	tcase_add_test(tcase, read_of_no_entry_takes_nothing);
 	tcase_add_test(tcase, unexpected_message_is_kept);
 	tcase_add_test(tcase, queue_of_the_receives);
 	tcase_add_test(tcase, selective_completions);
 	tcase_add_test(tcase, nothing_of_an_expelled_peer);
+	tcase_add_test(tcase, unknown_peer);
 	tcase_add_test(tcase, slots_are_given_back);
 	suite_add_tcase(suite, tcase);
 	return suite_run(suite);

@@ -13,10 +13,6 @@
 #include "hw/shm/shm_ring.h"
 #include "link/wire.h"
 
-struct shm_span {
-	uint64_t from, to;
-};
-
 struct shm {
 	struct worker *worker;
 	struct ring ring;
@@ -24,7 +20,6 @@ struct shm {
 	struct link_cursor cursor;
 	uint32_t progress_calls;   /* calls of shm_progress */
 	uint32_t reaped;           /* claims of dead peers that are not skipped yet */
-	struct shm_span wide;      /* the last packet of several slots; empty at a checked head */
 	uint64_t published;        /* the head that is stored in the ring's page */
 	int fd;                    /* memfd of the ring; hellos carry it */
 	struct shm_bounce *bounce; /* NULL until the first message of PROTO_BOUNCE */
@@ -42,8 +37,10 @@ struct shm_link {
 	struct link link;
 	struct ring ring;    /* the peer's receive ring */
 	uint64_t next;       /* position after our last claim */
+	uint64_t stop;       /* the fast path claims below it: `limit`, or where the lap ends */
+	uint64_t lap;        /* of `next`, shifted as in a claim word */
+	uint64_t claim;      /* claim word in that lap, without the number of slots */
 	uint64_t limit;      /* end of the free slots, by the last head read */
-	uint64_t owner;      /* our id at the peer, shifted as in a claim word */
 	uint32_t src;        /* our id at the peer */
 	uint32_t calls_seen; /* own->progress_calls when our last lap of the peer's ring began */
 	struct shm *own;     /* state of the sending worker */
@@ -99,6 +96,8 @@ struct shm_cma {
 /* Returns 0 or a negative error; -FI_ENOSYS and -FI_EPERM: the kernel never permits CMA. */
 int shm_cma_copy(struct shm_link *s, struct shm_cma *c);
 
+/* Prepares the fast path for a claim at `pos`, if the limit is not reached there. */
+void shm_expect(struct shm_link *s, uint64_t pos);
 int shm_send(struct link *link, const void *buf, size_t len, uint64_t data, uint64_t head,
 	     uint64_t tag);
 int shm_sendv(struct link *link, const struct packet *p, const struct iovec *iov, size_t count);

@@ -245,9 +245,9 @@ static int shm_connect(void *state, const struct link_peer *peer, struct link **
 	s->bounce_copier.percent = BOUNCE_PERCENT;
 	s->src = peer->id;
 	s->sock = peer->sock;
-	s->owner = claim_word(0, peer->id, 0);
 	s->next = __atomic_load_n(&s->ring.page->head, __ATOMIC_ACQUIRE);
 	s->limit = s->next + s->ring.mask + 1;
+	shm_expect(s, s->next);
 	probe_fetch(s, peer);
 	s->link.packet_max = SHM_PACKET_MAX;
 	s->link.fetches = s->pid != 0;

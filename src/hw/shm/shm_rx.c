@@ -46,17 +46,15 @@ static inline uint32_t deliver(struct shm *shm, const struct link_slot *slot, ui
 		.payload = slot->rest,
 		.len = ONCE(slot->len),
 	};
-	size_t end = offsetof(struct link_slot, rest) + p.len;
 
 	if (wire_flags(p.head) & WIRE_DATA) {
 		once_copy(&p.data, slot->rest, sizeof(p.data));
 		p.payload = slot->rest + sizeof(p.data);
-		end += sizeof(p.data);
 	}
 	if (__builtin_expect(p.len > SHM_PACKET_MAX, 0))
 		return skip_spoilt(shm, slot);
 	rx_deliver(shm->worker, src, &p);
-	return (uint32_t)((end + RING_SLOT - 1) / RING_SLOT);
+	return link_slots(slot, p.payload, p.len);
 }
 
 static inline bool recallable(uint64_t head)
@@ -126,8 +124,6 @@ bool shm_progress(void *state)
 	if (__builtin_expect(shm->cursor.at >= shm->cursor.stop, 0))
 		shm_publish_head(shm);
 	for (packets = 0; packets < PACKETS_PER_CALL && (slots = step(shm)); packets++) {
-		if (slots > 1)
-			shm->wide = (struct shm_span){shm_head(shm), shm_head(shm) + slots};
 		link_cursor_pass(&shm->cursor, slots);
 		if (__builtin_expect(shm->cursor.at >= shm->cursor.stop, 0))
 			shm_publish_head(shm);

@@ -16,10 +16,16 @@ static uint64_t claim_of(const struct ring *r, uint64_t pos)
 	return __atomic_load_n(ring_claim_at(r, pos), __ATOMIC_ACQUIRE);
 }
 
+/* Goes on at `pos`, where a claim begins or will. */
+static void set_checked_head(struct shm *shm, uint64_t pos)
+{
+	shm_set_head(shm, pos);
+	shm->cursor.wide_from = shm->cursor.wide_to = shm->cursor.next;
+}
+
 static void go_to(struct shm *shm, uint64_t pos)
 {
-	shm->wide.from = shm->wide.to = pos;
-	shm_set_head(shm, pos);
+	set_checked_head(shm, pos);
 	shm_publish_head(shm);
 }
 
@@ -32,7 +38,8 @@ static void say(const struct shm *shm, const char *what)
 void shm_resync(struct shm *shm)
 {
 	const struct ring *r = &shm->ring;
-	uint64_t pos = shm->wide.to == shm_head(shm) ? shm->wide.from : shm_head(shm) - 1, word;
+	const struct link_cursor *c = &shm->cursor;
+	uint64_t pos = (c->wide_to == c->next ? c->wide_from : c->next - 1) - r->secret, word;
 
 	if (pos == shm_head(shm))
 		return;
@@ -44,8 +51,7 @@ void shm_resync(struct shm *shm)
 			;
 	if (pos != shm_head(shm))
 		say(shm, "a packet of another length than its claim");
-	shm->wide.from = shm->wide.to = pos;
-	shm_set_head(shm, pos);
+	set_checked_head(shm, pos);
 }
 
 /* The slot at `pos`, of which `word` is a wrong claim, is free to be claimed. */

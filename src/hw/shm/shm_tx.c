@@ -57,7 +57,7 @@ INLINE void want_line(void *line)
 /* Claims at the end of our last claim. That is the frontier as long as nobody else sends. */
 INLINE bool claim(const struct shm_link *s, uint32_t slots, struct claimed *c)
 {
-	uint64_t pos = s->next, lap = ring_lap_bits(&s->ring, pos);
+	uint64_t pos = s->next;
 	uint64_t *at = ring_claim_at(&s->ring, pos);
 	struct link_slot *slot = ring_slot_at(&s->ring, pos);
 	uint64_t word;
@@ -65,12 +65,21 @@ INLINE bool claim(const struct shm_link *s, uint32_t slots, struct claimed *c)
 
 	want_line(slot);
 	word = __atomic_load_n(at, __ATOMIC_RELAXED);
-	ours = pos + (slots - 1) < s->limit && claim_stale(word, lap) &&
-	       __atomic_compare_exchange_n(at, &word, lap | s->owner | slots, false,
-					   __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
+	ours = pos + (slots - 1) < s->stop && claim_stale(word, s->lap) &&
+	       __atomic_compare_exchange_n(at, &word, s->claim | slots, false, __ATOMIC_ACQ_REL,
+					   __ATOMIC_RELAXED);
 
 	*c = (struct claimed){slot, pos, word};
 	return ours;
+}
+
+void shm_expect(struct shm_link *s, uint64_t pos)
+{
+	uint64_t end = (pos | s->ring.mask) + 1;
+
+	s->stop = end < s->limit ? end : s->limit;
+	s->lap = ring_lap_bits(&s->ring, pos);
+	s->claim = s->lap | claim_word(0, s->src, 0);
 }
 
 /*
@@ -97,6 +106,7 @@ static COLD bool claim_slow(struct shm_link *s, uint32_t slots, struct claimed *
 	s->limit = __atomic_load_n(&s->ring.page->head, __ATOMIC_ACQUIRE) + s->ring.mask + 1;
 	c->pos = s->next;
 	c->slot = ring_slot_at(&s->ring, c->pos);
+	shm_expect(s, err ? c->pos : c->pos + slots);
 	return err == 0;
 }
 

@@ -43,6 +43,7 @@ static int tcp_open(struct worker *worker, void **state)
 	list_init(&t->closed);
 	list_init(&t->lingering);
 	list_init(&t->attend);
+	list_init(&t->held);
 	list_init(&t->gathering);
 	*state = t;
 	return 0;
@@ -169,6 +170,7 @@ static int tcp_connect(void *state, const struct link_peer *peer, struct link **
 	list_init(&l->in_state);
 	list_init(&l->in_attend);
 	list_init(&l->in_gathering);
+	list_init(&l->in_held);
 	if (peer->key)
 		err = encrypt(l, peer);
 	else if (peer->rails)

@@ -129,6 +129,7 @@ void tcp_close_link(struct link *link)
 	bool broken = link->failed || l->ended || l->tx >= TCP_SECURING || tcp_zcopy_copy_out(link);
 
 	l->closed = true;
+	list_remove(&l->in_held);
 	/* The last open link is closed: no timer may wake a sleeper for tcp_alive_poll. */
 	if (--t->live == 0 && t->timer >= 0) {
 		close(t->timer);

@@ -5,6 +5,8 @@
  * more from then on.
  */
 #include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <rdma/fi_errno.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
@@ -159,6 +161,18 @@ static void free_closed(struct tcp *t)
 		tcp_free(LIST_ENTRY(node, struct tcp_link, in_state));
 }
 
+/* Nothing was sent behind answers that the kernels keep: they go now. */
+static void push_held(struct tcp *t)
+{
+	struct list *node;
+
+	while ((node = list_pop(&t->held))) {
+		struct tcp_link *l = LIST_ENTRY(node, struct tcp_link, in_held);
+
+		setsockopt(l->sock, IPPROTO_TCP, TCP_NODELAY, &(int){1}, sizeof(int));
+	}
+}
+
 static bool poll_links(struct tcp *t)
 {
 	bool any = false;
@@ -170,6 +184,8 @@ static bool poll_links(struct tcp *t)
 		tcp_alive_poll(t);
 	if (__builtin_expect(!list_empty(&t->gathering), 0))
 		any = tcp_gather_end_all(t);
+	if (__builtin_expect(!list_empty(&t->held), 0))
+		push_held(t);
 	if (__builtin_expect(!list_empty(&t->attend), 0))
 		any |= attend(t);
 	any |= t->live <= TCP_DIRECT_MAX ? read_all(t) : read_ready(t);
@@ -217,6 +233,7 @@ bool tcp_arm(void *state)
 	t->idle = 0; /* the next progress call polls */
 	if (!list_empty(&t->gathering))
 		return false;
+	push_held(t);
 	if (!t->watching && tcp_watch_all(t))
 		return false;
 	if (t->live)

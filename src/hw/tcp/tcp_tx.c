@@ -208,8 +208,32 @@ static int send_fragments(struct tcp_link *l, const struct packet *p, const stru
 	sent = sendmsg(l->sock, &m, MSG_DONTWAIT | MSG_NOSIGNAL);
 	if (__builtin_expect(sent != (ssize_t)o.len, 0))
 		return send_short(l, &o, sent);
+	list_remove(&l->in_held);
 	if (l->tx != TCP_READY)
 		tcp_reopen(l);
+	return 0;
+}
+
+/*
+ * Sends an answer that nobody waits for: the kernel keeps it until more is sent, or a progress call
+ * asks for it. Should neither happen, the kernel sends it some 200 ms later, or when we end.
+ */
+static int send_held(struct tcp_link *l, const struct packet *p)
+{
+	struct tcp_frame f = tcp_frame_of(p);
+	ssize_t sent;
+
+	l->own->idle = 0;
+	if (l->tx != TCP_READY || l->indirect || l->kernel || !has_space(l, 0))
+		return send_fragments(l, p, NULL, 0, false);
+	sent = send(l->sock, &f, sizeof(f), MSG_DONTWAIT | MSG_NOSIGNAL | MSG_MORE);
+	if (sent != (ssize_t)sizeof(f))
+		return send_short(l,
+				  &(struct tcp_outgoing){&(struct iovec){&f, sizeof(f)}, 1,
+							 sizeof(f), p->head, false},
+				  sent);
+	list_remove(&l->in_held);
+	list_push(&l->own->held, &l->in_held);
 	return 0;
 }
 
@@ -231,6 +255,8 @@ int tcp_sendv(struct link *link, const struct packet *p, const struct iovec *iov
 	if (waits && tcp_gather_waits(l))
 		return send_gathered(l, p, iov, count, false);
 	tcp_gather_end(l);
+	if (wire_op(p->head) == WIRE_DONE && wire_flags(p->head) & WIRE_LATER)
+		return send_held(l, p);
 	err = send_fragments(l, p, iov, count, false);
 	if (!err && waits)
 		tcp_gather_count(l);
@@ -326,6 +352,7 @@ static int send_flat(struct tcp_link *l, const struct packet *p)
 			l,
 			&(struct tcp_outgoing){&(struct iovec){&out, len}, 1, len, p->head, false},
 			sent);
+	list_remove(&l->in_held);
 	if (__builtin_expect(l->tx != TCP_READY, 0))
 		tcp_reopen(l);
 	if (tcp_gathers(p->head, p->len))

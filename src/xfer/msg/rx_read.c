@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A read of an empty queue takes short plain messages from the cursor by itself: out of the slot, into the memory of
- * the receive and the entry of the reader, past the queue. What is not that simple is left in its slot, for progress of
- * the transport.
+ * A read of an empty queue takes short plain messages from the cursor by itself: out of the slots, into the memory of
+ * the receive and the entry of the reader, past the queue. What is not that simple is left there, for progress of the
+ * transport.
  */
 #include "base/copy.h"
 #include "base/once.h"
@@ -12,35 +12,44 @@
 #include "xfer/msg/rx_plain.h"
 #include "xfer/worker.h"
 
-/* Longest message, in bytes, that is read here: with data it still takes one slot. */
-#define READ_MAX (LINK_SLOT - offsetof(struct link_slot, rest) - sizeof(uint64_t))
+/* Longest message, in bytes, that is read here, and longest that is copied without a call. */
+#define READ_MAX COPY_SHORT
+#define FEW      24u
 
 static inline bool is_plain(uint64_t head)
 {
 	return (head & ~RX_PLAIN_BITS(0)) == WIRE_MSG;
 }
 
+/* May messages be taken of a peer whose source was not found so far: is it, by now, what is noted? */
+static __attribute__((noinline)) bool is_noted(struct peer *peer)
+{
+	return peer_reported(peer) == peer->reported && !peer->conn.over_budget;
+}
+
 /*
  * Takes the plain message that has come to the cursor. While calls are granted nothing but the cursor needs progress, and
- * no request of `worker->spec` holds later messages up. `shortest`: only one of eight bytes. False: nothing was done.
+ * no request of `worker->spec` holds later messages up. `p`: head and length of it. `shortest`: it has eight bytes; only
+ * one of a known source is taken. False: nothing was done.
  */
 static __attribute__((always_inline)) inline bool take(struct worker *worker, struct cq *cq,
 						       struct fi_cq_tagged_entry *entry,
-						       fi_addr_t *src, uint64_t head, bool shortest)
+						       fi_addr_t *src, struct packet p,
+						       bool shortest)
 {
 	const struct link_slot *slot = worker->idle.cursor->at;
-	struct packet p = {.head = head, .payload = slot->rest, .len = ONCE(slot->len)};
 	struct rx *rx = worker->rx[0];
 	struct cq_slot done;
 	struct peer *peer;
 	struct recv *r;
 
-	if (!rx || rx->plain_cq != cq || (shortest ? p.len != 8 : p.len > READ_MAX))
+	if (!rx || rx->plain_cq != cq)
 		return false;
 	if (shortest)
 		p.len = 8; /* the compiler copies and reports a constant length */
+	p.payload = slot->rest;
 	peer = pool_find(&worker->peer_pool, ONCE(slot->src));
-	if (!peer || peer->reported == FI_ADDR_NOTAVAIL)
+	if (!peer || (peer->reported == FI_ADDR_NOTAVAIL && (shortest || !is_noted(peer))))
 		return false;
 	p.tag = ONCE(slot->tag);
 	r = rx_plain_find(rx, peer->addr, &p);
@@ -53,23 +62,40 @@ static __attribute__((always_inline)) inline bool take(struct worker *worker, st
 		once_copy(&p.data, slot->rest, sizeof(p.data));
 		p.payload = slot->rest + sizeof(p.data);
 	}
-	copy_few(r->iov[0].iov_base, p.payload, p.len);
+	if (p.len <= FEW)
+		copy_few(r->iov[0].iov_base, p.payload, p.len);
+	else
+		memcpy(r->iov[0].iov_base, p.payload, p.len);
 	done = rx_plain_end(rx, r, FI_ADDR_NOTAVAIL, &p);
 	cq_write(entry, cq->format, &done);
-	link_cursor_pass(worker->idle.cursor, 1);
+	link_cursor_pass(worker->idle.cursor, shortest ? 1 : link_slots(slot, p.payload, p.len));
 	return true;
 }
 
-/* The same for a message of any length, if one has come. */
+/* All lines of the message come at once, while its receive is looked for. */
+static inline void want_lines(const struct link_slot *slot, size_t len)
+{
+	const struct link_slot *end = slot + link_slots(slot, slot->rest + sizeof(uint64_t), len);
+
+	while (++slot < end)
+		__builtin_prefetch(slot);
+}
+
+/* The same for a message of up to READ_MAX bytes, if one has come. */
 static bool take_any(struct worker *worker, struct cq *cq, void *entry, fi_addr_t *src)
 {
 	const struct link_cursor *cursor = worker->idle.cursor;
-	uint64_t head;
+	struct packet p = {.data = 0};
 
 	if (cursor->at >= cursor->stop || !link_cursor_came(cursor))
 		return false;
-	head = ONCE(cursor->at->head);
-	return is_plain(head) && take(worker, cq, entry, src, head, false);
+	p.head = ONCE(cursor->at->head);
+	p.len = ONCE(cursor->at->len);
+	if (!is_plain(p.head) || p.len > READ_MAX)
+		return false;
+	if (p.len > FEW)
+		want_lines(cursor->at, p.len);
+	return take(worker, cq, entry, src, p, false);
 }
 
 /* Goes on with a read that has brought `n` entries so far. Uses up a call. */
@@ -98,7 +124,7 @@ static __attribute__((noinline)) ssize_t read_several(struct cq *cq, void *buf, 
 						      struct idle *idle, uint64_t head)
 {
 	if (!count || idle->cursor->at >= idle->cursor->stop ||
-	    !take(worker_of(idle), cq, buf, NULL, head, true))
+	    !take(worker_of(idle), cq, buf, NULL, (struct packet){.head = head}, true))
 		return go_on(cq, buf, count, NULL, idle, 0);
 	return link_cursor_came(idle->cursor) ? go_on(cq, buf, count, NULL, idle, 1) : end(idle);
 }
@@ -115,14 +141,19 @@ ssize_t rx_read(struct cq *cq, void *buf, size_t count, struct idle *idle)
 {
 	const struct link_slot *slot = idle->cursor->at;
 	uint64_t head = ONCE(slot->head);
+	uint32_t len = ONCE(slot->len);
 
-	if (!is_plain(head) || ONCE(slot->len) > READ_MAX)
+	if (!is_plain(head))
 		return leave(cq, buf, count, slot);
+	if (len != 8)
+		return len > READ_MAX ? leave(cq, buf, count, slot)
+				      : go_on(cq, buf, count, NULL, idle, 0);
 	if (count != 1)
 		return read_several(cq, buf, count, idle, head);
 	/* The constants need no register while the message is taken. */
-	return take(worker_of(idle), cq, buf, NULL, head, true) ? end(idle)
-								: go_on(cq, buf, 1, NULL, idle, 0);
+	return take(worker_of(idle), cq, buf, NULL, (struct packet){.head = head}, true)
+		       ? end(idle)
+		       : go_on(cq, buf, 1, NULL, idle, 0);
 }
 
 ssize_t rx_readfrom(struct cq *cq, void *buf, size_t count, fi_addr_t *src, struct idle *idle)

@@ -149,7 +149,7 @@ void rma_refuse(const struct rma_request *r, int err)
 void rma_done(struct rma_request *r)
 {
 	if (!(r->flags & WIRE_ORPHAN))
-		rma_mark_done(r->peer, r->seq);
+		rma_mark_done(r->peer, WIRE_HEAD(r->op, r->flags, 0, r->seq));
 }
 
 void rma_acknowledge(struct worker *worker)
@@ -158,8 +158,10 @@ void rma_acknowledge(struct worker *worker)
 
 	while ((node = list_pop(&worker->acks_pending))) {
 		struct peer *peer = LIST_ENTRY(node, struct peer, target.in_acks_pending);
+		unsigned int flags = wire_flags(peer->target.common) & WIRE_LATER;
 
-		tx_control(peer, WIRE_HEAD(WIRE_DONE, 0, 0, peer->target.done_seq), 0);
+		peer->target.common = UINT64_MAX;
+		tx_control(peer, WIRE_HEAD(WIRE_DONE, flags, 0, peer->target.done_seq), 0);
 	}
 }
 

@@ -32,7 +32,7 @@ static bool put(struct worker *worker, struct peer *peer, const struct packet *p
 		memcpy(at, p->payload, 8);
 	else
 		copy_bytes(at, p->payload, p->len);
-	rma_mark_done(peer, wire_id(p->head));
+	rma_mark_done(peer, p->head);
 	return true;
 }
 
@@ -82,7 +82,7 @@ static bool amo(struct worker *worker, struct peer *peer, const struct packet *p
 				     .result = own.amo.form == ATOMIC_BASE ? NULL : result,
 				     .count = 1});
 	if (own.amo.form == ATOMIC_BASE)
-		rma_mark_done(peer, wire_id(p->head));
+		rma_mark_done(peer, p->head);
 	else
 		rma_send_result(peer, wire_id(p->head), result, own.amo.len);
 	return true;
@@ -98,7 +98,7 @@ static bool counts(const struct worker *worker, unsigned int index)
 
 bool rma_serve_short(struct worker *worker, struct peer *peer, const struct packet *p)
 {
-	if (wire_flags(p->head) != WIRE_DATA || counts(worker, wire_rx(p->head)))
+	if ((wire_flags(p->head) & ~WIRE_LATER) != WIRE_DATA || counts(worker, wire_rx(p->head)))
 		return false;
 	switch (wire_op(p->head)) {
 	case WIRE_PUT:

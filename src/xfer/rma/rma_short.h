@@ -31,6 +31,15 @@ struct rma_short {
 	void *context;
 };
 
+/* WIRE_LATER if nothing reports the end of a write, or of an atomic without a result; else 0. */
+static inline __attribute__((always_inline)) unsigned int rma_later(const struct ep *ep,
+								    uint64_t flags)
+{
+	bool silent = (flags & (FI_INJECT | FI_COMPLETION)) == FI_INJECT && !ep->write_cntr;
+
+	return silent ? WIRE_LATER : 0;
+}
+
 /* A request that was sent awaits its answer, behind the earlier ones. */
 static inline __attribute__((always_inline)) void rma_await(struct txreq *req)
 {
@@ -82,11 +91,12 @@ static inline __attribute__((always_inline)) bool rma_short_post(struct ep *ep, 
 	struct peer *peer = s.addr < worker->peer_count ? worker->peers[s.addr] : &peer_nobody;
 	struct link *link = peer->link;
 	struct txreq *req;
+	uint64_t head;
 
 	if (__builtin_expect(s.len > RMA_SHORT_MAX || s.flags & RMA_SLOW ||
 				     (s.flags & FI_INJECT && s.len > ep->inject_least) ||
 				     link == &peer_full_link || link->rdma_usable ||
-				     peer->rma.direct_spell ||
+				     (s.wire != WIRE_AMO && peer->rma.direct_spell) ||
 				     peer->rma.awaiting_count >= ep->tx_size,
 			     0))
 		return false;
@@ -94,8 +104,8 @@ static inline __attribute__((always_inline)) bool rma_short_post(struct ep *ep, 
 	if (__builtin_expect(!req, 0))
 		return false;
 	rma_short_fill(req, ep, peer, s);
-	if (__builtin_expect(link->ops->send(link, s.payload, s.payload_len, s.key,
-					     WIRE_HEAD(s.wire, WIRE_DATA, 0, req->seq), s.remote),
+	head = WIRE_HEAD(s.wire, WIRE_DATA | (s.result ? 0 : rma_later(ep, s.flags)), 0, req->seq);
+	if (__builtin_expect(link->ops->send(link, s.payload, s.payload_len, s.key, head, s.remote),
 			     0)) {
 		pool_put(&worker->tx_pool, req);
 		return false;

@@ -59,9 +59,10 @@ void rma_event(struct rma_request *r, uint64_t kind, uint64_t more);
  * Marks the request done, and all before it; rma_acknowledge sends WIRE_DONE at the end of the
  * progress call.
  */
-static inline void rma_mark_done(struct peer *peer, uint32_t seq)
+static inline void rma_mark_done(struct peer *peer, uint64_t head)
 {
-	peer->target.done_seq = seq;
+	peer->target.done_seq = wire_id(head);
+	peer->target.common &= head;
 	if (list_empty(&peer->target.in_acks_pending))
 		list_push(&peer->worker->acks_pending, &peer->target.in_acks_pending);
 }

@@ -3,6 +3,7 @@
 #include <rdma/fi_errno.h>
 #include <string.h>
 
+#include "base/copy.h"
 #include "base/iov.h"
 #include "base/log.h"
 #include "xfer/defer/defer.h"
@@ -109,11 +110,7 @@ static int send_inline(const struct txreq *req)
 	default:
 		flat.amo = req->amo;
 		for (size_t i = 0; i < req->count; i++) {
-			if (req->iov[i].iov_len == 8)
-				memcpy(flat.operand + len, req->iov[i].iov_base, 8);
-			else
-				memcpy(flat.operand + len, req->iov[i].iov_base,
-				       req->iov[i].iov_len);
+			copy_few(flat.operand + len, req->iov[i].iov_base, req->iov[i].iov_len);
 			len += req->iov[i].iov_len;
 		}
 		return link->ops->send(link, &flat, sizeof(flat.amo) + len, key, head, addr);
@@ -295,7 +292,8 @@ static uint64_t head_of(const struct ep *ep, const struct rma *o)
 {
 	uint64_t flags = (o->flags & FI_REMOTE_CQ_DATA ? WIRE_CQ : 0) |
 			 (o->flags & FI_COMMIT_COMPLETE ? WIRE_COMMIT : 0) |
-			 (o->kind & FI_ATOMIC && o->flags & FI_TAGGED ? WIRE_MATCH : 0);
+			 (o->kind & FI_ATOMIC && o->flags & FI_TAGGED ? WIRE_MATCH : 0) |
+			 (o->result_count || o->work ? 0 : rma_later(ep, o->flags));
 
 	return WIRE_HEAD(o->wire, flags, o->addr >> ep->rx_shift & ep->rx_index_mask, 0);
 }
