@@ -32,7 +32,8 @@ struct end {
 	struct ibv_qp qp, direct;
 	struct verbs_link *l;
 	struct verbs_head sent[SENDS];
-	char first[SENDS]; /* first byte of each payload */
+	char first[SENDS];              /* first byte of each payload */
+	struct verbs_rail_message said; /* the last message about rails */
 	unsigned int sends;
 	uint32_t returned;                /* credits, by packets of their own */
 	struct request request[REQUESTS]; /* a ring */
@@ -68,6 +69,9 @@ static int post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_
 	}
 	memcpy(&e->sent[e->sends], (void *)(uintptr_t)wr->sg_list[0].addr, sizeof(e->sent[0]));
 	e->first[e->sends] = ((char *)(uintptr_t)wr->sg_list[0].addr)[sizeof(e->sent[0])];
+	if (e->sent[e->sends].flags & VERBS_RAIL)
+		memcpy(&e->said, (char *)(uintptr_t)wr->sg_list[0].addr + sizeof(e->sent[0]),
+		       sizeof(e->said));
 	if (e->sent[e->sends].head)
 		e->sends++;
 	else
@@ -329,6 +333,102 @@ START_TEST(takes_no_gap)
 }
 END_TEST
 
+/* The peer says something about a rail by packet `number` over rail `over`. */
+static void hears(unsigned int over, uint32_t number, const struct verbs_rail_message *m,
+		  size_t len)
+{
+	const struct packet p = {.head = WIRE_HEAD(WIRE_MSG, 0, 0, 0), .payload = m, .len = len};
+
+	ck_assert(!verbs_rails_take(ends[over].l, number << VERBS_NUMBER | VERBS_RAIL, &p));
+}
+
+/* The peer finds a rail broken: ours is destroyed before the answer, and packets go again. */
+START_TEST(peer_finds_it_broken)
+{
+	const struct verbs_rail_message m = {.what = VERBS_RAIL_BROKEN, .rail = 0, .serial = 0};
+
+	send_bytes("ab");
+	credit(0, 1);
+	hears(1, 1, &m, sizeof(m));
+	ck_assert_ptr_null(r->rail[0].link);
+	has_sent(1, "b*", 2);
+	ck_assert_uint_eq(ends[1].said.what, VERBS_RAIL_CLOSED);
+	ck_assert_uint_eq(ends[1].said.rail, 0);
+	ck_assert(!link_made->reaches);
+}
+END_TEST
+
+/* Both find it at a time: each answers the other. An earlier link of the rail is closed already. */
+START_TEST(both_find_it_broken)
+{
+	struct verbs_rail_message m = {.what = VERBS_RAIL_BROKEN, .rail = 0, .serial = 0};
+
+	breaks(0);
+	ck_assert_uint_eq(ends[1].said.what, VERBS_RAIL_BROKEN);
+	ck_assert(r->rail[0].closing);
+	hears(1, 1, &m, sizeof(m));
+	ck_assert_uint_eq(ends[1].said.what, VERBS_RAIL_CLOSED);
+	m.what = VERBS_RAIL_CLOSED;
+	hears(1, 2, &m, sizeof(m));
+	ck_assert(!r->rail[0].closing);
+	m = (struct verbs_rail_message){.what = VERBS_RAIL_BROKEN, .rail = 1, .serial = 7};
+	hears(1, 3, &m, sizeof(m));
+	ck_assert_uint_eq(ends[1].said.what, VERBS_RAIL_CLOSED);
+	ck_assert_uint_eq(ends[1].said.serial, 7);
+	ck_assert_ptr_nonnull(r->rail[1].link);
+}
+END_TEST
+
+/* A message that makes no sense changes nothing here; the engine ends the link (FI_EPROTO). */
+START_TEST(says_nonsense)
+{
+	static const struct {
+		struct verbs_rail_message m;
+		size_t len;
+	} cases[] = {
+		{{.what = 0}, sizeof(struct verbs_rail_message)},
+		{{.what = VERBS_RAIL_CLOSED + 1}, sizeof(struct verbs_rail_message)},
+		{{.what = VERBS_RAIL_BROKEN, .rail = VERBS_RAILS},
+		 sizeof(struct verbs_rail_message)},
+		{{.what = VERBS_RAIL_BROKEN, .rail = UINT32_MAX},
+		 sizeof(struct verbs_rail_message)},
+		{{.what = VERBS_RAIL_ACCEPTED, .rail = 1}, sizeof(struct verbs_rail_message)},
+		{{.what = VERBS_RAIL_REFUSED, .rail = 1}, sizeof(struct verbs_rail_message)},
+		{{.what = VERBS_RAIL_BROKEN, .rail = 0}, sizeof(struct verbs_rail_message) - 1},
+		{{.what = VERBS_RAIL_BROKEN, .rail = 0}, 0},
+	};
+
+	for (unsigned int i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+		hears(0, i + 1, &cases[i].m, cases[i].len);
+	has_sent(0, "", 0);
+	has_sent(1, "", 0);
+	ck_assert_ptr_nonnull(r->rail[0].link);
+	ck_assert_ptr_nonnull(r->rail[1].link);
+}
+END_TEST
+
+/* One-sided operations go over the first rail, and by packets while there is none. */
+START_TEST(regions_keep_to_the_first)
+{
+	const struct iovec ours = {memory, LONG};
+	const struct fi_rma_iov theirs = {.len = LONG, .key = 11};
+	const struct link_rdma op = {
+		.local = &ours, .local_count = 1, .remote = &theirs, .remote_count = 1};
+
+	ends[0].l->link.reaches = true;
+	verbs_rails_update(r);
+	ck_assert(link_made->reaches);
+	ck_assert_int_eq(link_made->rdma->post(link_made, &op), 0);
+	ck_assert_uint_gt(ends[0].requests, 0);
+	ck_assert_uint_eq(ends[1].requests, 0);
+	breaks(0);
+	ck_assert(!link_made->reaches);
+	ck_assert(link_made->rdma_usable);
+	ck_assert_int_ne(link_made->rdma->post(link_made, &op), 0);
+	ck_assert_uint_eq(ends[1].requests, 0);
+}
+END_TEST
+
 static int read_all(uint64_t key)
 {
 	const struct iovec ours = {memory, LONG};
@@ -434,6 +534,10 @@ int main(void)
 	tcase_add_test(c, credits_come_back);
 	tcase_add_test(c, takes_once);
 	tcase_add_test(c, takes_no_gap);
+	tcase_add_test(c, peer_finds_it_broken);
+	tcase_add_test(c, both_find_it_broken);
+	tcase_add_test(c, says_nonsense);
+	tcase_add_test(c, regions_keep_to_the_first);
 	tcase_add_test(c, reads_divide);
 	tcase_add_loop_test(c, reads_go_again, 0, VERBS_RAILS);
 	tcase_add_test(c, reads_by_one);
