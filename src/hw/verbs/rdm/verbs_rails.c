@@ -29,8 +29,7 @@ static const struct link_rdma_ops rails_rdma_ops = {
 	.abort = verbs_rails_abort,
 };
 
-/* FI_WEFT_RAIL_TIMEOUT, in ms; there is a least one. */
-static uint64_t time_limit(void)
+uint64_t verbs_rails_time_limit(void)
 {
 	int ms = env_get()->rail_timeout;
 
@@ -40,7 +39,7 @@ static uint64_t time_limit(void)
 /* All tries of a packet take half of the limit; until a packet goes out takes the other one. */
 uint8_t verbs_rails_ack_timeout(void)
 {
-	uint64_t tries_ns = time_limit() / 2 * 1000000 / (VERBS_RETRIES + 1);
+	uint64_t tries_ns = verbs_rails_time_limit() / 2 * 1000000 / (VERBS_RETRIES + 1);
 	uint8_t exponent = 1;
 
 	while (exponent < ACK_MOST && (uint64_t)ACK_UNIT_NS << (exponent + 1) <= tries_ns)
@@ -241,8 +240,7 @@ int verbs_rails_detach(struct verbs_rails *r, unsigned int rail, int err)
 	verbs_rails_drop(r, rail);
 	verbs_link_free(l);
 	r->active = other;
-	if (!r->rail[rail].device)
-		verbs_rails_next(r);
+	verbs_rails_next(r, rail);
 	verbs_rails_update(r);
 	return 0;
 }
@@ -252,10 +250,10 @@ void verbs_rails_broke(struct verbs_link *l)
 	struct verbs_rails *r = l->rails;
 	unsigned int rail = r->rail[0].link == l ? 0 : 1;
 
+	r->propose_due = clock_coarse_ms() + verbs_rails_time_limit();
 	if (verbs_rails_detach(r, rail, l->err))
 		return;
 	r->rail[rail].closing = true;
-	r->propose_due = clock_coarse_ms() + time_limit();
 	if (verbs_rails_say(r, VERBS_RAIL_BROKEN, rail, r->rail[rail].serial)) {
 		rx_ended(r->own->worker, r->id, FI_ENOMEM);
 		return;
@@ -287,6 +285,7 @@ static void look_at_rail(struct verbs_rails *r, struct verbs_rail *rail, uint64_
 		return;
 	if (!rail->proven && rail->link->arrived) {
 		prove(rail);
+		r->refusals = 0;
 		LOG_INFO(LOG_EP_CTRL, "%s: a rail to peer %#x, too", rail->device->path.port.device,
 			 r->id);
 		verbs_rails_update(r);
@@ -304,7 +303,7 @@ static void look(struct verbs_rails *r, uint64_t now)
 		look_at_rail(r, &r->rail[i], now);
 	verbs_rails_flush(r);
 	if (r->initiator && !r->pending && now >= r->propose_due) {
-		r->propose_due = now + time_limit();
+		r->propose_due = now + verbs_rails_time_limit();
 		verbs_rails_propose(r);
 	}
 }
@@ -319,7 +318,7 @@ bool verbs_rails_progress(struct verbs *v)
 		any |= verbs_progress_device(&m->further[i]);
 	if (now < m->due)
 		return any;
-	m->due = now + time_limit() / 4;
+	m->due = now + verbs_rails_time_limit() / 4;
 	LIST_EACH (node, &m->links)
 		look(LIST_ENTRY(node, struct verbs_rails, in_all), now);
 	return any;

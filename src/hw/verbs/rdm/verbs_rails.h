@@ -85,7 +85,7 @@ struct verbs_rails {
 	unsigned int pending_rail;
 	uint32_t serial;        /* that of the last proposal */
 	unsigned int candidate; /* which further device is proposed next */
-	unsigned int refusals;  /* of such devices, one after the other */
+	unsigned int refusals;  /* of such devices, and failures, one after the other */
 	uint64_t propose_due;   /* ms */
 	struct list in_all;
 };
@@ -101,6 +101,8 @@ static inline bool verbs_rail_usable(const struct verbs_rail *rail)
 void verbs_rails_find(struct verbs *v);
 void verbs_rails_close(struct verbs *v);
 bool verbs_rails_progress(struct verbs *v);
+/* FI_WEFT_RAIL_TIMEOUT, in ms; there is a least one. */
+uint64_t verbs_rails_time_limit(void);
 /* The device's exponent of the time after which a packet of a rail is sent again. */
 uint8_t verbs_rails_ack_timeout(void);
 /* As verbs_connect, if both sides have further devices. */
@@ -120,8 +122,8 @@ void verbs_rails_broke(struct verbs_link *l);
 int verbs_rails_detach(struct verbs_rails *r, unsigned int rail, int err);
 
 /* verbs_rails_join.c */
-/* The next proposal is of another further device. */
-void verbs_rails_next(struct verbs_rails *r);
+/* No rail of the device that was proposed works: another one is proposed, or a pause follows. */
+void verbs_rails_next(struct verbs_rails *r, unsigned int rail);
 /* Proposes a rail that is missing. */
 void verbs_rails_propose(struct verbs_rails *r);
 /* Handles a message of the peer about rails. May end the link. */

@@ -7,10 +7,12 @@
 #include <string.h>
 
 #define LOG_PROV "verbs"
+#include "base/clock.h"
 #include "base/log.h"
 #include "hw/verbs/rdm/verbs_rails.h"
 #include "link/upcall.h"
 
+#define PAUSE          30u /* times FI_WEFT_RAIL_TIMEOUT: when no device has become a rail */
 #define GID_BITS       128u
 #define GID_INFINIBAND 64u /* bits of a GID that name the subnet */
 
@@ -26,30 +28,25 @@ static unsigned int missing(const struct verbs_rails *r)
 {
 	unsigned int i = 0;
 
-	while (i < VERBS_RAILS && (r->rail[i].link || r->rail[i].closing ||
-				   (!r->rail[i].device && r->refusals >= r->own->multi->count)))
+	while (i < VERBS_RAILS && (r->rail[i].link || r->rail[i].closing))
 		i++;
 	return i;
 }
 
-void verbs_rails_next(struct verbs_rails *r)
+void verbs_rails_next(struct verbs_rails *r, unsigned int rail)
 {
-	r->candidate = (r->candidate + 1) % r->own->multi->count;
-}
+	unsigned int count = r->own->multi->count;
 
-/* Another device is proposed at once, until all have been refused. One that was a rail may return. */
-static void refuse(struct verbs_rails *r, unsigned int rail)
-{
-	if (r->rail[rail].device)
+	if (r->rail[rail].device) /* it was a rail, and may become one again */
 		return;
-	verbs_rails_next(r);
-	if (++r->refusals < r->own->multi->count)
-		r->propose_due = 0;
-	else
-		LOG_INFO(LOG_EP_CTRL,
-			 "peer %#x is reached by one device: no other one of ours is in a network "
-			 "with one of its",
-			 r->id);
+	r->candidate = (r->candidate + 1) % count;
+	r->propose_due = 0;
+	if (++r->refusals % count)
+		return;
+	r->propose_due = clock_coarse_ms() + PAUSE * verbs_rails_time_limit();
+	LOG_INFO(LOG_EP_CTRL,
+		 "peer %#x is reached by one device: no other one of ours reaches one of its",
+		 r->id);
 }
 
 void verbs_rails_propose(struct verbs_rails *r)
@@ -63,7 +60,7 @@ void verbs_rails_propose(struct verbs_rails *r)
 		return;
 	v = r->rail[m.rail].device ? r->rail[m.rail].device : &multi->further[r->candidate];
 	if (verbs_prepare(v, NULL, &m.nic, &pending)) {
-		refuse(r, m.rail);
+		verbs_rails_next(r, m.rail);
 		return;
 	}
 	if (m.rail)
@@ -148,7 +145,6 @@ static int accepted(struct verbs_rails *r, const struct verbs_rail_message *m)
 	struct verbs_link *l = r->pending;
 
 	r->pending = NULL;
-	r->refusals = 0;
 	if (!join(r, m, l))
 		return 0;
 	verbs_link_free(l);
@@ -160,7 +156,7 @@ static void refused(struct verbs_rails *r, unsigned int rail)
 {
 	verbs_link_free(r->pending);
 	r->pending = NULL;
-	refuse(r, rail);
+	verbs_rails_next(r, rail);
 }
 
 /* Nothing comes by this rail any more: one-sided operations on it go again. */
