@@ -165,7 +165,7 @@ static bool under_way(const struct verbs_link *l)
 	       (l->arrived != l->posted || verbs_rdma_writes(l));
 }
 
-static bool all_arrived(const struct verbs *v)
+static bool device_done(const struct verbs *v)
 {
 	LIST_EACH (node, &v->all) {
 		if (under_way(LIST_ENTRY(node, struct verbs_link, in_all)))
@@ -174,29 +174,44 @@ static bool all_arrived(const struct verbs *v)
 	return true;
 }
 
-static void drain_some(struct verbs *v)
+static bool all_arrived(const struct verbs *v)
 {
-	int n = verbs_read(v);
+	bool done = device_done(v);
 
-	if (n <= 0)
-		nanosleep(&(struct timespec){.tv_nsec = NAP_NS}, NULL);
-	for (int i = 0; i < n; i++)
-		verbs_last_messages(v, &v->wc[i]);
+	for (unsigned int i = 0; v->multi && i < v->multi->count; i++)
+		done &= device_done(&v->multi->further[i]);
+	return done;
 }
 
-static void drain(struct verbs *v, uint64_t until)
+/* Handles what completes at one device. True: something has. */
+static bool poll_device(struct verbs *v)
 {
-	if (!v->up)
-		return;
-	/* One signaled send more: its completion shows that all sends before it have arrived. */
+	int n = v->up ? verbs_read(v) : 0;
+
+	for (int i = 0; i < n; i++)
+		verbs_last_messages(v, &v->wc[i]);
+	return n > 0;
+}
+
+static void poll_devices(struct verbs *v)
+{
+	bool any = poll_device(v);
+
+	for (unsigned int i = 0; v->multi && i < v->multi->count; i++)
+		any |= poll_device(&v->multi->further[i]);
+	if (!any)
+		nanosleep(&(struct timespec){.tv_nsec = NAP_NS}, NULL);
+}
+
+/* One signaled send more: its completion shows that all sends before it have arrived. */
+static void confirm(const struct verbs *v)
+{
 	LIST_EACH (node, &v->all) {
 		struct verbs_link *l = LIST_ENTRY(node, struct verbs_link, in_all);
 
 		if (under_way(l))
 			verbs_say(l, true);
 	}
-	while (!all_arrived(v) && clock_coarse_ms() < until)
-		drain_some(v);
 }
 
 void verbs_drain(void *state)
@@ -204,7 +219,11 @@ void verbs_drain(void *state)
 	struct verbs *v = state;
 	uint64_t until = clock_coarse_ms() + VERBS_LINGER_MS;
 
-	drain(v, until);
+	while (v->multi && verbs_rails_queued(v) && clock_coarse_ms() < until)
+		poll_devices(v);
+	confirm(v);
 	for (unsigned int i = 0; v->multi && i < v->multi->count; i++)
-		drain(&v->multi->further[i], until);
+		confirm(&v->multi->further[i]);
+	while (!all_arrived(v) && clock_coarse_ms() < until)
+		poll_devices(v);
 }

@@ -213,6 +213,16 @@ static void complete(struct verbs *v, const struct ibv_wc *wc)
 		complete_recv(v, wc);
 }
 
+static void take_last(struct verbs_link *l, const struct verbs_head *h)
+{
+	l->disconnected |= wire_op(h->head) == WIRE_DISCONNECT;
+	/* What waits for credits of another rail has been reported as sent. */
+	if (!l->rails || l->err || h->freed > l->credit_limit - l->credits)
+		return;
+	l->credits += h->freed;
+	verbs_rails_credited(l, h->freed);
+}
+
 void verbs_last_messages(struct verbs *v, const struct ibv_wc *wc)
 {
 	uint16_t slot = (uint16_t)wc->wr_id;
@@ -225,8 +235,8 @@ void verbs_last_messages(struct verbs *v, const struct ibv_wc *wc)
 	}
 	l = wc->status == IBV_WC_SUCCESS ? sender(v, wc) : NULL;
 	h = (const void *)verbs_slots_at(&v->recv, slot);
-	if (l && wc->byte_len >= sizeof(*h) && wire_op(h->head) == WIRE_DISCONNECT)
-		l->disconnected = true;
+	if (l && wc->byte_len >= sizeof(*h))
+		take_last(l, h);
 	verbs_repost(v, slot);
 }
 
@@ -312,8 +322,11 @@ static bool arm_device(struct verbs *v)
 bool verbs_arm(void *state)
 {
 	struct verbs *v = state;
-	bool armed = arm_device(v);
+	bool armed;
 
+	if (v->multi)
+		verbs_rails_sleep(v);
+	armed = arm_device(v);
 	for (unsigned int i = 0; v->multi && i < v->multi->count; i++)
 		armed &= arm_device(&v->multi->further[i]);
 	return armed;

@@ -14,8 +14,9 @@
 #include "info/rails_setting.h"
 #include "link/upcall.h"
 
-#define GID_IPV4      96u /* bits of a GID before those of an IPv4 address */
-#define TIMEOUT_LEAST 40  /* ms */
+#define GID_IPV4      96u   /* bits of a GID before those of an IPv4 address */
+#define TIMEOUT_LEAST 40    /* ms */
+#define PROBE_MS      10000 /* until an idle rail is probed, without FI_WEFT_PEER_TIMEOUT */
 #define ACK_UNIT_NS   4096u
 #define ACK_MOST      31u /* largest exponent of a device */
 
@@ -219,6 +220,13 @@ const struct verbs_link *verbs_rails_carrier(const struct link *link)
 
 /* ---- Rails that break ------------------------------------------------------------------------ */
 
+bool verbs_rails_spare(const struct verbs_link *l)
+{
+	const struct verbs_rails *r = l->rails;
+
+	return verbs_rail_usable(&r->rail[r->rail[0].link == l ? 1 : 0]);
+}
+
 int verbs_rails_detach(struct verbs_rails *r, unsigned int rail, int err)
 {
 	struct worker *worker = r->own->worker;
@@ -249,16 +257,17 @@ void verbs_rails_broke(struct verbs_link *l)
 {
 	struct verbs_rails *r = l->rails;
 	unsigned int rail = r->rail[0].link == l ? 0 : 1;
+	int err;
 
 	r->propose_due = clock_coarse_ms() + verbs_rails_time_limit();
 	if (verbs_rails_detach(r, rail, l->err))
 		return;
 	r->rail[rail].closing = true;
-	if (verbs_rails_say(r, VERBS_RAIL_BROKEN, rail, r->rail[rail].serial)) {
-		rx_ended(r->own->worker, r->id, FI_ENOMEM);
-		return;
-	}
-	verbs_rails_resume(r);
+	err = verbs_rails_say(r, VERBS_RAIL_BROKEN, rail, r->rail[rail].serial);
+	if (err)
+		rx_ended(r->own->worker, r->id, -err);
+	else
+		verbs_rails_resume(r);
 }
 
 /* ---- Progress -------------------------------------------------------------------------------- */
@@ -276,7 +285,7 @@ static void probe(struct verbs_rail *rail, uint64_t now)
 		return;
 	verbs_say(l, true);
 	rail->probe = l->posted;
-	rail->probe_due = ms > 0 ? now + (uint64_t)ms / 3 : UINT64_MAX;
+	rail->probe_due = now + (ms > 0 ? (uint64_t)ms / 3 : PROBE_MS);
 }
 
 static void look_at_rail(struct verbs_rails *r, struct verbs_rail *rail, uint64_t now)
@@ -289,11 +298,7 @@ static void look_at_rail(struct verbs_rails *r, struct verbs_rail *rail, uint64_
 		LOG_INFO(LOG_EP_CTRL, "%s: a rail to peer %#x, too", rail->device->path.port.device,
 			 r->id);
 		verbs_rails_update(r);
-		verbs_rails_resume(r);
 	}
-	/* The sender's slots are limited for all its peers, so a few credits go back, too. */
-	if (rail->link->freed)
-		verbs_say(rail->link, false);
 	probe(rail, now);
 }
 
@@ -301,11 +306,27 @@ static void look(struct verbs_rails *r, uint64_t now)
 {
 	for (unsigned int i = 0; i < VERBS_RAILS; i++)
 		look_at_rail(r, &r->rail[i], now);
+	verbs_rails_return(r);
 	verbs_rails_flush(r);
+	verbs_rails_resume(r);
 	if (r->initiator && !r->pending && now >= r->propose_due) {
 		r->propose_due = now + verbs_rails_time_limit();
 		verbs_rails_propose(r);
 	}
+}
+
+/* The sender's slots are limited for all its peers, so a few credits go back, too. */
+static void return_credits(struct verbs_rails *r)
+{
+	for (unsigned int i = 0; i < VERBS_RAILS; i++)
+		if (verbs_rail_usable(&r->rail[i]) && r->rail[i].link->freed)
+			verbs_say(r->rail[i].link, false);
+}
+
+void verbs_rails_sleep(struct verbs *v)
+{
+	LIST_EACH (node, &v->multi->links)
+		return_credits(LIST_ENTRY(node, struct verbs_rails, in_all));
 }
 
 bool verbs_rails_progress(struct verbs *v)
@@ -319,7 +340,9 @@ bool verbs_rails_progress(struct verbs *v)
 	if (now < m->due)
 		return any;
 	m->due = now + verbs_rails_time_limit() / 4;
-	LIST_EACH (node, &m->links)
+	LIST_EACH (node, &m->links) {
+		return_credits(LIST_ENTRY(node, struct verbs_rails, in_all));
 		look(LIST_ENTRY(node, struct verbs_rails, in_all), now);
+	}
 	return any;
 }

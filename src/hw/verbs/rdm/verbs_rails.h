@@ -101,6 +101,8 @@ static inline bool verbs_rail_usable(const struct verbs_rail *rail)
 void verbs_rails_find(struct verbs *v);
 void verbs_rails_close(struct verbs *v);
 bool verbs_rails_progress(struct verbs *v);
+/* The worker may sleep: returns credits that peers may wait for. */
+void verbs_rails_sleep(struct verbs *v);
 /* FI_WEFT_RAIL_TIMEOUT, in ms; there is a least one. */
 uint64_t verbs_rails_time_limit(void);
 /* The device's exponent of the time after which a packet of a rail is sent again. */
@@ -113,6 +115,8 @@ const struct verbs_link *verbs_rails_carrier(const struct link *link);
 void verbs_rails_add(struct verbs_rails *r, unsigned int rail, struct verbs_link *l,
 		     uint32_t serial);
 void verbs_rails_drop(struct verbs_rails *r, unsigned int rail);
+/* Can the link go on without this rail? */
+bool verbs_rails_spare(const struct verbs_link *l);
 /* The rail has broken: the other one goes on, or the engine's link ends. */
 void verbs_rails_broke(struct verbs_link *l);
 /*
@@ -128,7 +132,7 @@ void verbs_rails_next(struct verbs_rails *r, unsigned int rail);
 void verbs_rails_propose(struct verbs_rails *r);
 /* Handles a message of the peer about rails. May end the link. */
 void verbs_rails_hear(struct verbs_rails *r, const struct packet *p);
-/* Sends `what` about a rail. 0 or -FI_ENOMEM. */
+/* Sends `what` about a rail. 0 or a negative error, as verbs_rails_post. */
 int verbs_rails_say(struct verbs_rails *r, enum verbs_rail_what what, unsigned int rail,
 		    uint32_t serial);
 
@@ -137,16 +141,20 @@ int verbs_rails_send(struct link *link, const void *buf, size_t len, uint64_t da
 		     uint64_t tag);
 int verbs_rails_sendv(struct link *link, const struct packet *p, const struct iovec *iov,
 		      size_t count);
-/* Sends a message about rails, later if there is no space now. 0 or -FI_ENOMEM. */
+/* Sends a message about rails, later if there is no space now. 0, -FI_ENOMEM or -FI_EPROTO. */
 int verbs_rails_post(struct verbs_rails *r, const struct verbs_rail_message *m);
 /* The peer's process has returned so many credits of the rail. */
 void verbs_rails_credited(struct verbs_link *l, uint32_t credits);
+/* Packets go over the first rail again, if it is back and the other one keeps none. */
+void verbs_rails_return(struct verbs_rails *r);
 /* Is the packet, received over this rail, one for the engine? May end the link. */
 bool verbs_rails_take(struct verbs_link *l, uint32_t flags, const struct packet *p);
 /* Moves the packets that the rail keeps to the queue. 0 or -FI_ENOMEM. */
 int verbs_rails_requeue(struct verbs_rails *r, unsigned int rail);
 /* Sends what is in the queue, as far as there is space. */
 void verbs_rails_flush(struct verbs_rails *r);
+/* Has any link of the worker a queue that its peer can still get? */
+bool verbs_rails_queued(const struct verbs *v);
 /* Frees the queue, and the slots of packets that are kept. */
 void verbs_rails_forget(struct verbs_rails *r);
 

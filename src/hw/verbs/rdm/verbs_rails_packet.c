@@ -8,6 +8,8 @@
 #include "base/log.h"
 #include "hw/verbs/rdm/verbs_rails.h"
 
+#define QUEUE_MAX (2 * VERBS_WINDOW) /* packets: what a rail kept, and messages about rails */
+
 /* A packet that waits for space: header and payload. */
 struct waiting {
 	struct list link; /* verbs_rails.queue */
@@ -33,9 +35,38 @@ static int post(struct verbs_rails *r, struct verbs_head *h, const struct iovec 
 	return err;
 }
 
+static bool is_disconnect(const struct verbs_head *h)
+{
+	return !(h->flags & VERBS_RAIL) && wire_op(h->head) == WIRE_DISCONNECT;
+}
+
 static uint32_t next_number(const struct verbs_rails *r)
 {
 	return (r->sent + 1) & VERBS_NUMBER_MASK;
+}
+
+static struct waiting *waiting_new(size_t len)
+{
+	struct waiting *w = malloc(sizeof(*w) + len);
+
+	if (w)
+		w->len = len;
+	return w;
+}
+
+/* It needs neither credits nor a number, but goes behind what waits. */
+static int send_disconnect(struct verbs_rails *r, uint64_t head)
+{
+	struct waiting *w;
+
+	if (list_empty(&r->queue))
+		return verbs_send(&r->rail[r->active].link->link, NULL, 0, 0, head, 0);
+	w = waiting_new(0);
+	if (!w)
+		return -FI_EAGAIN;
+	w->head = (struct verbs_head){.head = head};
+	list_push(&r->queue, &w->link);
+	return 0;
 }
 
 static int send_packet(struct verbs_rails *r, const struct packet *p, const struct iovec *iov,
@@ -49,8 +80,8 @@ static int send_packet(struct verbs_rails *r, const struct packet *p, const stru
 
 	if (!verbs_rail_usable(&r->rail[r->active]))
 		return -FI_EAGAIN;
-	if (wire_op(p->head) == WIRE_DISCONNECT) /* it needs neither credits nor a number */
-		return verbs_sendv(&r->rail[r->active].link->link, p, iov, count);
+	if (is_disconnect(&h))
+		return send_disconnect(r, p->head);
 	err = list_empty(&r->queue) ? post(r, &h, iov, count) : -FI_EAGAIN;
 	if (!err)
 		r->sent = next_number(r);
@@ -73,19 +104,25 @@ int verbs_rails_sendv(struct link *link, const struct packet *p, const struct io
 	return send_packet((struct verbs_rails *)link, p, iov, count);
 }
 
-static struct waiting *waiting_new(size_t len)
+static bool is_full(const struct verbs_rails *r)
 {
-	struct waiting *w = malloc(sizeof(*w) + len);
+	unsigned int count = 0;
 
-	if (w)
-		w->len = len;
-	return w;
+	LIST_EACH (node, &r->queue)
+		count++;
+	return count >= QUEUE_MAX;
 }
 
 int verbs_rails_post(struct verbs_rails *r, const struct verbs_rail_message *m)
 {
-	struct waiting *w = waiting_new(sizeof(*m));
+	struct waiting *w;
 
+	if (is_full(r)) {
+		LOG_WARN(LOG_EP_DATA, "peer %#x returns no credits: %u packets wait already", r->id,
+			 QUEUE_MAX);
+		return -FI_EPROTO;
+	}
+	w = waiting_new(sizeof(*m));
 	if (!w)
 		return -FI_ENOMEM;
 	r->sent = next_number(r);
@@ -97,17 +134,36 @@ int verbs_rails_post(struct verbs_rails *r, const struct verbs_rail_message *m)
 	return 0;
 }
 
+static int post_waiting(struct verbs_rails *r, struct waiting *w)
+{
+	struct iovec iov = {w->payload, w->len};
+
+	if (!is_disconnect(&w->head))
+		return post(r, &w->head, &iov, 1);
+	return verbs_send(&r->rail[r->active].link->link, NULL, 0, 0, w->head.head, 0);
+}
+
 void verbs_rails_flush(struct verbs_rails *r)
 {
 	while (!list_empty(&r->queue)) {
 		struct waiting *w = LIST_ENTRY(r->queue.next, struct waiting, link);
-		struct iovec iov = {w->payload, w->len};
 
-		if (post(r, &w->head, &iov, 1))
+		if (post_waiting(r, w))
 			return;
 		list_remove(&w->link);
 		free(w);
 	}
+}
+
+bool verbs_rails_queued(const struct verbs *v)
+{
+	LIST_EACH (node, &v->multi->links) {
+		const struct verbs_rails *r = LIST_ENTRY(node, struct verbs_rails, in_all);
+
+		if (!list_empty(&r->queue) && verbs_rail_usable(&r->rail[r->active]))
+			return true;
+	}
+	return false;
 }
 
 /* Frees the rail's oldest packets. */
@@ -122,7 +178,18 @@ static void release(struct verbs_rail *rail, uint32_t packets)
 void verbs_rails_credited(struct verbs_link *l, uint32_t credits)
 {
 	release(&l->rails->rail[l->rails->rail[0].link == l ? 0 : 1], credits);
+	verbs_rails_return(l->rails);
 	verbs_rails_flush(l->rails);
+}
+
+void verbs_rails_return(struct verbs_rails *r)
+{
+	const struct verbs_rail *first = &r->rail[0];
+
+	if (!r->active || r->rail[1].count || !verbs_rail_usable(first) || !first->proven)
+		return;
+	r->active = 0;
+	verbs_rails_update(r);
 }
 
 bool verbs_rails_take(struct verbs_link *l, uint32_t flags, const struct packet *p)
@@ -130,7 +197,7 @@ bool verbs_rails_take(struct verbs_link *l, uint32_t flags, const struct packet 
 	struct verbs_rails *r = l->rails;
 	uint32_t ahead = ((flags >> VERBS_NUMBER) - r->got) & VERBS_NUMBER_MASK;
 
-	if (!(flags & VERBS_RAIL) && wire_op(p->head) == WIRE_DISCONNECT)
+	if (is_disconnect(&(struct verbs_head){.head = p->head, .flags = flags}))
 		return true;
 	if (ahead > 1 && ahead <= VERBS_NUMBER_MASK / 2) {
 		LOG_WARN(LOG_EP_DATA, "peer %#x sent packet %u behind packet %u", r->id,

@@ -77,7 +77,7 @@ void verbs_rails_update(struct verbs_rails *r)
 {
 	const struct verbs_link *first = r->rail[0].link;
 
-	r->link.reaches = can_read(&r->rail[0]) && first->link.reaches;
+	r->link.reaches = !r->active && can_read(&r->rail[0]) && first->link.reaches;
 	r->link.counted = first ? first->link.counted : r->link.counted;
 	r->link.rdma_usable = readable(r) != 0;
 }
@@ -224,9 +224,19 @@ static struct verbs_read *read_new(const struct link_rdma *op)
 	return read;
 }
 
+static bool is_under_way(const struct verbs_read *read)
+{
+	LIST_EACH (node, &read->pieces) {
+		if (LIST_ENTRY(node, struct verbs_piece, link)->rail != NO_RAIL)
+			return true;
+	}
+	return false;
+}
+
+/* Can no rail read what is left? A device that still reads a piece may write to the memory. */
 static bool is_hopeless(const struct verbs_rails *r, const struct verbs_read *read)
 {
-	return !(read->rails & readable(r));
+	return !(read->rails & readable(r)) && !is_under_way(read);
 }
 
 int verbs_rails_rdma(struct link *link, const struct link_rdma *op)

@@ -320,12 +320,11 @@ void verbs_rdma_abort(struct link *link)
 	verbs_rdma_end((struct verbs_link *)link, true);
 }
 
-/* Has a device refused an access? Else the way to the peer's device is broken. */
-static bool is_refusal(enum ibv_wc_status status)
+/* Is the way to the peer's device broken? Else one of the devices has refused an access. */
+static bool is_unreachable(enum ibv_wc_status status)
 {
-	return status == IBV_WC_REM_ACCESS_ERR || status == IBV_WC_REM_INV_REQ_ERR ||
-	       status == IBV_WC_REM_OP_ERR || status == IBV_WC_LOC_PROT_ERR ||
-	       status == IBV_WC_LOC_LEN_ERR;
+	return status == IBV_WC_RETRY_EXC_ERR || status == IBV_WC_RESP_TIMEOUT_ERR ||
+	       status == IBV_WC_LOC_QP_OP_ERR || status == IBV_WC_FATAL_ERR;
 }
 
 void verbs_rdma_done(struct verbs_link *l, const struct ibv_wc *wc, bool silent)
@@ -337,7 +336,7 @@ void verbs_rdma_done(struct verbs_link *l, const struct ibv_wc *wc, bool silent)
 	/* Completions of an ended queue pair may still come. */
 	if (!d->qp || d->arrived + 1 != (uint32_t)wc->wr_id || list_empty(&d->rdma_posted))
 		return;
-	if (wc->status != IBV_WC_SUCCESS && l->rails && !is_refusal(wc->status)) {
+	if (l->rails && is_unreachable(wc->status) && verbs_rails_spare(l)) {
 		verbs_fail_status(l, wc->status);
 		return;
 	}
