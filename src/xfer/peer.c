@@ -161,15 +161,17 @@ struct peer *peer_get(struct worker *worker, fi_addr_t addr)
 fi_addr_t peer_addr_lookup(struct peer *peer)
 {
 	struct av *av = peer->worker->av;
+	/* Before the search: another process may insert meanwhile. */
+	uint64_t version = av ? av_version(av) + 1 : 0;
 	fi_addr_t addr;
 
-	if (!av || peer->unknown_at == av_version(av) + 1)
+	if (!av || peer->unknown_at == version)
 		return FI_ADDR_NOTAVAIL;
 	addr = av_find(av, &peer->name, peer->key_slot);
 	if (addr == FI_ADDR_NOTAVAIL)
 		addr = av_find(av, &peer->key, peer->key_slot);
 	if (addr == FI_ADDR_NOTAVAIL)
-		peer->unknown_at = av_version(av) + 1;
+		peer->unknown_at = version;
 	if (addr == FI_ADDR_NOTAVAIL || worker_reserve(peer->worker, addr))
 		return addr;
 	enter(peer, addr);

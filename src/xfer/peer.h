@@ -172,8 +172,9 @@ struct peer_rma {
 
 /* The peer's one-sided operations on our memory. Owned by rma/rma_rx.c. */
 struct peer_target {
-	uint32_t done_seq; /* sequence number of the last one done */
-	uint64_t common;   /* bits that the heads of all have that were done since the last DONE */
+	uint32_t done_seq;  /* sequence number of the last one done */
+	uint32_t acked_seq; /* of the last one that a DONE said */
+	uint64_t common;    /* bits that the heads of all have that were done since the last DONE */
 	struct list in_acks_pending; /* worker->acks_pending, until DONE with `done_seq` is sent */
 };
 

@@ -39,9 +39,9 @@ BUDGET = {
     "cq_read": (44, 0, 1),
     "cq_read-empty": (27, 0, 0),
     "cq_read+receive": (118, 0, 1),
-    "cq_read+unknown": (306, 0, 5),
+    "cq_read+unknown": (309, 0, 5),
     "inject_write": (172, 1, 1),
-    "cq_read+serve": (599, 2, 13),
+    "cq_read+serve": (603, 2, 13),
     "read": (182, 1, 1),
     "fetch_atomic": (243, 1, 2),
 }

@@ -50,7 +50,7 @@ START_TEST(short_forms)
 }
 END_TEST
 
-/* The answer says that nobody waits for it only if that is so for all requests it answers. */
+/* The answer says that nobody waits for it only if it answers a single request that says so. */
 START_TEST(answers_that_nobody_awaits)
 {
 	struct request later = {PUT(SHORT | WIRE_LATER), .key = KEY_ALL, .addr = 100, .len = 8};
@@ -58,15 +58,23 @@ START_TEST(answers_that_nobody_awaits)
 	struct request ranges = {AMO(WIRE_LONG | WIRE_LATER), .count = 1,
 				 .range = {{104, 8, KEY_ALL}}, .amo = ADD(1), .len = 8};
 
+	awaited.seq = 1;
 	request_say(&awaited);
-	answer_expect_done(7);
+	answer_expect_done(1);
+	later.seq = 2;
 	request_say(&later);
+	ck_assert_uint_eq(answer_take().head, WIRE_HEAD(WIRE_DONE, WIRE_LATER, 0, 2));
+	ranges.seq = 3;
 	request_say(&ranges);
-	ck_assert_uint_eq(answer_take().head, WIRE_HEAD(WIRE_DONE, WIRE_LATER, 0, 7));
+	ck_assert_uint_eq(answer_take().head, WIRE_HEAD(WIRE_DONE, WIRE_LATER, 0, 3));
+	later.seq = 4;
 	request_say(&later);
-	request_say(&awaited);
+	ranges.seq = 5;
+	request_say(&ranges);
+	answer_expect_done(5);
+	later.seq = 6;
 	request_say(&later);
-	answer_expect_done(7);
+	ck_assert_uint_eq(answer_take().head, WIRE_HEAD(WIRE_DONE, WIRE_LATER, 0, 6));
 }
 END_TEST
 

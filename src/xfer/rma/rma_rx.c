@@ -158,10 +158,14 @@ void rma_acknowledge(struct worker *worker)
 
 	while ((node = list_pop(&worker->acks_pending))) {
 		struct peer *peer = LIST_ENTRY(node, struct peer, target.in_acks_pending);
-		unsigned int flags = wire_flags(peer->target.common) & WIRE_LATER;
+		struct peer_target *t = &peer->target;
+		/* Of several the initiator may wait for room, whatever they say. */
+		bool single = t->done_seq - t->acked_seq == 1;
+		unsigned int flags = single ? wire_flags(t->common) & WIRE_LATER : 0;
 
-		peer->target.common = UINT64_MAX;
-		tx_control(peer, WIRE_HEAD(WIRE_DONE, flags, 0, peer->target.done_seq), 0);
+		t->common = UINT64_MAX;
+		t->acked_seq = t->done_seq;
+		tx_control(peer, WIRE_HEAD(WIRE_DONE, flags, 0, t->done_seq), 0);
 	}
 }
 
