@@ -11,13 +11,15 @@
  *	go-on  after a signal USR1 to each, all that was sent has come, without an error
  *	end    the operations end with an error
  *
- * Side 1 runs as the user nobody, so that a script can tell the sides' packets apart.
+ * Side 1 runs as the user nobody, so that a script can tell the sides' packets apart, and sleeps when
+ * it has nothing to do.
  */
 #include <grp.h>
 #include <rdma/fi_rma.h>
 
 #define NODE_CAPS (FI_MSG | FI_TAGGED | FI_DIRECTED_RECV | FI_RMA)
 #define NODE_MR   (FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY)
+#define NODE_WAIT FI_WAIT_UNSPEC
 #include "rdm_pair.h"
 
 #define ENOUGH  40 /* messages */
@@ -25,7 +27,8 @@
 #define LONGEST ((size_t)700000)
 #define RECORD  ((size_t)12000) /* bytes of a write */
 #define RECORDS 4
-#define STEP    97    /* checks every STEPth byte */
+#define STEP    97 /* checks every STEPth byte */
+#define NAP_MS  50
 #define LATE_MS 40000 /* limit for all operations to end */
 #define NOBODY  65534
 
@@ -170,12 +173,24 @@ static void received(struct slot *s, size_t len)
 		puts("going");
 }
 
+/* Reads a completion; side 1 waits for one if it cannot send. */
+static bool next(struct event *e)
+{
+	struct fi_cq_tagged_entry entry;
+
+	if (!side_number || !out[sent % SLOTS].busy ||
+	    fi_cq_sread(me.n.cq, &entry, 1, NULL, NAP_MS) != 1)
+		return node_poll(&me.n, e);
+	*e = (struct event){.context = entry.op_context, .len = entry.len};
+	return true;
+}
+
 static void complete(void)
 {
 	struct event e;
 	struct slot *s;
 
-	if (!node_poll(&me.n, &e))
+	if (!next(&e))
 		return;
 	if (e.err && !first_err)
 		first_err = e.err;

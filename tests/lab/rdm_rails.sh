@@ -3,7 +3,7 @@
 # Reliable datagrams over two devices at each of two hosts: one wire after the other goes dark and
 # comes back, and a device is taken away, under traffic of which each message is checked; then both
 # wires go dark. Before that, which devices FI_VERBS_IFACE chooses.
-# TIMEOUT=400 KERNELS=all
+# TIMEOUT=400
 . "$(dirname "$0")/faults.bash"
 apart
 
