@@ -145,12 +145,12 @@ static int post_waiting(struct verbs_rails *r, struct waiting *w)
 
 void verbs_rails_flush(struct verbs_rails *r)
 {
-	while (!list_empty(&r->queue)) {
-		struct waiting *w = LIST_ENTRY(r->queue.next, struct waiting, link);
+	LIST_EACH_SAFE (node, &r->queue) {
+		struct waiting *w = LIST_ENTRY(node, struct waiting, link);
 
 		if (post_waiting(r, w))
 			return;
-		list_remove(&w->link);
+		list_remove(node);
 		free(w);
 	}
 }
