@@ -14,6 +14,10 @@
  * a message is one whole packet: transports place only messages longer than 4096 bytes directly.
  */
 #define DIRECT_MAX 256
+/* Receives of longer messages (bytes) are posted a round ahead: see post_ahead. */
+#define AHEAD_MIN 4096
+/* Longer messages (bytes) may have to wait for a member that is behind: see awaits_delivery. */
+#define DELIVERED_MIN 131072
 
 /* Was the member's call different? Then length or call hash differ. */
 static bool differs(const struct op *op, const struct plan_message *m, uint64_t tag, size_t len)
@@ -32,11 +36,11 @@ static bool differs(const struct op *op, const struct plan_message *m, uint64_t 
 static inline void complete(struct op *op, struct op_slot *slot, int err)
 {
 	slot->pending = false;
-	op->pending--;
+	op->pending -= !slot->ahead;
 	shard_part(&op->group->coll->worker->shard);
 	if (__builtin_expect(err, 0))
 		group_fail(op->group, err);
-	if (!op->pending && list_empty(&op->in_ready))
+	if (!op->pending && !slot->ahead && list_empty(&op->in_ready))
 		list_push(&op->group->coll->ready, &op->in_ready);
 }
 
@@ -44,7 +48,7 @@ static void done(struct work *work, int err)
 {
 	struct op_slot *slot = LIST_ENTRY(work, struct op_slot, work);
 	struct op *op = slot->op;
-	const struct plan_message *m = &op->round->message[slot - op->slot];
+	const struct plan_message *m = slot->message;
 
 	if (!err && !m->send && differs(op, m, work->tag, work->got))
 		err = FI_EINVAL;
@@ -81,28 +85,28 @@ static inline void watch(struct group *g, uint32_t rank)
 		watch_closely(g, rank);
 }
 
-/* Message `i` of the round has arrived. */
-static inline void take_in(struct op *op, unsigned int i, uint64_t tag, const void *payload,
+/* The message has arrived. */
+static inline void take_in(struct op *op, struct op_slot *slot, uint64_t tag, const void *payload,
 			   size_t len, int err)
 {
-	const struct plan_message *m = &op->round->message[i];
+	const struct plan_message *m = slot->message;
 
 	if (!err && differs(op, m, tag, len))
 		err = FI_EINVAL;
 	if (!err && len)
 		memcpy(local_at(&op->local, m->place), payload, len);
-	complete(op, &op->slot[i], err);
+	complete(op, slot, err);
 }
 
-static bool was_early(struct op *op, unsigned int i)
+static bool was_early(struct op *op, struct op_slot *slot)
 {
 	struct early_queue *early = &op->group->early;
-	uint32_t rank = op->round->message[i].peer;
+	uint32_t rank = slot->message->peer;
 	struct early_message *s = early_queue_find(early, WIRE_GROUP_TAG(op->seq, 0, rank));
 
 	if (!s)
 		return false;
-	take_in(op, i, s->tag, s->payload, s->len, 0);
+	take_in(op, slot, s->tag, s->payload, s->len, 0);
 	early_queue_drop(early, s);
 	return true;
 }
@@ -113,47 +117,49 @@ static bool queues_empty(const struct group *g)
 	return list_empty(&g->rx.unexpected[1]) && list_empty(&g->rx.posted[1]);
 }
 
-static int post_receive(struct op *op, unsigned int i, void *buf, size_t len)
+static inline size_t length(const struct op *op, const struct plan_message *m)
 {
-	struct iovec iov = {buf, len};
+	return m->count * op->local.width;
+}
+
+static int post_receive(struct op *op, struct op_slot *slot)
+{
+	const struct plan_message *m = slot->message;
+	struct iovec iov = {local_at(&op->local, m->place), length(op, m)};
 	struct recv_args args = {.iov = &iov,
 				 .iov_count = 1,
 				 .src = FI_ADDR_UNSPEC,
-				 .tag = WIRE_GROUP_TAG(op->seq, 0, op->round->message[i].peer),
+				 .tag = WIRE_GROUP_TAG(op->seq, 0, m->peer),
 				 .ignore = WIRE_GROUP_WHAT_MASK,
-				 .work = &op->slot[i].work};
+				 .work = &slot->work};
 	int err = rx_post(&op->group->rx, NULL, true, &args);
 
 	return err == -FI_EAGAIN ? -FI_ENOMEM : err; /* because no caller would try again */
 }
 
-static int receive(struct op *op, unsigned int i)
+static int receive(struct op *op, struct op_slot *slot)
 {
-	const struct plan_message *m = &op->round->message[i];
 	struct group *g = op->group;
-	struct op_slot *slot = &op->slot[i];
-	size_t len = m->count * op->local.width;
 	int err = 0;
 
-	if (g->early.count && was_early(op, i))
+	if (g->early.count && was_early(op, slot))
 		return 0;
-	slot->direct = len <= DIRECT_MAX && queues_empty(g);
+	slot->direct = length(op, slot->message) <= DIRECT_MAX && queues_empty(g);
 	if (!slot->direct)
-		err = post_receive(op, i, local_at(&op->local, m->place), len);
+		err = post_receive(op, slot);
 	if (!err && slot->pending)
-		watch(g, m->peer);
+		watch(g, slot->message->peer);
 	return err;
 }
 
-/* Returns the index of the direct receive from `rank` in its round, or the number of messages. */
-static unsigned int waiting(const struct op *op, uint32_t rank)
+/* Returns the direct receive from `rank` in the round, or NULL. */
+static struct op_slot *waiting(struct op_round *round, uint32_t rank)
 {
-	unsigned int i;
-
-	for (i = 0; i < op->round->messages; i++)
-		if (op->slot[i].pending && op->slot[i].direct && op->round->message[i].peer == rank)
-			break;
-	return i;
+	for (unsigned int i = 0; i < round->plan.messages; i++)
+		if (round->slot[i].pending && round->slot[i].direct &&
+		    round->plan.message[i].peer == rank)
+			return &round->slot[i];
+	return NULL;
 }
 
 /* A short receive matches an RTS: the message is too long, so the member's call was different. */
@@ -172,25 +178,25 @@ bool exchange_take(struct group *g, struct peer *peer, const struct packet *p)
 	LIST_EACH (node, &g->ops) {
 		struct op *op = LIST_ENTRY(node, struct op, in_group);
 		uint64_t tag = WIRE_GROUP_TAG(op->seq, 0, rank);
-		unsigned int i;
+		struct op_slot *slot;
 		int err;
 
 		if (!op->begun || (p->tag & ~WIRE_GROUP_WHAT_MASK) != tag)
 			continue;
-		i = waiting(op, rank);
-		if (i == op->round->messages)
+		slot = waiting(op->round, rank);
+		if (!slot)
 			break;
 		err = rx_wants_ack(p->head) ? answer(peer, p) : 0;
-		take_in(op, i, p->tag, p->payload, p->len, err);
+		take_in(op, slot, p->tag, p->payload, p->len, err);
 		return true;
 	}
 	return queues_empty(g) && early_queue_put(&g->early, p);
 }
 
 /* Returns 1 if the send is already complete, 0 or a negative error. */
-static int send(struct op *op, unsigned int i)
+static int send(struct op *op, struct op_slot *slot)
 {
-	const struct plan_message *m = &op->round->message[i];
+	const struct plan_message *m = slot->message;
 	struct group *g = op->group;
 	fi_addr_t addr = group_member(g, m->peer);
 	struct peer *peer = worker_peer(g->coll->worker, addr);
@@ -198,11 +204,11 @@ static int send(struct op *op, unsigned int i)
 			   .tag = WIRE_GROUP_TAG(op->seq, op->what, g->rank),
 			   .data = g->id,
 			   .payload = local_at(&op->local, m->place),
-			   .len = m->count * op->local.width};
+			   .len = length(op, m)};
 
 	if (__builtin_expect(peer == &peer_nobody, 0))
 		peer = peer_get(g->coll->worker, addr);
-	return peer ? tx_ahead(peer, &p, &op->slot[i].work) : -FI_EADDRNOTAVAIL;
+	return peer ? tx_ahead(peer, &p, &slot->work) : -FI_EADDRNOTAVAIL;
 }
 
 /* The end of the group handles the message, posted or not. */
@@ -215,64 +221,124 @@ static __attribute__((noinline, cold)) void fail(struct op *op, uint32_t rank, i
 	group_fail(op->group, -err);
 }
 
-static void start_send(struct op *op, unsigned int i)
+/*
+ * Does the operation begin with a long message to a member that may not have begun it? The sender waits for that, as
+ * what it sends on would be kept, and so would its messages of the next operations.
+ */
+static bool awaits_delivery(const struct op *op, const struct plan_message *m)
+{
+	return op->next == 1 && length(op, m) > DELIVERED_MIN && !op_all_wait(op->args.kind);
+}
+
+static void start_send(struct op *op, struct op_slot *slot)
 {
 	int ret;
 
 	/*
 	 * The next round begins when all receivers have the memory: until then it stays unchanged.
 	 */
-	op->slot[i].work.batch = op->plan.whole ? op : NULL;
-	op->slot[i].direct = false;
-	op->slot[i].pending = true; /* before the call, which may complete the send */
-	ret = send(op, i);
+	slot->work.batch = op->plan.whole ? op : NULL;
+	slot->work.delivered = awaits_delivery(op, slot->message);
+	slot->direct = false;
+	slot->pending = true; /* before the call, which may complete the send */
+	ret = send(op, slot);
 	if (ret) {
-		op->slot[i].pending = false;
+		slot->pending = false;
 		op->pending--;
 	}
 	if (__builtin_expect(ret < 0, 0))
-		fail(op, op->round->message[i].peer, ret);
+		fail(op, slot->message->peer, ret);
 }
 
-static void start_receive(struct op *op, unsigned int i)
+static void start_receive(struct op *op, struct op_slot *slot)
 {
 	int err;
 
-	op->slot[i].pending = true;
-	err = receive(op, i);
+	slot->pending = true;
+	err = receive(op, slot);
 	if (__builtin_expect(err, 0))
-		fail(op, op->round->message[i].peer, err);
+		fail(op, slot->message->peer, err);
+}
+
+static void prepare_round(struct op *op, struct op_round *round)
+{
+	round->ahead = 0;
+	for (unsigned int i = 0; i < PLAN_MESSAGES; i++) {
+		round->slot[i].work.kind = &kind;
+		round->slot[i].op = op;
+		round->slot[i].message = &round->plan.message[i];
+		round->slot[i].pending = round->slot[i].ahead = false;
+	}
 }
 
 void exchange_prepare(struct op *op)
 {
-	for (unsigned int i = 0; i < PLAN_MESSAGES; i++) {
-		op->slot[i].work.kind = &kind;
-		op->slot[i].op = op;
-		op->slot[i].pending = false;
+	for (unsigned int i = 0; i < OP_KEPT; i++)
+		prepare_round(op, &op->kept[i]);
+}
+
+/* ---- Receives of the next round -------------------------------------------------------------- */
+
+/*
+ * Posts receives of the next round, as far as this one does not use their memory: a long message that comes before
+ * its receive is posted has to be kept, and copied once more. In order, as a member's messages are matched.
+ */
+static __attribute__((noinline)) void post_ahead(struct op *op)
+{
+	struct op_round *next = op_round(op, op->next);
+	unsigned int i = next ? next->plan.sends : 0;
+
+	for (; next && i < next->plan.messages && !op->group->err; i++) {
+		struct op_slot *slot = &next->slot[i];
+		int err;
+
+		if (length(op, slot->message) <= AHEAD_MIN ||
+		    !local_apart(&op->local, &op->round->plan, slot->message))
+			break;
+		slot->direct = false;
+		slot->ahead = slot->pending = true;
+		next->ahead++;
+		err = post_receive(op, slot);
+		if (__builtin_expect(err, 0))
+			fail(op, slot->message->peer, err);
 	}
+}
+
+/* The round of a receive that was posted ahead begins. */
+static void begin_ahead(struct op *op, struct op_slot *slot)
+{
+	slot->ahead = false;
+	if (slot->pending)
+		watch(op->group, slot->message->peer);
+	else
+		op->pending--;
 }
 
 /* A slot is pending only from its posting on, so no message can complete it earlier. */
 void exchange_start(struct op *op)
 {
-	unsigned int count = op->round->messages, i = 0;
+	struct op_round *round = op->round;
+	unsigned int count = round->plan.messages, i = 0;
 
 	/* One extra until all messages are posted. */
 	op->pending = count + 1;
-	for (; i < op->round->sends; i++)
-		start_send(op, i);
+	for (; i < round->plan.sends; i++)
+		start_send(op, &round->slot[i]);
+	for (; round->ahead; round->ahead--)
+		begin_ahead(op, &round->slot[i++]);
 	for (; i < count; i++)
-		start_receive(op, i);
+		start_receive(op, &round->slot[i]);
 	op->pending--;
+	if (op->pending && op->args.count * op->local.width > AHEAD_MIN)
+		post_ahead(op);
 }
 
 bool exchange_waits_for(const struct op *op, uint32_t rank)
 {
-	for (unsigned int i = 0; i < op->round->messages; i++) {
-		const struct plan_message *m = &op->round->message[i];
+	for (unsigned int i = 0; i < op->round->plan.messages; i++) {
+		const struct plan_message *m = &op->round->plan.message[i];
 
-		if (op->slot[i].pending && !m->send && m->peer == rank)
+		if (op->round->slot[i].pending && !m->send && m->peer == rank)
 			return true;
 	}
 	return false;
@@ -282,10 +348,10 @@ void exchange_poll(struct op *op)
 {
 	struct group *g = op->group;
 
-	for (unsigned int i = 0; op->begun && i < op->round->messages; i++) {
-		const struct plan_message *m = &op->round->message[i];
+	for (unsigned int i = 0; op->begun && i < op->round->plan.messages; i++) {
+		const struct plan_message *m = &op->round->plan.message[i];
 
-		if (op->slot[i].pending && !m->send)
+		if (op->round->slot[i].pending && !m->send)
 			watch(g, m->peer);
 	}
 }

@@ -70,3 +70,32 @@ void local_run(const struct local *l, const struct plan_round *round)
 		else
 			reduce(l, &round->local[i]);
 }
+
+static bool meet(const struct local *l, struct plan_place a, size_t a_count, struct plan_place b,
+		 size_t b_count)
+{
+	const char *first = local_at(l, a), *second = local_at(l, b);
+
+	return first < second + b_count * l->width && second < first + a_count * l->width;
+}
+
+static bool step_meets(const struct local *l, const struct plan_local *step,
+		       const struct plan_message *m)
+{
+	return step->blocks != 1 || meet(l, step->dst, step->count, m->place, m->count) ||
+	       meet(l, step->left, step->count, m->place, m->count) ||
+	       (step->what == PLAN_REDUCE && meet(l, step->right, step->count, m->place, m->count));
+}
+
+bool local_apart(const struct local *l, const struct plan_round *round,
+		 const struct plan_message *received)
+{
+	for (unsigned int i = 0; i < round->messages; i++)
+		if (meet(l, round->message[i].place, round->message[i].count, received->place,
+			 received->count))
+			return false;
+	for (unsigned int i = 0; i < round->locals; i++)
+		if (step_meets(l, &round->local[i], received))
+			return false;
+	return true;
+}

@@ -20,6 +20,13 @@ static inline char *local_at(const struct local *l, struct plan_place place)
 	return l->space[place.space] + place.at * l->width;
 }
 
+/*
+ * Is the memory of a message that is received apart from all that the round's messages and local steps
+ * read and write? Cautious: blocks with steps count as not apart.
+ */
+bool local_apart(const struct local *l, const struct plan_round *round,
+		 const struct plan_message *received);
+
 /* Executes all local steps of a round in order. */
 void local_run(const struct local *l, const struct plan_round *round);
 

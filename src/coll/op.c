@@ -11,8 +11,13 @@
 #include "core/ep.h"
 #include "xfer/worker.h"
 
-/* After so many collectives in which some members may run ahead, a barrier follows. */
-#define SPELL_MAX 64
+/*
+ * After so many collectives in which some members may run ahead, a barrier follows. One of more than
+ * SPELL_SHORT bytes counts as SPELL_LONG.
+ */
+#define SPELL_MAX   512
+#define SPELL_SHORT 64
+#define SPELL_LONG  8
 
 /* ---- Ends ------------------------------------------------------------------------------------ */
 
@@ -71,7 +76,7 @@ static void forget_plan(struct op *op)
 {
 	op->planned = 0;
 	op->round = &op->kept[0];
-	op->round->messages = op->round->sends = op->round->locals = 0;
+	op->round->plan.messages = op->round->plan.sends = op->round->plan.locals = 0;
 }
 
 /* Moves the operation to the idle list, where op_new takes it. */
@@ -82,7 +87,7 @@ static inline void put_away(struct op *op)
 	list_remove(&op->in_group);
 	list_remove(&op->in_ready);
 	if (op->memory)
-		free(op->memory);
+		spare_put(&g->coll->worker->spare, op->memory);
 	op->memory = NULL;
 	list_push_front(&g->coll->idle,
 			&op->in_ready); /* first, because the next call may reuse its plan */
@@ -115,20 +120,18 @@ void op_end_all(struct group *g)
 	}
 }
 
-/* Returns false if there is no next round. Rounds in `kept` are not computed again. */
-static bool next_round(struct op *op)
+struct op_round *op_round(struct op *op, size_t n)
 {
-	size_t at = op->next % OP_KEPT;
+	struct op_round *round = &op->kept[n % OP_KEPT];
 
-	if (op->next == op->rounds)
-		return false;
-	if (op->next != op->kept_rounds[at] && !plan_round(&op->plan, op->next, &op->kept[at])) {
-		op->rounds = op->next;
-		return false;
+	if (n == op->rounds)
+		return NULL;
+	if (n != round->number && !plan_round(&op->plan, n, &round->plan)) {
+		op->rounds = n;
+		return NULL;
 	}
-	op->kept_rounds[at] = op->next;
-	op->round = &op->kept[at];
-	return true;
+	round->number = n;
+	return round;
 }
 
 void op_step(struct op *op)
@@ -136,12 +139,15 @@ void op_step(struct op *op)
 	if (op->group->err)
 		return; /* group_end will end it */
 	while (!op->pending) {
-		if (op->next && op->round->locals)
-			local_run(&op->local, op->round);
-		if (!next_round(op)) {
+		struct op_round *next = op_round(op, op->next);
+
+		if (op->next && op->round->plan.locals)
+			local_run(&op->local, &op->round->plan);
+		if (!next) {
 			end(op);
 			return;
 		}
+		op->round = next;
 		op->next++;
 		exchange_start(op);
 		if (op->group->err)
@@ -205,7 +211,7 @@ static void plan_anew(struct op *op, struct group *g, const struct plan_shape *s
 	op->planned = g->serial;
 	op->rounds = SIZE_MAX;
 	for (unsigned int i = 0; i < OP_KEPT; i++)
-		op->kept_rounds[i] = SIZE_MAX;
+		op->kept[i].number = SIZE_MAX;
 }
 
 uint64_t op_what(const struct op_args *a)
@@ -262,7 +268,7 @@ static int prepare(struct op *op, struct group *g, const struct op_args *a)
 	bytes = op->plan.scratch * a->width;
 	if (bytes <= sizeof(op->scratch))
 		return 0;
-	op->memory = malloc(bytes);
+	op->memory = spare_get(&g->coll->worker->spare, bytes);
 	op->local.space[PLAN_TMP] = op->memory;
 	return op->memory ? 0 : -FI_ENOMEM;
 }
@@ -316,15 +322,14 @@ static int post(struct ep *ep, struct group *g, const struct op_args *args, bool
 	return 0;
 }
 
-/* Does every member wait for all others? */
-static bool all_wait(enum fi_collective_op kind)
+bool op_all_wait(enum fi_collective_op kind)
 {
 	return kind != FI_BROADCAST && kind != FI_REDUCE && kind != FI_SCATTER && kind != FI_GATHER;
 }
 
 /*
  * If only some members wait for others, the rest can run ahead, and their messages would be kept
- * without limit. So after SPELL_MAX such collectives a barrier follows. All members count alike.
+ * without limit. So after SPELL_MAX short ones a barrier follows. All members count alike.
  */
 static int meet(struct group *g)
 {
@@ -337,19 +342,24 @@ static int meet(struct group *g)
 	return err;
 }
 
+static unsigned int spell_of(const struct op_args *args)
+{
+	return args->count * args->width > SPELL_SHORT ? SPELL_LONG : 1;
+}
+
 int op_post(struct ep *ep, struct group *g, const struct op_args *args)
 {
 	bool empty = !args->count && args->kind != FI_BARRIER;
-	bool meets = (all_wait(args->kind) && !empty) || g->size == 1;
+	bool meets = (op_all_wait(args->kind) && !empty) || g->size == 1;
 	int err = 0;
 
 	if (g->op_count >= ep->tx_size)
 		return -FI_EAGAIN;
-	if (!meets && g->spell == SPELL_MAX)
+	if (!meets && g->spell >= SPELL_MAX)
 		err = meet(g);
 	if (!err)
 		err = post(ep, g, args, false);
 	if (!err)
-		g->spell = meets ? 0 : g->spell + 1;
+		g->spell = meets ? 0 : g->spell + spell_of(args);
 	return err;
 }

@@ -26,12 +26,22 @@ struct op_args {
 	void *context;
 };
 
-/* One message of the current round. */
+/* One message of a round. */
 struct op_slot {
 	struct work work;
 	struct op *op;
+	const struct plan_message *message;
 	bool pending;
 	bool direct; /* a receive that is in no queue; exchange_take finds it */
+	bool ahead;  /* a receive that was posted before its round has begun */
+};
+
+/* A round of the plan, cached for the next call, and its messages. */
+struct op_round {
+	struct plan_round plan;
+	size_t number;      /* SIZE_MAX: none */
+	unsigned int ahead; /* its first receives, so many, were posted before it has begun */
+	struct op_slot slot[PLAN_MESSAGES];
 };
 
 struct op {
@@ -49,21 +59,23 @@ struct op {
 	struct plan plan; /* made from `shape` */
 	uint64_t planned; /* serial of the group the plan was made for; 0: no plan */
 	struct local local;
-	struct plan_round *round;        /* current round; points into `kept` */
-	struct plan_round kept[OP_KEPT]; /* cached rounds of the plan: n at n modulo OP_KEPT */
-	size_t kept_rounds[OP_KEPT];     /* their round numbers; SIZE_MAX: empty */
-	size_t rounds;                   /* number of rounds, once known; else SIZE_MAX */
-	struct op_slot slot[PLAN_MESSAGES];
-	void *memory; /* scratch that does not fit into `scratch`, or NULL */
+	struct op_round *round;        /* current round; points into `kept` */
+	struct op_round kept[OP_KEPT]; /* round n at n modulo OP_KEPT */
+	size_t rounds;                 /* number of rounds, once known; else SIZE_MAX */
+	void *memory;                  /* scratch that does not fit into `scratch`, or NULL */
 	char scratch[OP_SCRATCH] __attribute__((aligned(16)));
 };
 
 /* Returns a short hash of the call: equal for equal calls, usually different for others. */
 uint64_t op_what(const struct op_args *args);
+/* Does every member wait for all others? */
+bool op_all_wait(enum fi_collective_op kind);
 /* Begins a collective. Returns 0 or a negative error. */
 int op_post(struct ep *ep, struct group *g, const struct op_args *args);
 /* Continues an operation whose messages are complete: local steps, next round or end. */
 void op_step(struct op *op);
+/* Returns round n of the operation's plan, or NULL if there is none. Forgets round n - OP_KEPT. */
+struct op_round *op_round(struct op *op, size_t n);
 /* Ends all operations of the group at once, with the group's error. */
 void op_end_all(struct group *g);
 

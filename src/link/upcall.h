@@ -42,6 +42,14 @@ void *worker_successor(const struct worker *worker, const void *state);
 /* Handles a complete packet. */
 void rx_deliver(struct worker *worker, uint32_t src, const struct packet *p);
 /*
+ * Returns memory to collect the payload of a packet in, aligned for any type; NULL: there is none.
+ * The engine keeps a message that no receive waits for where it was collected.
+ */
+void *rx_payload_new(struct worker *worker, size_t len);
+void rx_payload_free(struct worker *worker, void *payload); /* accepts NULL */
+/* As rx_deliver, of a packet whose payload was collected; its memory is the engine's from now on. */
+void rx_deliver_collected(struct worker *worker, uint32_t src, const struct packet *p);
+/*
  * Handles the head of a packet whose payload (p->len bytes; p->payload is ignored) is still to
  * come. Returns an id for the next two calls if the payload may be placed directly; 0: collect it
  * for rx_deliver.

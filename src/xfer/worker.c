@@ -52,6 +52,7 @@ static void fini_fields(struct worker *worker)
 	pool_fini(&worker->peer_pool);
 	pool_fini(&worker->tx_pool);
 	pool_fini(&worker->rxreq_pool);
+	spare_fini(&worker->spare);
 	addr_free(&worker->name);
 	free(worker->waiters);
 	free(worker->peers);

@@ -6,8 +6,8 @@
 #define WEFT_XFER_WORKER_H
 
 #include "base/addr.h"
-#include "base/list.h"
 #include "base/pool.h"
+#include "base/spare.h"
 #include "core/domain.h"
 #include "xfer/conn/acceptor.h"
 #include "xfer/conn/source.h"
@@ -46,14 +46,16 @@ struct worker {
 	unsigned int open_count;
 	bool in_progress;
 	bool closing;
-	bool counts;         /* peers must notify us of accesses to our memory */
-	bool armed;          /* poll the sockets at the next progress call */
-	bool sleepers;       /* a thread may sleep on the worker's descriptor */
-	unsigned int served; /* one-sided requests received from peers */
-	uint64_t next_poll;  /* ms: earliest time of the next poll of the sockets */
-	uint64_t next_check; /* ms: the same for rxreq_check */
-	uint64_t next_stuck; /* ms: the same for conn_stuck_check */
-	struct list busy;    /* peers with queued output: struct peer.tx.in_busy */
+	bool counts;                  /* peers must notify us of accesses to our memory */
+	bool armed;                   /* poll the sockets at the next progress call */
+	bool sleepers;                /* a thread may sleep on the worker's descriptor */
+	unsigned int served;          /* one-sided requests received from peers */
+	uint64_t next_poll;           /* ms: earliest time of the next poll of the sockets */
+	uint64_t next_check;          /* ms: the same for rxreq_check */
+	uint64_t next_stuck;          /* ms: the same for conn_stuck_check */
+	struct unexpected *collected; /* memory of the packet that is being delivered; or NULL */
+	struct spare spare;           /* of collected payloads, and of scratch */
+	struct list busy;             /* peers with queued output: struct peer.tx.in_busy */
 	/* Peers with unanswered one-sided operations: struct peer.rma.in_awaiting. */
 	struct list awaiting;
 	/* Requests that speculative fragments, or a joint copy, may complete: struct rxreq.in_spec. */

@@ -24,7 +24,7 @@ PAYLOAD = {
     "src/xfer/joint.c": {"joint_help": JUDGE},
     "src/xfer/msg/rx.c": {"accept_rts": OUT, "rx_accept": COPY},
     "src/xfer/msg/rx_match.c": {"rx_message": PASS, "accept_unexpected": OUT},
-    "src/xfer/msg/rx_unexpected.c": {"copy_of": COPY},
+    "src/xfer/msg/rx_unexpected.c": {"memory_of": COPY, "rx_payload_new": OUT, "rx_deliver_collected": OUT},
     "src/xfer/msg/rx_peek.c": {"message_len": OUT},
     "src/xfer/msg/tx.c": {"*": OUT},
     "src/xfer/msg/tx_flush.c": {"*": OUT},

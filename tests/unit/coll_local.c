@@ -138,6 +138,47 @@ START_TEST(odd_width)
 }
 END_TEST
 
+/* May a message to OUT 100 to 199 come while a round is under way? */
+START_TEST(apart_from_a_round)
+{
+	static const struct {
+		struct plan_message message;
+		struct plan_local step;
+		bool apart;
+	} rounds[] = {
+		{.apart = true},
+		/* Messages: behind, before, of another space; the first and the last element. */
+		{.message = {.place = {PLAN_OUT, 200}, .count = 9}, .apart = true},
+		{.message = {.place = {PLAN_OUT, 90}, .count = 10}, .apart = true},
+		{.message = {.place = {PLAN_TMP, 100}, .count = 100}, .apart = true},
+		{.message = {.place = {PLAN_OUT, 90}, .count = 11}},
+		{.message = {.send = true, .place = {PLAN_OUT, 199}, .count = 1}},
+		/* Steps: all of their places count, those of a copy less its right operand. */
+		{.step = {PLAN_REDUCE, {PLAN_TMP, 0}, {PLAN_TMP, 0}, {PLAN_IN, 100}, 200, 1},
+		 .apart = true},
+		{.step = {PLAN_REDUCE, {PLAN_OUT, 150}, {PLAN_TMP, 0}, {PLAN_IN, 0}, 1, 1}},
+		{.step = {PLAN_REDUCE, {PLAN_TMP, 0}, {PLAN_OUT, 150}, {PLAN_IN, 0}, 1, 1}},
+		{.step = {PLAN_REDUCE, {PLAN_TMP, 0}, {PLAN_TMP, 0}, {PLAN_OUT, 150}, 1, 1}},
+		{.step = {PLAN_COPY, {PLAN_TMP, 0}, {PLAN_IN, 0}, {PLAN_OUT, 150}, 1, 1},
+		 .apart = true},
+		{.step = {PLAN_COPY, {PLAN_TMP, 0}, {PLAN_IN, 0}, {PLAN_TMP, 0}, 1, 2}},
+	};
+	struct local l = doubles(FI_SUM, true);
+	struct plan_message m = {.place = {PLAN_OUT, 100}, .count = 100};
+	struct plan_round r = {.messages = rounds[_i].message.count != 0,
+			       .locals = rounds[_i].step.count != 0};
+
+	r.message[0] = rounds[_i].message;
+	r.local[0] = rounds[_i].step;
+	ck_assert_int_eq(local_apart(&l, &r, &m), rounds[_i].apart);
+	/* In place: IN is OUT. */
+	l.space[PLAN_IN] = l.space[PLAN_OUT];
+	r.messages = 1;
+	r.message[0] = (struct plan_message){.send = true, .place = {PLAN_IN, 150}, .count = 1};
+	ck_assert(!local_apart(&l, &r, &m));
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("coll_local");
@@ -149,6 +190,7 @@ int main(void)
 	tcase_add_test(tcase, onto_the_right_commuting);
 	tcase_add_test(tcase, blocks);
 	tcase_add_test(tcase, odd_width);
+	tcase_add_loop_test(tcase, apart_from_a_round, 0, 12);
 	suite_add_tcase(suite, tcase);
 	return suite_run(suite);
 }

@@ -576,11 +576,11 @@ END_TEST
 
 /*
  * A long broadcast: the vector reaches each host once, and the last host as many chunks later as
- * it has hosts before it.
+ * it has hosts before it. Inside a host a chunk goes down the tree while the next one comes.
  */
 START_TEST(long_broadcast)
 {
-	enum { CHUNK = (256 << 10) / 8, CHUNKS = 20 };
+	enum { CHUNK = (256 << 10) / 8, CHUNKS = 20, DEPTH = 2 };
 	struct layout all[256], *base = sixteens(all);
 	struct plan_shape s = {.kind = FI_BROADCAST, .size = 256, .root = 37, .width = 8};
 	size_t sends, sent;
@@ -593,10 +593,16 @@ START_TEST(long_broadcast)
 	ck_assert_uint_eq(sent, 15 * s.count);
 	ck_assert_uint_eq(c.all_sent, 255 * s.count);
 	ck_assert_uint_eq(c.scratch, 0);
-	/* The chain of hosts has one sender a chunk more than it is long, in each host come two. */
-	ck_assert_uint_le(c.chain, 15 + 4 * CHUNKS);
-	/* Fewer chunks than hosts: a vector travels whole. */
+	ck_assert_uint_le(c.chain, CHUNKS + 15 + DEPTH);
+	/* A shorter vector has shorter chunks, about as many as hosts. */
 	s.count = 4 * CHUNK;
+	c = run(s, all);
+	between_hosts(s, all, &sends, &sent);
+	ck_assert_uint_eq(sends, 15 * 16);
+	ck_assert_uint_eq(sent, 15 * s.count);
+	ck_assert_uint_le(c.chain, 16 + 15 + DEPTH);
+	/* Or it is scattered to the hosts. */
+	s.count = 3 * CHUNK;
 	between_hosts(s, all, &sends, &sent);
 	ck_assert_uint_le(sends, 15 * 18);
 	SIM_CHECK(!uses(&s, &plan_chain));
@@ -659,6 +665,28 @@ START_TEST(two_members)
 }
 END_TEST
 
+/* Two hosts exchange vectors of up to 256 KiB whole, in one round; two members of a host, halves in two. */
+START_TEST(two_hosts)
+{
+	struct layout *base = layout_make(0, 2, one_host, NULL);
+	struct layout near[2] = {*base, *base};
+	struct plan_shape s = {
+		.kind = FI_ALLREDUCE, .size = 2, .count = (256 << 10) / 4, .width = 4};
+	struct cost c = run(s, NULL);
+
+	ck_assert_uint_eq(c.rounds, 1);
+	ck_assert_uint_eq(c.sent, s.count);
+	c = run(s, near);
+	ck_assert_uint_eq(c.rounds, 2);
+	ck_assert_uint_eq(c.sent, s.count);
+	s.count++;
+	c = run(s, NULL);
+	ck_assert_uint_eq(c.rounds, 2);
+	ck_assert_uint_le(c.scratch, s.count / 2 + 1);
+	layout_free(base);
+}
+END_TEST
+
 /* A plan has this size in a group of any size. */
 START_TEST(memory)
 {
@@ -688,6 +716,7 @@ int main(void)
 	tcase_add_loop_test(tcase, crowd, 0, 8);
 	tcase_add_loop_test(tcase, crowd_broadcast, 0, 5);
 	tcase_add_test(tcase, two_members);
+	tcase_add_test(tcase, two_hosts);
 	tcase_add_test(tcase, memory);
 	suite_add_tcase(suite, tcase);
 	return suite_run(suite);

@@ -129,6 +129,24 @@ void rx_deliver(struct worker *worker, uint32_t src, const struct packet *p)
 	ck_assert_mem_eq(seen[seen_count - 1].payload, p->payload, p->len);
 }
 
+void *rx_payload_new(struct worker *worker, size_t len)
+{
+	(void)worker;
+	return malloc(len);
+}
+
+void rx_payload_free(struct worker *worker, void *payload)
+{
+	(void)worker;
+	free(payload);
+}
+
+void rx_deliver_collected(struct worker *worker, uint32_t src, const struct packet *p)
+{
+	rx_deliver(worker, src, p);
+	free((void *)(uintptr_t)p->payload);
+}
+
 void rail_wanted(struct worker *worker, uint32_t src, uint32_t rail, uint32_t ms)
 {
 	ck_assert_uint_gt(ms, 0);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * A plan is a sequence of phases, which is repeated for each chunk of the vector if the plan has
- * chunks. This file finds a round of the plan in its phase.
+ * chunks. This file finds a round of the plan in its phase, or in those of several chunks.
  */
 
 #include "coll/plan/layout.h"
@@ -57,41 +57,85 @@ static const struct plan_phase *find(const struct plan *plan, size_t *n)
 	return NULL;
 }
 
-/* Writes a round of a phase, for the elements of the vector from `at` on. */
-static void write(const struct plan *plan, const struct plan_phase *phase, size_t n, size_t at,
-		  struct plan_round *round)
+/* Adds a round of a phase, for the elements of the vector from `at` on. */
+static void add(const struct plan *plan, const struct plan_phase *phase, size_t n, size_t at,
+		struct plan_round *round)
 {
-	round->messages = round->locals = 0;
+	unsigned int message = round->messages, local = round->locals;
+
 	phase->algorithm->round(&phase->part, n, round);
-	for (unsigned int i = 0; i < round->messages; i++) {
+	for (unsigned int i = message; i < round->messages; i++) {
 		round->message[i].peer = member(plan, phase->among, round->message[i].peer);
 		translate(phase, at, &round->message[i].place);
 	}
-	put_sends_first(round);
-	for (unsigned int i = 0; i < round->locals; i++) {
+	for (unsigned int i = local; i < round->locals; i++) {
 		translate(phase, at, &round->local[i].dst);
 		translate(phase, at, &round->local[i].left);
 		translate(phase, at, &round->local[i].right);
 	}
 }
 
-/* All phases of a plan with chunks are of the same vector, and have as many rounds for any chunk. */
-static bool chunk_round(const struct plan *plan, size_t n, struct plan_round *round)
+/* Adds the step of a chunk. All phases are of the same vector, and have as many rounds for any chunk. */
+static void add_step(const struct plan *plan, size_t chunk, size_t step, struct plan_round *round)
 {
-	size_t rounds = 0, at;
-	struct plan_phase phase;
+	size_t at = chunk * plan->chunk;
+	struct plan_phase phase = *find(plan, &step);
 
-	for (unsigned int i = 0; i < plan->phases; i++)
-		rounds += plan->phase[i].rounds;
-	at = n / rounds * plan->chunk;
-	if (at >= plan->vector)
-		return false;
-	n %= rounds;
-	phase = *find(plan, &n);
 	if (plan->vector - at < plan->chunk)
 		phase.part.count = plan->vector - at;
-	write(plan, &phase, n, at, round);
+	add(plan, &phase, step, at, round);
+}
+
+/* Each chunk is a step behind the one before it; that comes first, as others wait for it. */
+static void add_steps(const struct plan *plan, size_t n, struct plan_round *round)
+{
+	size_t last = plan->chunks - 1, chunk = n < plan->steps ? 0 : n - plan->steps + 1;
+
+	for (; chunk <= n && chunk <= last; chunk++)
+		add_step(plan, chunk, n - chunk, round);
+}
+
+static bool chunk_round(const struct plan *plan, size_t n, struct plan_round *round)
+{
+	size_t rounds =
+		plan->overlaps ? plan->chunks + plan->steps - 1 : plan->chunks * plan->steps;
+
+	if (n >= rounds)
+		return false;
+	round->messages = round->locals = 0;
+	if (plan->overlaps)
+		add_steps(plan, n, round);
+	else
+		add_step(plan, n / plan->steps, n % plan->steps, round);
+	put_sends_first(round);
 	return true;
+}
+
+/* Do the rounds of all phases together fit into one? */
+static bool fits(const struct plan *plan)
+{
+	unsigned int messages = 0, locals = 0;
+
+	for (const struct plan_phase *p = plan->phase; p < plan->phase + plan->phases; p++)
+		for (size_t n = 0; n < p->rounds; n++) {
+			struct plan_round round = {0};
+
+			p->algorithm->round(&p->part, n, &round);
+			messages += round.messages;
+			locals += round.locals;
+		}
+	return messages <= PLAN_MESSAGES && locals <= PLAN_LOCALS;
+}
+
+void plan_chunks_of(struct plan *plan, size_t chunk, size_t vector)
+{
+	plan->chunk = chunk;
+	plan->vector = vector;
+	plan->chunks = vector / chunk + (vector % chunk != 0);
+	plan->steps = 0;
+	for (unsigned int i = 0; i < plan->phases; i++)
+		plan->steps += plan->phase[i].rounds;
+	plan->overlaps = fits(plan);
 }
 
 bool plan_round(const struct plan *plan, size_t n, struct plan_round *round)
@@ -103,6 +147,8 @@ bool plan_round(const struct plan *plan, size_t n, struct plan_round *round)
 	phase = find(plan, &n);
 	if (!phase)
 		return false;
-	write(plan, phase, n, 0, round);
+	round->messages = round->locals = 0;
+	add(plan, phase, n, 0, round);
+	put_sends_first(round);
 	return true;
 }

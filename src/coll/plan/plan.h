@@ -145,10 +145,13 @@ struct plan {
 	bool whole;
 	unsigned int phases;
 	/*
-	 * Elements of a chunk of the vector: the phases run for each chunk in turn, so that one host
-	 * passes a chunk on while another has the next. 0: they run once, for the whole vector.
+	 * Elements of a chunk of the vector: the phases run for each chunk, so that one host passes
+	 * a chunk on while another has the next. 0: they run once, for the whole vector.
 	 */
-	size_t chunk, vector;     /* and of the vector */
+	size_t chunk, vector; /* and of the vector */
+	size_t chunks, steps; /* number of chunks; rounds of all phases of one chunk */
+	/* A round consists of the first step of a chunk, the second of the chunk before it, and so on. */
+	bool overlaps;
 	uint32_t root, root_host; /* the root and its host, which it leads; 0, 0 without a root */
 	uint32_t number;          /* this member's among those of its host, in the layout */
 	const struct layout *layout;

@@ -22,6 +22,9 @@ struct plan_build {
 void plan_add(const struct plan_build *b, const struct plan_algorithm *algorithm, size_t count,
 	      bool same);
 
+/* Makes the phases, all that the plan has, run for each chunk of the vector. */
+void plan_chunks_of(struct plan *plan, size_t chunk, size_t vector);
+
 /* Reserves elements of the scratch; phases added later do not use them. */
 struct plan_place plan_keep(struct plan *plan, size_t count);
 

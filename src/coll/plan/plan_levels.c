@@ -22,8 +22,9 @@
 #include "coll/plan/plan_build.h"
 
 enum {
-	LONG = 256 * 1024,            /* bytes of a vector; of all pieces together */
-	CHUNK = 256 * 1024,           /* bytes of a chunk of a broadcast */
+	LONG = 256 * 1024,       /* bytes of a vector; of all pieces together */
+	CHUNK_MOST = 256 * 1024, /* bytes of a chunk of a broadcast */
+	CHUNK_LEAST = 64 * 1024,
 	LONG_PIECE = 256,             /* bytes of a piece of alltoall */
 	LONG_TABLE = 4 * 1024 * 1024, /* bytes of all pieces of a host's members in alltoall */
 };
@@ -144,24 +145,39 @@ static void barrier(struct levels *v)
 	plan_add(&v->host, &plan_tree_broadcast, 0, false);
 }
 
-/* Each chunk in turn goes along the chain, then into the host. */
+/* Each chunk goes along the chain, and into the host while the next one comes. */
 static void broadcast_chunks(struct levels *v, size_t chunk)
 {
 	struct plan_build *l = &v->leaders;
 
-	v->b->plan->chunk = l->tune = chunk;
-	v->b->plan->vector = v->b->shape.count;
+	l->tune = chunk;
 	l->in = l->out = v->b->out;
 	if (v->leads)
 		plan_add(l, &plan_chain, chunk, false);
 	in_host(v, FI_BROADCAST, chunk, v->b->out, v->b->out);
+	plan_chunks_of(v->b->plan, chunk, v->b->shape.count);
+}
+
+/*
+ * Returns the elements of the longest chunks that are not many fewer than the hosts: a vector takes as
+ * much longer to the last host as that has hosts before it. 0: there are too many hosts.
+ */
+static size_t chunk_for(const struct levels *v, size_t count)
+{
+	for (size_t bytes = CHUNK_MOST; bytes >= CHUNK_LEAST; bytes /= 2) {
+		size_t chunk = v->b->shape.width < bytes ? bytes / v->b->shape.width : 1;
+
+		if (count / chunk + 2 >= v->layout->hosts)
+			return chunk;
+	}
+	return 0;
 }
 
 static void broadcast(struct levels *v, size_t count)
 {
-	size_t chunk = v->b->shape.width < CHUNK ? CHUNK / v->b->shape.width : 1;
+	size_t chunk = v->longer ? chunk_for(v, count) : 0;
 
-	if (v->longer && count / chunk + 2 >= v->layout->hosts) {
+	if (chunk) {
 		broadcast_chunks(v, chunk);
 		return;
 	}

@@ -33,7 +33,7 @@ void tcp_free(struct tcp_link *l)
 	if (l->sock >= 0)
 		forked_close(l->sock);
 	tls_free(l->tls);
-	free(l->kept);
+	rx_payload_free(l->own->worker, l->kept);
 	free(l->rest);
 	free(l);
 }

@@ -7,7 +7,6 @@
  */
 #include <errno.h>
 #include <rdma/fi_errno.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 
@@ -65,19 +64,26 @@ static void deliver(struct tcp_link *l, const void *payload)
 	rx_deliver(l->own->worker, l->id, &p);
 }
 
+static void deliver_kept(struct tcp_link *l)
+{
+	struct packet p = packet_of(l);
+
+	p.payload = l->kept;
+	l->kept = NULL;
+	expect_frame(l);
+	rx_deliver_collected(l->own->worker, l->id, &p);
+}
+
 static void finish(struct tcp_link *l)
 {
-	unsigned char *payload = l->kept;
 	uint32_t id = l->placing;
 
-	l->kept = NULL;
-	if (id) {
-		expect_frame(l);
-		rx_placement_end(l->own->worker, id);
-	} else {
-		deliver(l, payload);
+	if (!id) {
+		deliver_kept(l);
+		return;
 	}
-	free(payload);
+	expect_frame(l);
+	rx_placement_end(l->own->worker, id);
 }
 
 /* Takes bytes of the frame. Returns their number. */
@@ -118,7 +124,7 @@ static int begin(struct tcp_link *l)
 		l->placing = rx_placement_begin(l->own->worker, l->id, &p);
 	if (l->placing || l->closed)
 		return 0;
-	l->kept = malloc(l->frame.len);
+	l->kept = rx_payload_new(l->own->worker, l->frame.len);
 	return l->kept ? 0 : FI_ENOMEM;
 }
 

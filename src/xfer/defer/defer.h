@@ -67,6 +67,8 @@ struct work {
 	 * itself. Within a batch, receivers of the same memory share one copy.
 	 */
 	const void *batch;
+	/* A message of a collective that has been sent when the receiver has it. */
+	bool delivered;
 };
 
 /*

@@ -71,7 +71,7 @@ struct unexpected {
 	struct account *account; /* which it is charged to, see budget.h; or NULL */
 	struct list in_account;
 	struct rx_equal equal[RX_KEYS];
-	unsigned char payload[]; /* the message, or the RTS */
+	_Alignas(16) unsigned char payload[]; /* the message, or the RTS */
 };
 
 /* A message to be matched, or matched, with a receive. */

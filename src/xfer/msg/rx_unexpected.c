@@ -11,6 +11,7 @@
 #include "base/copy.h"
 #include "base/log.h"
 #include "core/av.h"
+#include "link/upcall.h"
 #include "link/wire.h"
 #include "xfer/worker.h"
 #include "xfer/msg/budget.h"
@@ -120,13 +121,55 @@ static void uncount_kept(struct rx *q, struct unexpected *u)
 	budget_uncharge(u->rx->budget, u);
 }
 
-static struct unexpected *copy_of(struct rx *rx, const struct message *m, size_t payload_len)
+static struct unexpected *of_payload(void *payload)
 {
-	struct unexpected *u = malloc(sizeof(*u) + payload_len);
+	return LIST_ENTRY(payload, struct unexpected, payload);
+}
+
+void *rx_payload_new(struct worker *worker, size_t len)
+{
+	struct unexpected *u = spare_get(&worker->spare, sizeof(*u) + len);
+
+	return u ? u->payload : NULL;
+}
+
+void rx_payload_free(struct worker *worker, void *payload)
+{
+	if (payload)
+		spare_put(&worker->spare, of_payload(payload));
+}
+
+void rx_deliver_collected(struct worker *worker, uint32_t src, const struct packet *p)
+{
+	worker->collected = of_payload((void *)(uintptr_t)p->payload);
+	rx_deliver(worker, src, p);
+	spare_put(&worker->spare, worker->collected);
+	worker->collected = NULL;
+}
+
+/* Returns the memory in which the payload lies, if it is ours, else a copy; NULL: no memory. */
+static struct unexpected *memory_of(const struct message *m, size_t payload_len)
+{
+	struct worker *worker = m->peer->worker;
+	struct unexpected *u = worker->collected;
+
+	if (u && m->payload == u->payload) {
+		worker->collected = NULL;
+		return u;
+	}
+	u = spare_get(&worker->spare, sizeof(*u) + payload_len);
+	if (u && payload_len)
+		copy_bytes(u->payload, m->payload, payload_len);
+	return u;
+}
+
+static struct unexpected *keep(struct rx *rx, const struct message *m, size_t payload_len)
+{
+	struct unexpected *u = memory_of(m, payload_len);
 
 	if (!u)
 		return NULL;
-	memset(u, 0, sizeof(*u));
+	memset(u, 0, offsetof(struct unexpected, payload));
 	u->rx = rx;
 	u->peer = m->peer;
 	u->src = m->src;
@@ -139,8 +182,6 @@ static struct unexpected *copy_of(struct rx *rx, const struct message *m, size_t
 	u->kept = payload_len;
 	for (int by = 0; by < RX_KEYS; by++)
 		list_init(&u->equal[by].all);
-	if (payload_len)
-		copy_bytes(u->payload, m->payload, payload_len);
 	return u;
 }
 
@@ -156,7 +197,7 @@ void rx_store(struct rx *rx, const struct message *m, size_t payload_len)
 		return;
 	if (!budget_admit(m->peer, m->src, bytes))
 		return;
-	u = copy_of(rx, m, payload_len);
+	u = keep(rx, m, payload_len);
 	if (!u) {
 		peer_starve(m->peer, "a message that no receive waits for");
 		return;
@@ -199,7 +240,10 @@ void rx_claim(struct rx *rx, struct unexpected *u)
 
 void rx_drop(struct unexpected *u)
 {
-	free(u);
+	if (u->peer)
+		spare_put(&u->peer->worker->spare, u);
+	else
+		free(u);
 }
 
 void rx_give(struct rx *rx, struct unexpected *u)

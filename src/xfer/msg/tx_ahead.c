@@ -17,7 +17,7 @@ static struct txreq *make(struct peer *peer, const struct packet *p, struct work
 	if (!req)
 		return NULL;
 	req->head = p->head;
-	req->flags = FI_SEND;
+	req->flags = FI_SEND | (work && work->delivered ? FI_DELIVERY_COMPLETE : 0);
 	req->tag = p->tag;
 	req->data = p->data;
 	req->len = p->len;
@@ -46,7 +46,7 @@ int tx_ahead(struct peer *peer, const struct packet *p, struct work *work)
 	struct txreq *req;
 	int err;
 
-	if (room && proto_copies(link, p->len) &&
+	if (room && proto_copies(link, p->len) && !(work && work->delivered) &&
 	    !link->ops->send(link, p->payload, p->len, p->data, p->head, p->tag))
 		return 1;
 	if (peer->state == PEER_IDLE) {
