@@ -58,8 +58,11 @@ $(LIB): $(filter-out $(APART),$(OBJ)) $(APART:.o=.static.o)
 # These are for once, for whoever looks, or wait for others far longer than they run: short code counts more than fast.
 SMALL = hook/% info/% coll/% xfer/conn/% xfer/defer/% core/av_set core/av_shared core/compat core/ep_cm \
 	core/ep_enable core/eq core/pep core/pep_cm core/sep core/domain core/ep core/ep_opt% core/mr core/mr_object \
-	core/open core/param core/wait_set base/env base/log base/tls hw/tcp/tcp_cm hw/tcp/tcp_rails hw/verbs/dev/% \
-	hw/verbs/rc/rc_cm hw/verbs/rc/rc_up xfer/stats xfer/worker_report xfer/peer_state
+	core/open core/param core/wait_set core/av core/av_insert core/av_keys core/av_store core/cntr_object core/cq core/ep_inject \
+	core/mr_nic core/mr_share core/mr_view base/addr base/env base/log base/tls \
+	hw/tcp/tcp_cm hw/tcp/tcp_linger hw/tcp/tcp_rails% hw/tcp/tcp_tls hw/verbs/dev/% hw/verbs/rdm/verbs_rails% \
+	hw/verbs/rdm/verbs_up hw/verbs/rdm/verbs_qp hw/verbs/rc/rc_cm hw/verbs/rc/rc_more hw/verbs/rc/rc_up xfer/worker xfer/joint xfer/stats \
+	xfer/worker_report xfer/peer_state xfer/msg/budget
 $(SMALL:%=$(BUILD)/src/%.o): override CFLAGS := $(CFLAGS:-O2=-Os)
 $(BUILD)/%.static.o: CPPFLAGS += -DWEFT_STATIC
 $(BUILD)/%.static.o: %.c $(CONFIG); $(cc)
