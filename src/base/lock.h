@@ -1,21 +1,28 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * A small lock for short critical sections: one locked instruction takes a free lock, a load and a
- * store release it. A waiter spins briefly, then sleeps until a holder wakes it, so that the holder
- * gets the processor on an oversubscribed machine. A waiter that lost the lock again after waking
- * is handed it by the next holder, so threads that poll under the lock starve no other.
+ * store release it. Each change of threads moves what the lock guards to another core, so a waiter
+ * first lets the holder take the lock again for a while. Then it asks for the lock, and is handed it
+ * by the next release. If that does not come, it sleeps, so that the holder gets the processor on an
+ * oversubscribed machine, and goes on asking: threads that poll under the lock starve no other.
  */
 #ifndef WEFT_BASE_LOCK_H
 #define WEFT_BASE_LOCK_H
 
 #include <stdbool.h>
 
+/* Bits of struct lock.state. */
+#define LOCK_HELD     1u
+#define LOCK_SLEEPERS 2u /* a thread may be asleep in lock_wait */
+/* A waiter asks for the lock: one that spins, and one that has slept. */
+#define LOCK_WANTED   4u
+#define LOCK_STARVING 8u
+/* Released with LOCK_HELD still set, for a waiter that has set LOCK_WANTED, or LOCK_STARVING. */
+#define LOCK_HANDED(want) ((want) << 2)
+
 struct lock {
-	int sleeps;   /* atomic: number of sleeps. First member: shortens the fast path */
-	int held;     /* atomic: 0 or 1 */
-	int sleepers; /* atomic: a thread may be asleep in lock_wait */
-	int starving; /* atomic: a thread has slept and found the lock taken again */
-	int handed;   /* atomic: released with `held` still set, for a thread that has slept */
+	int sleeps;         /* atomic: number of sleeps. First member: shortens the fast path */
+	unsigned int state; /* atomic: LOCK_ bits */
 };
 
 /* One step of a busy loop; saves power and the sibling thread's time. */
@@ -34,13 +41,13 @@ void lock_give_to_waiters(struct lock *l);
 
 static inline void lock_init(struct lock *l)
 {
-	*l = (struct lock){.held = 0};
+	*l = (struct lock){.state = 0};
 }
 
 /* Pairs with the release in lock_give. */
 static inline bool lock_try(struct lock *l)
 {
-	return !(__atomic_fetch_or(&l->held, 1, __ATOMIC_ACQUIRE) & 1);
+	return !(__atomic_fetch_or(&l->state, LOCK_HELD, __ATOMIC_ACQUIRE) & LOCK_HELD);
 }
 
 static inline void lock_take(struct lock *l)
@@ -50,15 +57,15 @@ static inline void lock_take(struct lock *l)
 }
 
 /*
- * A thread that goes to sleep between the load and the store is not woken here. The kernel lets no
- * thread sleep once the store is visible, and lock_wait limits its sleep.
+ * A bit that a waiter sets between the load and the store is lost. The waiter sets it again when it looks next; the kernel
+ * lets none sleep once the state has changed. lock_wait limits the sleep of one that slept before we came to the store.
  */
 static inline void lock_give(struct lock *l)
 {
-	if (__builtin_expect(__atomic_load_n(&l->sleepers, __ATOMIC_RELAXED), 0))
+	if (__builtin_expect(__atomic_load_n(&l->state, __ATOMIC_RELAXED) != LOCK_HELD, 0))
 		lock_give_to_waiters(l);
 	else
-		__atomic_store_n(&l->held, 0, __ATOMIC_RELEASE);
+		__atomic_store_n(&l->state, 0, __ATOMIC_RELEASE);
 }
 
 #endif

@@ -97,6 +97,7 @@ static __attribute__((noinline)) ssize_t read_all(struct cq *cq, void *buf, size
 static inline __attribute__((always_inline)) ssize_t
 read_now(struct cq *cq, void *buf, size_t count, fi_addr_t *src, bool locked)
 {
+	const struct link_slot *slot;
 	struct idle *only;
 	ssize_t ret;
 
@@ -107,9 +108,11 @@ read_now(struct cq *cq, void *buf, size_t count, fi_addr_t *src, bool locked)
 		release(cq, locked);
 		return ret;
 	}
+	slot = only->cursor->at;
 	switch (workers_look(&cq->workers)) {
 	case WORKERS_NEWS:
-		ret = src ? rx_readfrom(cq, buf, count, src, only) : rx_read(cq, buf, count, only);
+		ret = src ? rx_readfrom(cq, buf, count, src, only)
+			  : rx_read(cq, buf, count, only, slot);
 		release(cq, locked);
 		return ret;
 	case WORKERS_ALL:

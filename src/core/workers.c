@@ -5,7 +5,8 @@
 #include "link/engine.h"
 
 /* Of no worker: is never granted a call. */
-static struct idle never;
+static struct link_cursor nowhere;
+static struct idle never = {.cursor = &nowhere};
 
 static void set_count(struct workers *p, unsigned int count)
 {

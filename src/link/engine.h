@@ -29,6 +29,7 @@ struct fi_deferred_work;
 struct fi_weft_peer;
 struct fi_weft_stats;
 struct idle;
+struct link_slot;
 struct shard;
 struct sharded;
 struct worker;
@@ -78,10 +79,11 @@ bool worker_progress(struct worker *worker);
 void worker_progress_due(struct worker *worker);
 /*
  * fi_cq_read and fi_cq_readfrom of a queue that is empty, when a packet has come to its only worker, which has been
- * granted calls: messages that only have to be copied go past the queue; if there is none, returns cq_read_due. Shard
- * locked.
+ * granted calls: messages that only have to be copied go past the queue; if there is none, returns cq_read_due. `slot`:
+ * where the cursor is. Shard locked.
  */
-ssize_t rx_read(struct cq *cq, void *buf, size_t count, struct idle *idle);
+ssize_t rx_read(struct cq *cq, void *buf, size_t count, struct idle *idle,
+		const struct link_slot *slot);
 ssize_t rx_readfrom(struct cq *cq, void *buf, size_t count, fi_addr_t *src, struct idle *idle);
 /* Delivers the packets that can be had without a system call, and no more. */
 void worker_progress_near(struct worker *worker);

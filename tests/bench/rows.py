@@ -198,7 +198,10 @@ def threads(b):
     """The size is the number of threads."""
     for kind, *options in ("shm",), ("tcp", "-n"):
         for how in "domain", "endpoint", "shared":
-            yield Row(f"{kind}/threads-{how}", "M/s", [1, 2], b.sided(kind, "threads", *options, how, "PROVIDER", "{}"))
+            ours = b.sides[0]
+            alternating = b.limit("alternating", "threads", *options, "alternate", ours.providers[kind][0], "{}", LD_LIBRARY_PATH=ours.folder)
+            yield Row(f"{kind}/threads-{how}", "M/s", [1, 2],
+                      {**b.sided(kind, "threads", *options, how, "PROVIDER", "{}"), **(alternating if how == "shared" else {})})
 
 
 def wake(b):

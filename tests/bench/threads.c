@@ -6,6 +6,7 @@
  *                                              FI_THREAD_ENDPOINT
  *     threads [-n] shared PROVIDER THREADS     all threads use the same endpoints and queue,
  *                                              FI_THREAD_SAFE
+ *     threads [-n] alternate PROVIDER THREADS  the same, but one thread sends a window, then the next one
  *
  * With two cores there is none left for a partner of each thread: a thread plays both ends. It
  * posts a window of 64 receives on one endpoint, sends as many from another endpoint of the process, and
@@ -53,7 +54,10 @@ struct worker {
 static struct worker workers[THREADS_MAX];
 static struct lane lanes[THREADS_MAX];
 static int threads, windows;
-static pthread_barrier_t meeting;
+static _Atomic int arrivals;
+static bool alternates;
+static _Alignas(
+	64) _Atomic int next_thread; /* number of the thread that sends, if they alternate */
 
 static void progress(struct worker *w)
 {
@@ -114,6 +118,14 @@ static void window(struct worker *w)
 		progress(w);
 }
 
+static void window_alternating(struct worker *w)
+{
+	while (atomic_load_explicit(&next_thread, memory_order_acquire) != w->number)
+		;
+	window(w);
+	atomic_store_explicit(&next_thread, (w->number + 1) % threads, memory_order_release);
+}
+
 static void pin(int core)
 {
 	cpu_set_t cpus;
@@ -124,19 +136,29 @@ static void pin(int core)
 		pair_fail("there are not as many cores as threads");
 }
 
+/* Waits for all threads, `*met` times so far, without sleeping: a thread that wakes late would be timed from then. */
+static void meet(int *met)
+{
+	atomic_fetch_add(&arrivals, 1);
+	++*met;
+	while (atomic_load(&arrivals) < *met * threads)
+		;
+}
+
 /* The first thread takes the time, between meetings of all. */
 static void *run(void *arg)
 {
 	struct worker *w = arg;
 	double values[REPEATS], start;
+	int met = 0;
 
 	pin(w->number);
 	for (int repeat = -1; repeat < REPEATS; repeat++) {
-		pthread_barrier_wait(&meeting);
+		meet(&met);
 		start = microseconds();
 		for (int i = 0; i < windows; i++)
-			window(w);
-		pthread_barrier_wait(&meeting);
+			alternates ? window_alternating(w) : window(w);
+		meet(&met);
 		values[repeat < 0 ? 0 : repeat] =
 			threads * windows * WINDOW / (microseconds() - start);
 	}
@@ -192,7 +214,8 @@ static void worker_open(int number, struct lane *lane)
 static void open_all(const char *provider, const char *how)
 {
 	struct fi_info *hints = fabric_hints(provider, FI_MSG | FI_TAGGED, false);
-	bool own_domain = !strcmp(how, "domain"), shared = !strcmp(how, "shared");
+	bool own_domain = !strcmp(how, "domain");
+	bool shared = alternates || !strcmp(how, "shared");
 
 	hints->domain_attr->threading = own_domain ? FI_THREAD_DOMAIN
 					: shared   ? FI_THREAD_SAFE
@@ -237,14 +260,15 @@ int main(int argc, char **argv)
 	threads = argc == 4 ? atoi(argv[3]) : 0;
 	if (threads < 1 || threads > THREADS_MAX ||
 	    (strcmp(how, "domain") != 0 && strcmp(how, "endpoint") != 0 &&
-	     strcmp(how, "shared") != 0)) {
-		fputs("Usage: threads [-n] domain|endpoint|shared PROVIDER THREADS\n", stderr);
+	     strcmp(how, "shared") != 0 && strcmp(how, "alternate") != 0)) {
+		fputs("Usage: threads [-n] domain|endpoint|shared|alternate PROVIDER THREADS\n",
+		      stderr);
 		return EXIT_FAILURE;
 	}
+	alternates = !strcmp(how, "alternate");
 	alarm(LIMIT);
-	windows = pair_network ? 200 : 500;
+	windows = pair_network ? 200 : 2000;
 	open_all(argv[2], how);
-	pthread_barrier_init(&meeting, NULL, (unsigned int)threads);
 	for (int i = 0; i < threads; i++)
 		if (pthread_create(&workers[i].thread, NULL, run, &workers[i]))
 			pair_fail("pthread_create");

@@ -137,6 +137,26 @@ def queue_and_sleeper(o):
     ], lambda r, m: r["seen"] == 1 or r["wake"] == 1
 
 
+HELD, WANTED, HANDED = 1, 4, 16
+
+
+def handed_lock(o):
+    """A waiter asks for a lock, then stops asking: lock.h lock_give, lock.c lock_give_to_waiters; ask, take_handed. It has
+    seen the lock free, or was handed it, or nobody was."""
+    def hand(state):
+        return HELD | HANDED if state & WANTED else 0
+    if o["hand"] == "exchange":
+        give = [rmw("h", "lock", hand, o["give"], when=lambda s: s != HELD)]
+    else:
+        give = [store("lock", HELD | HANDED, o["give"], when=lambda s: s != HELD)]
+    return {"lock": HELD, "object": 0}, [
+        [store("object", 1), load("s", "lock"), store("lock", 0, "release", when=lambda s: s == HELD), *give],
+        [rmw("asked", "lock", lambda state: state | HELD | WANTED),
+         rmw("got", "lock", lambda state: state & ~(WANTED | HANDED), o["take"]),
+         load("seen", "object", when=lambda asked, got: not asked & HELD or got & HANDED)],
+    ], lambda r, m: not m["lock"] & HANDED and ((r["asked"] & HELD and not r["got"] & HANDED) or r["seen"] == 1)
+
+
 def signal_in_passing(o):
     """A signal clears `sleeping`, and another event comes before it wakes the sleeper, who arms again and looks:
     wait_signal. What wakes it, an eventfd or the gate, releases."""
@@ -197,6 +217,8 @@ PROTOCOLS = [
     (counter_and_sleeper, {"count": ("seq_cst", "acq_rel"), "notify": ("seq_cst", "acquire"),
                            "arm": ("seq_cst", "release"), "mark": ("seq_cst", "acquire")}),
     (queue_and_sleeper, {"take": ("acquire", "relaxed"), "give": ("release", "relaxed")}),
+    (handed_lock, {"hand": ("exchange", "store"), "give": ("release", "relaxed"),
+                   "take": ("acquire", "relaxed")}),
     (signal_in_passing, {"wake": ("release", "relaxed"), "notify": ("seq_cst", "acquire"),
                          "look": ("seq_cst", "acquire")}),
     (flag_of_an_eventfd, {"give": ("release", "relaxed")}),

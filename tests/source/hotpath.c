@@ -144,6 +144,18 @@ static void count_tagged(void)
 	wait_for(&b, FI_RECV);
 }
 
+/* As MPIs do: they post many receives, and read many completions at once. */
+static void count_eight(void)
+{
+	struct fi_cq_tagged_entry entries[16];
+
+	for (int i = 0; i < 8; i++)
+		receive_tagged();
+	for (int i = 0; i < 8; i++)
+		must(fi_tinjectdata(a.ep, out, 8, 1, a.peer, TAG), "fi_tinjectdata");
+	COUNT("cq_read+eight", fi_cq_read(b.cq, entries, 16) == 8 ? 0 : -FI_EOTHER);
+}
+
 static void count_msg(void)
 {
 	COUNT("recv", fi_recv(b.ep, in, sizeof(in), NULL, FI_ADDR_UNSPEC, &context[1]));
@@ -251,6 +263,7 @@ static int child(void *arg)
 	warm_up();
 	count_tagged();
 	count_msg();
+	count_eight();
 	count_onesided();
 	count_unknown();
 	must((int)read_nothing(&a),

@@ -99,7 +99,55 @@ START_TEST(waits_asleep)
 }
 END_TEST
 
+/* A release hands the lock to who asked for it: nobody else can take it meanwhile. */
+START_TEST(is_handed_over)
+{
+	static const unsigned int asked[] = {LOCK_WANTED, LOCK_STARVING};
+
+	for (int i = 0; i < 2; i++) {
+		lock_init(&lock);
+		lock_take(&lock);
+		lock.state |= asked[i];
+		lock_give(&lock);
+		ck_assert(!lock_try(&lock));
+		ck_assert_uint_eq(lock.state, LOCK_HELD | LOCK_HANDED(asked[i]));
+	}
+	/* The first to have asked without sleeping leaves what was handed to a sleeper. */
+	lock.state = LOCK_HELD | LOCK_HANDED(LOCK_WANTED) | LOCK_STARVING;
+	lock_take(&lock);
+	ck_assert_uint_eq(lock.state, LOCK_HELD | LOCK_STARVING);
+}
+END_TEST
+
 static int stop; /* atomic */
+
+static void *hold_until_stop(void *arg)
+{
+	(void)arg;
+	lock_take(&lock);
+	while (!__atomic_load_n(&stop, __ATOMIC_RELAXED))
+		usleep(100);
+	lock_give(&lock);
+	return NULL;
+}
+
+/* Who has slept in vain goes on asking, awake or asleep: the lock is not free once it is released. */
+START_TEST(sleeper_is_handed_it)
+{
+	pthread_t thread;
+
+	lock_init(&lock);
+	lock_take(&lock);
+	ck_assert_int_eq(pthread_create(&thread, NULL, hold_until_stop, NULL), 0);
+	while (!(__atomic_load_n(&lock.state, __ATOMIC_RELAXED) & LOCK_STARVING))
+		usleep(100);
+	lock_give(&lock);
+	ck_assert(!lock_try(&lock));
+	__atomic_store_n(&stop, 1, __ATOMIC_RELAXED);
+	pthread_join(thread, NULL);
+	ck_assert(lock_try(&lock));
+}
+END_TEST
 
 /* Takes the lock again as soon as it is released, like a thread that polls an empty queue. */
 static void *take_again_and_again(void *arg)
@@ -146,6 +194,8 @@ int main(void)
 
 	tcase_add_test(tc, keeps_apart);
 	tcase_add_test(tc, waits_asleep);
+	tcase_add_test(tc, is_handed_over);
+	tcase_add_test(tc, sleeper_is_handed_it);
 	tcase_add_test(tc, starves_nobody);
 	tcase_set_timeout(tc, 20);
 	suite_add_tcase(suite, tc);
