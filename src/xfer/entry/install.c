@@ -237,6 +237,9 @@ void rx_context_set(struct rx *rx, const struct rx_target *target)
 	rx->read_cntr = target->read_cntr;
 	rx->write_cntr = target->write_cntr;
 	rx->caps = target->caps;
+	rx->any_source[false] = rx->caps & FI_DIRECTED_RECV ? 0 : FI_ADDR_UNSPEC;
+	rx->any_source[true] =
+		rx->caps & (FI_DIRECTED_RECV | FI_TAGGED_DIRECTED_RECV) ? 0 : FI_ADDR_UNSPEC;
 	rx->addr_mask = target->addr_mask;
 	rx->min_multi_recv = target->min_multi_recv;
 	rx->complete_all = target->cq && !target->selective;

@@ -40,6 +40,7 @@ struct rx {
 	uint64_t caps;
 	uint64_t addr_mask; /* strips the context index off a fi_addr_t */
 	struct pool recv_pool;
+	uint64_t any_source[2]; /* all bits: receives (tagged ones: [1]) match any peer; else 0 */
 	struct domain *dom;
 	struct cq *cq; /* NULL: no completions */
 	struct cntr *cntr;
@@ -110,9 +111,8 @@ int rx_post(struct rx *rx, struct worker *worker, bool tagged, const struct recv
 /* Returns the source to match: any, without FI_DIRECTED_RECV. */
 static inline fi_addr_t rx_only_from(const struct rx *rx, bool tagged, fi_addr_t src)
 {
-	uint64_t able = FI_DIRECTED_RECV | (tagged ? FI_TAGGED_DIRECTED_RECV : 0);
-
-	return rx->caps & able && src != FI_ADDR_UNSPEC ? src & rx->addr_mask : FI_ADDR_UNSPEC;
+	return (src | rx->any_source[tagged]) == FI_ADDR_UNSPEC ? FI_ADDR_UNSPEC
+								: src & rx->addr_mask;
 }
 
 /* Fills in a new receive, but for its place in a list, its segments and its work. */
@@ -140,8 +140,8 @@ struct recv_one {
 };
 
 /*
- * Fast path of rx_post: no message waits for the receive, there is memory for it, and no flag asks for more. False: not
- * that case, nothing was done.
+ * Fast path of rx_post: no message waits for the receive, there is memory for it, neither a flag nor a context index in
+ * its source asks for more. False: not that case, nothing was done.
  */
 static inline __attribute__((always_inline)) bool rx_post_one(struct rx *rx, bool tagged,
 							      struct recv_one one)
@@ -149,10 +149,10 @@ static inline __attribute__((always_inline)) bool rx_post_one(struct rx *rx, boo
 	struct recv *r;
 
 	if (one.flags & (RX_SPECIAL | FI_TRIGGER) || !list_empty(&rx->unexpected[tagged]) ||
-	    !rx->recv_pool.free)
+	    !rx->recv_pool.free || rx->addr_mask != UINT64_MAX)
 		return false;
 	r = pool_get(&rx->recv_pool);
-	rx_recv_fill(r, rx_only_from(rx, tagged, one.src), one.tag, one.ignore, one.flags,
+	rx_recv_fill(r, one.src | rx->any_source[tagged], one.tag, one.ignore, one.flags,
 		     one.context);
 	r->plain = (ssize_t)one.len;
 	r->len = one.len;

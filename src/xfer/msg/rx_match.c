@@ -21,6 +21,7 @@ void rx_init(struct rx *rx, struct domain *dom)
 	rx->dom = dom;
 	rx->q = rx;
 	rx->addr_mask = UINT64_MAX;
+	rx->any_source[false] = rx->any_source[true] = FI_ADDR_UNSPEC;
 	rx->unexpected_max = env_get()->unexpected_max;
 	for (int i = 0; i < 2; i++) {
 		list_init(&rx->posted[i]);
