@@ -2,56 +2,28 @@
 #include "xfer/conn/rails.h"
 
 #include <rdma/fi_errno.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 
 #include "base/env.h"
 #include "base/log.h"
 #include "info/ifaces.h"
+#include "info/rails_setting.h"
 #include "xfer/conn/acceptor.h"
 #include "xfer/conn/connect.h"
 #include "xfer/conn/listen.h"
 
-#define SLOWEST 8 /* auto: an interface of less than an eighth of the own one's speed is left out */
 /* auto: a process copies hardly faster than this, and a link with rails copies twice; Mbit/s. */
 #define FASTEST      25000u
 #define MEGABIT      1000000u
 #define RAIL_BACKLOG 128
 
-/* What FI_WEFT_RAILS says. */
-struct choice {
-	const char *names; /* comma list; NULL: by speed */
-	uint32_t most;
-	bool automatic;
-};
-
-static struct choice choice(void)
-{
-	static uint64_t logged;
-	const char *text = env_get()->rails;
-	char *end;
-	long most = strtol(text, &end, 10);
-
-	if (!strcmp(text, "auto"))
-		return (struct choice){NULL, WIRE_RAILS_MAX, true};
-	if (end == text || *end)
-		return (struct choice){text, WIRE_RAILS_MAX, false};
-	if (most < 1 || most > WIRE_RAILS_MAX) {
-		if (log_due(&logged))
-			LOG_WARN(LOG_EP_CTRL, "FI_WEFT_RAILS=%s: a number from 1 to %u is wanted",
-				 text, WIRE_RAILS_MAX);
-		most = most > 1 ? WIRE_RAILS_MAX : 1;
-	}
-	return (struct choice){NULL, (uint32_t)most, false};
-}
-
 bool rails_asked(void)
 {
-	return choice().most > 1;
+	return rails_setting().most > 1;
 }
 
-static bool suits(const struct choice *c, const struct iface *i, const struct iface *own)
+static bool suits(const struct rails_setting *c, const struct iface *i, const struct iface *own)
 {
 	const char *only = env_get()->tcp_iface;
 
@@ -59,7 +31,7 @@ static bool suits(const struct choice *c, const struct iface *i, const struct if
 		return ifaces_named(c->names, i->name);
 	if (only && !ifaces_named(only, i->name))
 		return false;
-	return i->kind >= IFACE_VETH && i->speed >= own->speed / SLOWEST;
+	return i->kind >= IFACE_VETH && i->speed >= own->speed / RAILS_SLOWEST;
 }
 
 static void add(struct rails *r, const struct iface_addr *a, const struct iface *i)
@@ -99,7 +71,7 @@ static const struct iface_addr *address_of(const struct ifaces *all, const struc
  * such an address does not tell who can be reached.
  */
 static void choose(struct rails *r, const struct ifaces *all, const struct addr *name,
-		   const struct choice *c)
+		   const struct rails_setting *c)
 {
 	int family = name->kind == ADDR_IN6 ? AF_INET6 : AF_INET;
 	const struct iface_addr *own = address_of(all, name), *a;
@@ -125,7 +97,7 @@ static void choose(struct rails *r, const struct ifaces *all, const struct addr 
 
 void rails_find(struct rails *r, const struct addr *name)
 {
-	struct choice c = choice();
+	struct rails_setting c = rails_setting();
 	struct ifaces all;
 
 	if (name->kind == ADDR_STR || env_get()->advertise || ifaces_read(&all))
