@@ -60,9 +60,9 @@
 	ROW(int, peer_timeout, "FI_WEFT_PEER_TIMEOUT", "30000",                                    \
 	    "Milliseconds without a sign of life after which a peer across the network is gone")   \
 	ROW(const char *, rails, "FI_WEFT_RAILS", "1",                                             \
-	    "Interfaces that tcp uses together between two hosts: 1: only the endpoint's own; a "  \
-	    "number: so many at most, 4, of those about as fast as that one; auto: these, up to "  \
-	    "25 Gbit/s; or a comma list of names")                                                 \
+	    "Interfaces that tcp, and two whose RDMA devices verbs, uses together between two "     \
+	    "hosts: 1: only the endpoint's own; a number: so many at most, 4, of those about as "  \
+	    "fast as that one; auto: these, for tcp up to 25 Gbit/s; or a comma list of names")                                                 \
 	ROW(int, rail_timeout, "FI_WEFT_RAIL_TIMEOUT", "2000",                                     \
 	    "Milliseconds without an answer after which what is under way over one of several "    \
 	    "interfaces goes again over the others")                                               \
@@ -85,6 +85,9 @@
 	    "The kernels encrypt where both ends' have TLS (the module tls)")                      \
 	ROW(const char *, verbs_device, "FI_VERBS_DEVICE_NAME", NULL,                              \
 	    "Comma list of RDMA devices, or beginnings of their names, to use; unset: all")        \
+	ROW(const char *, verbs_iface, "FI_VERBS_IFACE", NULL,                                     \
+	    "Comma list of network interfaces, or beginnings of their names, whose RoCE devices "  \
+	    "to use; unset: all")                                                                  \
 	ROW(int, verbs_gid_index, "FI_VERBS_GID_IDX", "-1",                                        \
 	    "The only entry of an RDMA port's table of GIDs to use; -1: what fits the address")    \
 	ROW(const char *, mr_cache_monitor, "FI_MR_CACHE_MONITOR", NULL,                           \

@@ -28,6 +28,7 @@ struct iface {
 	bool up;             /* enabled */
 	bool running;        /* enabled and with a carrier */
 	bool far;            /* the default route leads here */
+	bool away;           /* on a NUMA node without a processor of ours: ifaces_near_first */
 	unsigned int type;   /* ARPHRD_ of <net/if_arp.h> */
 	size_t mtu;          /* bytes */
 	uint64_t speed;      /* bits per second; 0: unknown */
@@ -59,6 +60,12 @@ void ifaces_free(struct ifaces *all);
  * loopback, addresses valid on one link only, and last addresses that are not usable.
  */
 void ifaces_rank(struct ifaces *all);
+
+/*
+ * Sorts addresses anew: of interfaces alike in kind and speed, those come first whose device is on a NUMA node with a
+ * processor that this thread may run on, or for which the kernel names no node. `sys`: where sysfs is.
+ */
+void ifaces_near_first(struct ifaces *all, const char *sys);
 
 /* Has an interface with these IFF_ flags of the kernel a carrier? True as soon as it has come up. */
 bool ifaces_running(unsigned int flags);

@@ -57,6 +57,7 @@ static uint64_t score(const struct ifaces *all, const struct iface_addr *a)
 	s = s << 2 | (unsigned int)reach_of(i, &a->addr);
 	s = s << 3 | i->kind;
 	s = s << 32 | speed;
+	s = s << 1 | !i->away;
 	s = s << 1 | i->far;
 	return s << 1 | (a->addr.kind == ADDR_IN);
 }

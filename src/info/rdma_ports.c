@@ -58,6 +58,30 @@ static bool is_v2(const struct rdma_port *p)
 	return read_file(p, name, text, sizeof(text)) && strcmp(text, "RoCE v2") == 0;
 }
 
+/* Does the comma list contain `name`, or a beginning of it? */
+static bool is_listed(const char *list, const char *name)
+{
+	while (*list) {
+		size_t len = strcspn(list, ",");
+
+		if (len && strncmp(list, name, len) == 0)
+			return true;
+		list += len + (list[len] == ',');
+	}
+	return false;
+}
+
+/* Does FI_VERBS_IFACE permit the GID's network interface? Those of InfiniBand have none. */
+static bool is_permitted(const struct rdma_port *p)
+{
+	const char *only = env_get()->verbs_iface;
+	char name[48], text[64];
+
+	snprintf(name, sizeof(name), "gid_attrs/ndevs/%u", p->gid_index);
+	return !only || p->infiniband ||
+	       (read_file(p, name, text, sizeof(text)) && is_listed(only, text));
+}
+
 static void gid_of(const struct addr *a, uint8_t gid[16])
 {
 	if (a->kind != ADDR_IN) {
@@ -95,7 +119,7 @@ static void look_at_gids(struct rdma_port *p, const uint8_t wanted[16], struct r
 		}
 		empty = 0;
 		rating = rate(p, wanted);
-		if (rating > *best) {
+		if (rating > *best && is_permitted(p)) {
 			*best = rating;
 			*found = *p;
 		}
@@ -119,19 +143,6 @@ static void look_at_device(const char *device, const uint8_t wanted[16], struct 
 			       strcmp(text, "InfiniBand") == 0;
 		look_at_gids(&p, wanted, found, best);
 	}
-}
-
-/* Does the comma list contain `name`, or a prefix of it? */
-static bool is_listed(const char *list, const char *name)
-{
-	while (*list) {
-		size_t len = strcspn(list, ",");
-
-		if (len && strncmp(list, name, len) == 0)
-			return true;
-		list += len + (list[len] == ',');
-	}
-	return false;
 }
 
 static bool is_device(const struct dirent *entry)
@@ -170,4 +181,13 @@ bool rdma_ports_find(const struct addr *a, struct rdma_port *found)
 			look_at_device(entry->d_name, wanted, found, &best);
 	closedir(dir);
 	return best > 0;
+}
+
+const char *rdma_ports_choice(char text[RDMA_CHOICE_MAX])
+{
+	const char *device = env_get()->verbs_device, *iface = env_get()->verbs_iface;
+
+	snprintf(text, RDMA_CHOICE_MAX, "%s%.60s%s%.60s", device ? ", FI_VERBS_DEVICE_NAME=" : "",
+		 device ? device : "", iface ? ", FI_VERBS_IFACE=" : "", iface ? iface : "");
+	return text;
 }

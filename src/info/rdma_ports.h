@@ -11,7 +11,8 @@
 
 #include "base/addr.h"
 
-#define RDMA_NAME_MAX 64
+#define RDMA_NAME_MAX   64
+#define RDMA_CHOICE_MAX 192
 
 /* A port of a device, and how packets from this port are addressed. */
 struct rdma_port {
@@ -27,9 +28,12 @@ bool rdma_ports_any(void);
 
 /*
  * Finds the active port with this IP address or GID in its GID table, RoCE v2 preferred to v1. Else
- * finds the first active InfiniBand port, where any address will do. FI_VERBS_DEVICE_NAME and
- * FI_VERBS_GID_IDX narrow the choice. Returns false if there is none.
+ * finds the first active InfiniBand port, where any address will do. FI_VERBS_DEVICE_NAME,
+ * FI_VERBS_IFACE and FI_VERBS_GID_IDX narrow the choice. Returns false if there is none.
  */
 bool rdma_ports_find(const struct addr *a, struct rdma_port *found);
+
+/* Writes which settings narrow the choice, for the end of a message. Returns `text`. */
+const char *rdma_ports_choice(char text[RDMA_CHOICE_MAX]);
 
 #endif

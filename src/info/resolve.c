@@ -190,7 +190,8 @@ static bool find_suitable(const struct provider *v, const struct query *q, const
 	while (!suits(v, s)) {
 		if (!resolve_ip_is_open(q->ends) ||
 		    !resolve_ip_other(q->ends, domain, &best, &at, s))
-			return hints_refuse(why, "src_addr: no RDMA device has that address");
+			return hints_refuse(why, "src_addr: no RDMA device has that address%s",
+					    rdma_ports_choice((char[RDMA_CHOICE_MAX]){0}));
 		s->addr.port = best.addr.port;
 	}
 	return true;

@@ -49,9 +49,10 @@ struct packet {
  * to the caller and need to be valid only during the call.
  */
 struct link_rdma {
-	uint64_t id; /* chosen by the engine; rx_rdma_done reports it */
-	bool write;  /* from us to the peer; false: from the peer to us */
-	bool now;    /* post gives all of it to the device, or fails with -FI_EAGAIN */
+	uint64_t id;  /* chosen by the engine; rx_rdma_done reports it */
+	bool write;   /* from us to the peer; false: from the peer to us */
+	bool now;     /* post gives all of it to the device, or fails with -FI_EAGAIN */
+	bool message; /* `remote` is a message's memory, from link_rndv_ops.reg; false: regions */
 	const struct iovec *local;
 	size_t local_count; /* at most WIRE_IOV_MAX; the same limit holds for remote_count */
 	const struct fi_rma_iov *remote;
@@ -128,10 +129,10 @@ struct link_rndv_ops {
 /* RDMA operations, performed without the peer's software. Used while link->rdma_usable. */
 struct link_rdma_ops {
 	/*
-	 * Posts an operation. Operations are performed in posting order, and rx_rdma_done reports their completions
-	 * in that order. If one fails, rx_rdma_failed reports that it and all later ones are not done, and
-	 * link->rdma_usable becomes false for good. The device may access our memory until the operation is reported,
-	 * or until `abort` returns. Returns 0, or a negative error: nothing was posted.
+	 * Posts an operation. Those on regions are performed in posting order, and rx_rdma_done reports them in that
+	 * order. If one fails, rx_rdma_failed reports that it and all later ones are not done, and link->rdma_usable
+	 * is false for good; a link over several devices may report less: rx_rma_failed, rx_rdma_refused. The device may
+	 * access our memory until the operation is reported, or `abort` returns. Returns 0 or a negative error.
 	 */
 	int (*post)(struct link *link, const struct link_rdma *op);
 	/* Abandons all posted operations, unreported. The device no longer accesses our memory. */
@@ -242,8 +243,9 @@ struct link {
 	bool reaches;        /* RDMA reaches regions with keys that satisfy mr_key_in_nic */
 	bool counted;        /* the peer counts RDMA accesses: send it WIRE_NOTIFY */
 	bool securing;       /* takes no packet before rx_ready */
-	bool silent;         /* accepted, no packet received yet: the peer may have given up */
-	int reason; /* prov_errno for operations that fail with the link; 0: the error itself */
+	bool watches; /* it finds out by itself that the peer is out of reach: its socket may be lost */
+	bool silent; /* accepted, no packet received yet: the peer may have given up */
+	int reason;  /* prov_errno for operations that fail with the link; 0: the error itself */
 	/* Place of the last packet that went by sendv or had WIRE_DATA: for cancel_posted */
 	uint64_t last;
 };
@@ -279,7 +281,7 @@ struct link_peer {
 	 */
 	int sock;
 	pid_t pid; /* from the kernel; 0 if the process is not visible from here */
-	/* Key of TLS_KEY bytes by which LINK_SOCKET encrypts all that it sends; NULL: it does not */
+	/* Key of TLS_KEY bytes, by which LINK_SOCKET encrypts this socket; NULL: it does not */
 	const uint8_t *key;
 	bool initiator; /* we have begun the connection */
 	uint32_t
@@ -366,8 +368,8 @@ struct transport {
 	void (*close)(void *state);
 	/* LINK_SOCKET: returns the socket that the link owns. NULL: the engine has it. */
 	int (*sock)(const struct link *link);
-	/* Links with `rails`: rail `rail` is `sock` from now on, owned on success. 0 or an error. NULL: none. */
-	int (*join)(struct link *link, uint32_t rail, int sock);
+	/* Links with `rails`: rail `rail` is `sock` of *peer from now on, as for connect. 0 or an error. NULL: none. */
+	int (*join)(struct link *link, uint32_t rail, const struct link_peer *peer);
 	/* Fills in what the link knows of itself, for reports. NULL: nothing. */
 	void (*describe)(const struct link *link, struct link_state *state);
 	/* Delivers arrived packets, a bounded number per call. True: there was at least one. */

@@ -70,6 +70,12 @@ void rx_rdma_done(struct worker *worker, uint64_t id);
  * be posted any more.
  */
 void rx_rdma_failed(struct worker *worker, uint32_t src);
+/*
+ * The same for operations on regions alone. link->reaches is false, and may become true again later.
+ */
+void rx_rma_failed(struct worker *worker, uint32_t src);
+/* The read of a message `id` is not done, and will not be. */
+void rx_rdma_refused(struct worker *worker, uint64_t id);
 /* A link that was `securing` takes packets now. */
 void rx_ready(struct worker *worker, uint32_t src);
 /*

@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 #define WIRE_MAGIC     0x54464557u /* "WEFT"; reads differently in the other byte order */
-#define WIRE_VERSION   14
+#define WIRE_VERSION   15
 #define WIRE_NAME_MAX  96 /* bytes of an address string, with its terminator */
 #define WIRE_IOV_MAX   16 /* segments per RTS */
 #define WIRE_RAILS_MAX 4  /* interfaces that one link uses */
@@ -251,10 +251,11 @@ _Static_assert(2 * WIRE_AMO_MAX + sizeof(struct wire_ranges) + sizeof(struct wir
 
 /*
  * Flags of wire_nic: this end's device accesses memory by the library's keys; this end counts
- * accesses that WIRE_NOTIFY reports.
+ * accesses that WIRE_NOTIFY reports; this end has further devices for links over several.
  */
 #define WIRE_NIC_KEYS   0x1u
 #define WIRE_NIC_COUNTS 0x2u
+#define WIRE_NIC_RAILS  0x4u
 
 /* One end of an RDMA link; all zero: no RDMA link is possible. */
 struct wire_nic {

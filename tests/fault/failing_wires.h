@@ -2,12 +2,13 @@
 /*
  * Two hosts with two wires between them. Both send messages of all lengths to each other without a pause, every byte and
  * their order checked, while one wire after the other fails in different ways, at random moments, and comes back. No
- * operation may fail. An includer defines LIMIT.
+ * operation may fail. So it is without a key, with one, and encrypted. An includer defines LIMIT.
  */
 #ifndef FAULT_FAILING_WIRES_H
 #define FAULT_FAILING_WIRES_H
 
 #include "hello.h"
+#include "key_file.h"
 #include "lab.h"
 #include "rng.h"
 #include "two_wires.h"
@@ -27,11 +28,13 @@ struct ways {
 #define PAUSE   1000 /* ms between two looks that count at most: the process may have been stopped */
 #define LAST    UINT64_MAX   /* sequence number of the last message */
 #define TIMEOUT "200"        /* ms: FI_WEFT_RAIL_TIMEOUT */
-#define USED    (8ull << 20) /* bytes that prove that a wire is in use */
+#define USED    (1ull << 20) /* bytes that prove that a wire is in use */
 
 static struct lab lab;
 static const struct ways *ways;
-static unsigned int failures = 25, seed = 1;
+static unsigned int failures = 15, seed = 1;
+static const char *const levels[] = {NULL, "prove", "encrypt"}; /* FI_WEFT_AUTH */
+static const char *level;
 
 struct message {
 	uint64_t words[LEN_MAX / 8];
@@ -89,7 +92,9 @@ static void break_wires(void *arg)
 {
 	struct rng rng = {*(unsigned int *)arg};
 
-	rest(300); /* both have rails by then */
+	while (run("ss -Htn state established dst 10.99.1.2 | grep -q ."))
+		rest(50);
+	rest(300); /* both wires have rails by then */
 	for (unsigned int i = 0; i < failures; i++) {
 		unsigned int wire = rng_below(&rng, 2);
 		bool both = rng_one_in(&rng, 8);
@@ -248,6 +253,8 @@ static void live(void *arg)
 	second_wire(&lab);
 	setenv("FI_WEFT_RAILS", "auto", 1);
 	setenv("FI_WEFT_RAIL_TIMEOUT", TIMEOUT, 1);
+	if (level)
+		use_key(level, "a key of a good length", 22);
 	if (lab.which == 0)
 		breaker = start("breaker", break_wires, &seed);
 	node_open(&t.node, NULL);
@@ -255,8 +262,8 @@ static void live(void *arg)
 	exchange(&t, lab.which ? other_is_done : first_over);
 	if (lab.which == 1)
 		hear(lab.end, &(char){0}, 1);
-	printf("%s: %llu messages sent, %llu received\n", who, (unsigned long long)t.sent,
-	       (unsigned long long)t.received);
+	printf("%s, %s: %llu messages sent, %llu received\n", who, level ? level : "no key",
+	       (unsigned long long)t.sent, (unsigned long long)t.received);
 	for (unsigned int i = 0; i < 2; i++) {
 		count = bytes_of(i);
 		printf("%s: %llu MiB by eth%u\n", who, count >> 20, i);
@@ -268,7 +275,7 @@ static void live(void *arg)
 	node_close(&t.node);
 }
 
-/* Arguments: how many failures, and a seed. */
+/* Arguments: how many failures at each level, and a seed. */
 static inline void fail_wires(const struct ways *these, int argc, char **argv)
 {
 	alarm(LIMIT);
@@ -279,7 +286,13 @@ static inline void fail_wires(const struct ways *these, int argc, char **argv)
 		seed = (unsigned int)atoi(argv[2]);
 	need_lab();
 	need_network();
-	two_hosts(live);
+	for (size_t i = 0; i < sizeof(levels) / sizeof(levels[0]); i++, seed++) {
+		level = levels[i];
+		if (has_library(level))
+			two_hosts(live);
+		else
+			printf("no library for FI_WEFT_AUTH=%s here\n", level);
+	}
 }
 
 #endif

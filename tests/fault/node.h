@@ -20,6 +20,9 @@
 #ifndef NODE_MR
 #define NODE_MR 0 /* FI_MR_ bits */
 #endif
+#ifndef NODE_KEYS
+#define NODE_KEYS 0 /* FI_AV_AUTH_KEY: the address vector holds keys */
+#endif
 #ifndef NODE_FORMAT
 #define NODE_FORMAT FI_FORMAT_UNSPEC /* of addresses */
 #endif
@@ -72,7 +75,9 @@ static inline struct fi_info *node_info(void)
 	hints->caps = NODE_CAPS;
 	hints->addr_format = NODE_FORMAT;
 	hints->domain_attr->mr_mode = NODE_MR;
-	ret = fi_getinfo(FI_VERSION(1, 17), NULL, NULL, 0, hints, &info);
+	hints->domain_attr->auth_key_size = NODE_KEYS;
+	ret = fi_getinfo(NODE_KEYS ? FI_VERSION(1, 20) : FI_VERSION(1, 17), NULL, NULL, 0, hints,
+			 &info);
 	fi_freeinfo(hints);
 	if (ret == -FI_ENODATA) {
 		printf("no provider %s here\n", provider());

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A process that sends over two slow wires ends without closing its endpoint as soon as all is reported: all of it arrives.
+ * A process that sends over two slow wires ends without closing its endpoint as soon as all is reported: all of it arrives, and
+ * so it is if all is encrypted.
  */
 #define LIMIT 55
 
 #include "hello.h"
+#include "key_file.h"
 #include "two_wires.h"
 
 #define COUNT    40u
@@ -55,6 +57,7 @@ static void send_all(struct node *n, fi_addr_t peer, size_t len)
 }
 
 static size_t len_now;
+static bool encrypted;
 
 static void exchange(void *arg)
 {
@@ -82,6 +85,8 @@ static void live(void *arg)
 	second_wire(&lab);
 	slow_wires();
 	setenv("FI_WEFT_RAILS", "2", 1);
+	if (encrypted)
+		use_key("encrypt", "a key of a good length", 22);
 	if (lab.which) {
 		exchange(NULL);
 		return;
@@ -97,7 +102,11 @@ int main(void)
 	need_network();
 	for (size_t i = 0; i < sizeof(lengths) / sizeof(lengths[0]); i++) {
 		len_now = lengths[i];
+		encrypted = false;
 		two_hosts(live);
+		encrypted = has_library("encrypt");
+		if (encrypted)
+			two_hosts(live);
 	}
 	return EXIT_SUCCESS;
 }

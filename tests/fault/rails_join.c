@@ -3,37 +3,11 @@
  * A peer that the test plays itself makes a link of two rails with an endpoint. A socket becomes a rail only if it shows the
  * link's token; a message of which each rail brings a part, the second part first, arrives once.
  */
-#include "hello.h"
-#include "two_wires.h"
+#include "rails_peer.h"
 
-#define WAIT_MS      3000
-#define HELLO_JOIN   8u
-#define HELLO_JOINED 9u
-#define FLAG_RAILS   0x40000u /* in the upper half of `kind` */
-#define HALF         16       /* bytes of each half of a token */
-#define TEXT         "in two parts"
+#define TEXT "in two parts"
 
 static struct lab lab;
-
-/* An interface in a hello: link/wire.h. */
-struct rail {
-	uint8_t ip[16];
-	uint16_t port;
-	uint8_t in6, prefix;
-	uint32_t mbps;
-};
-
-/* The data of a hello with FLAG_RAILS: link/wire.h. */
-struct rails {
-	uint32_t count, number;
-	struct rail rail[4];
-};
-
-/* The head of a part of the stream: hw/tcp/tcp_rails.h. */
-struct chunk {
-	uint64_t at, ack;
-	uint32_t len, asks;
-};
 
 /* ---- The endpoint, on the second host ---- */
 
@@ -66,49 +40,6 @@ static void serve(void *arg)
 
 /* ---- The peer, on the first host ---- */
 
-static void write_all(int sock, const void *bytes, size_t len)
-{
-	if (send(sock, bytes, len, MSG_NOSIGNAL) != (ssize_t)len)
-		fail("send: %s", strerror(errno));
-}
-
-/* Returns whether a whole hello comes; false: the socket ends. */
-static bool answer(int sock, struct hello *h)
-{
-	struct timeval limit = {.tv_sec = WAIT_MS / 1000};
-	ssize_t len;
-
-	setsockopt(sock, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
-	len = recv(sock, h, sizeof(*h), MSG_WAITALL);
-	if (len < 0 && errno != ECONNRESET)
-		fail("no answer: %s", strerror(errno));
-	return len == (ssize_t)sizeof(*h);
-}
-
-static struct rail rail_of(unsigned int wire)
-{
-	struct rail r = {.ip = {10, 99, (uint8_t)wire, 1}, .prefix = 24, .mbps = 10000};
-
-	return r;
-}
-
-static void add_rails(struct hello *h, const struct rails *rails)
-{
-	h->kind |= FLAG_RAILS;
-	h->data_len = sizeof(*rails);
-	memcpy(h->data, rails, sizeof(*rails));
-}
-
-/* Those that a hello brings. */
-static struct rails rails_in(const struct hello *h)
-{
-	struct rails rails = {0};
-
-	if (h->kind & FLAG_RAILS && h->data_len == sizeof(rails))
-		memcpy(&rails, h->data, sizeof(rails));
-	return rails;
-}
-
 /* Connects as an endpoint with two interfaces. Returns the socket, and the answer. */
 static int make_link(const struct name *name, struct hello *h)
 {
@@ -123,19 +54,6 @@ static int make_link(const struct name *name, struct hello *h)
 	write_all(sock, h, sizeof(*h));
 	if (!answer(sock, h) || h->kind != (HELLO_ACCEPT | FLAG_RAILS) || rails_in(h).count != 2)
 		fail("no link of two rails, but kind %u with %u", h->kind, rails_in(h).count);
-	return sock;
-}
-
-/* Connects to the listener of the second interface that `accept` names. */
-static int reach_second(const struct hello *accept)
-{
-	struct rail second = rails_in(accept).rail[1];
-	struct sockaddr_in in = {.sin_family = AF_INET, .sin_port = htons(second.port)};
-	int sock = tcp_socket();
-
-	memcpy(&in.sin_addr, second.ip, 4);
-	if (connect(sock, (struct sockaddr *)&in, sizeof(in)))
-		fail("the second interface has no listener: %s", strerror(errno));
 	return sock;
 }
 
@@ -171,14 +89,6 @@ static void try_connection(const struct hello *accept)
 	if (answer(sock, &h))
 		fail("the second interface answers a hello by kind %u", h.kind);
 	close(sock);
-}
-
-static void send_part(int sock, const unsigned char *stream, uint64_t from, uint64_t to)
-{
-	struct chunk c = {.at = from, .len = (uint32_t)(to - from)};
-
-	write_all(sock, &c, sizeof(c));
-	write_all(sock, stream + from, to - from);
 }
 
 static void play(void *arg)

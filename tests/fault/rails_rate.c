@@ -2,7 +2,7 @@
 /*
  * TIMEOUT=120
  * What two wires carry together, each limited to a rate: nearly the sum, if they are alike and if one has four times the
- * rate of the other. Arguments: the rate in Mbit/s, and the MiB to send.
+ * rate of the other; and so if all is encrypted. Arguments: the rate in Mbit/s, and the MiB to send.
  */
 #define LIMIT     110
 #define NODE_WAIT FI_WAIT_UNSPEC
@@ -10,6 +10,7 @@
 #include <sys/mman.h>
 
 #include "hello.h"
+#include "key_file.h"
 #include "two_wires.h"
 
 #define AWAIT_MS 20000
@@ -18,6 +19,7 @@
 #define LEN      (1u << 20) /* bytes of a message */
 
 static struct lab lab;
+static bool encrypted;
 
 struct wires {
 	struct lab lab;
@@ -93,6 +95,8 @@ static void live(void *arg)
 	second_wire(&lab);
 	limit_rates(w);
 	setenv("FI_WEFT_RAILS", w->rails, 1);
+	if (encrypted)
+		use_key("encrypt", "a key of a good length", 22);
 	node_open(&n, NULL);
 	peer = node_meet(&n, lab.end);
 	if (lab.which) {
@@ -129,7 +133,8 @@ static double rate_of(const char *rails, unsigned int first, unsigned int second
 	finish(pids[1], "second");
 	rate = *shared;
 	munmap(shared, sizeof(rate));
-	printf("%u and %u Mbit/s, FI_WEFT_RAILS=%s: %.1f Mbit/s\n", first, second, rails, rate);
+	printf("%u and %u Mbit/s, FI_WEFT_RAILS=%s%s: %.1f Mbit/s\n", first, second, rails,
+	       encrypted ? ", encrypted" : "", rate);
 	return rate;
 }
 
@@ -162,5 +167,11 @@ int main(int argc, char **argv)
 	printf("two wires: %.2f times what one carries\n", two / one);
 	two = best_of("eth0,eth1", fast, fast / 4, count, 0.9 * 1.25 * one);
 	printf("a wire and one of a quarter: %.2f of the sum\n", two / one / 1.25);
+	encrypted = has_library("encrypt");
+	if (!encrypted)
+		return EXIT_SUCCESS;
+	one = best_of("1", fast, fast, count / 2, fast * 0.8);
+	two = best_of("auto", fast, fast, count, 1.8 * one);
+	printf("two wires, encrypted: %.2f times what one carries\n", two / one);
 	return EXIT_SUCCESS;
 }

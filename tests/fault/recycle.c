@@ -6,10 +6,9 @@
  */
 #define CROWD_MOST 128
 #define CROWD_LEN  300000 /* such messages go by rendezvous */
-#include <sys/stat.h>
-
 #include "crowd.h"
 #include "hello.h"
+#include "key_file.h"
 #include "lab.h"
 
 #define PEERS 120
@@ -195,19 +194,6 @@ static void run_job(void *arg)
 	finish(lab.peer, "peers");
 }
 
-/* Endpoints opened from now on have a key, and encrypt. */
-static void encrypt(void)
-{
-	int fd = memfd_create("key", 0);
-	char path[64];
-
-	if (fd < 0 || fchmod(fd, 0600) || write(fd, "a key of a good length", 22) != 22)
-		fail("a file for the key: %s", strerror(errno));
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	setenv("FI_WEFT_AUTH_KEY_FILE", path, 1);
-	setenv("FI_WEFT_AUTH", "encrypt", 1);
-}
-
 int main(void)
 {
 	alarm(LIMIT);
@@ -217,7 +203,7 @@ int main(void)
 	setenv("FI_TCP_IFACE", strcmp(provider(), "weft") ? "lo" : "eth0", 1);
 	shared = crowd_share(sizeof(*shared));
 	finish(start("clear", run_job, &clear), "clear");
-	encrypt();
+	use_key("encrypt", "a key of a good length", 22);
 	run_job(&encrypted);
 	return EXIT_SUCCESS;
 }

@@ -26,6 +26,7 @@ struct talk {
 	bool wrong;        /* and that was a hello without the proof */
 	bool refused;      /* which the endpoint was seen to refuse */
 	bool linked;       /* what follows are packets */
+	bool joins;        /* a link that there is not */
 	bool encrypts;     /* across the network, if the endpoint does */
 	unsigned int key;  /* of `keys`: the greeting's */
 	uint8_t chain[WIRE_PROOF]; /* the code of the last good hello */
@@ -84,7 +85,7 @@ static inline bool fits(unsigned int n, uint32_t kind)
 	case 1:
 		return kind == HELLO_CHALLENGE;
 	case 2:
-		return kind == HELLO_CONNECT || kind == HELLO_REQUEST;
+		return kind == HELLO_CONNECT || kind == HELLO_REQUEST || kind == HELLO_JOIN;
 	case 3:
 		return kind == HELLO_ACCEPT || kind == HELLO_CROSSED || kind == HELLO_REJECT;
 	default:
@@ -128,13 +129,14 @@ static inline bool advance(struct talk *t, const struct wire_hello *hello, bool 
 	if (++t->good == 3)
 		memcpy(t->asked, right, WIRE_PROOF);
 	t->linked = hello->kind == HELLO_ACCEPT;
+	t->joins |= hello->kind == HELLO_JOIN;
 	return true;
 }
 
-/* Has the client proven that it knows the key, so that the endpoint may connect to it? */
+/* Has the client proven that it knows the key, so that the endpoint may connect to it? No link has rails to join here. */
 static inline bool proven(const struct talk *t)
 {
-	return t->came ? t->good >= 3 : t->linked;
+	return t->came ? t->good >= 3 && !t->joins : t->linked;
 }
 
 #endif

@@ -3,132 +3,11 @@
  * Links with several rails over sockets of the test, and between two workers: order and completeness while rails come and
  * go, what a peer may not send, and what is asked of the engine.
  */
-#include <netinet/in.h>
+#include "rails_pair.h"
 
-#include "hw/tcp/tcp_rails.h"
-#include "tcp_pair.h"
-
-#define MSG   WIRE_HEAD(WIRE_MSG, 0, 0, 0)
-#define CHUNK sizeof(struct tcp_chunk)
-#define COUNT 400u
-
-static unsigned char bytes[262144];
-static unsigned int wanted[WIRE_RAILS_MAX];
-
-static void on_wanted(uint32_t src, uint32_t rail)
-{
-	(void)src;
-	wanted[rail]++;
-}
-
-/* Called by each test before its first link. */
-static void rails(void)
-{
-	setenv("FI_WEFT_RAIL_TIMEOUT", "80", 1);
-	engine.rails = 2;
-	engine.on_wanted = on_wanted;
-	for (size_t i = 0; i < sizeof(bytes); i++)
-		bytes[i] = (unsigned char)(i * 13 + i / 257);
-}
-
-/* The link of a test, whose other end is a socket of the test. */
-static uint32_t raw_link(void)
-{
-	rails();
-	return join_raw();
-}
-
-static uint32_t link_between(void)
-{
-	rails();
-	return join_both();
-}
-
-/* Adds rail `rail` to a link whose other end is a socket of the test, which is returned. */
-static int add_raw(uint32_t id, uint32_t rail)
-{
-	int fds[2];
-
-	tcp_sockets(fds);
-	ck_assert_int_eq(forked_guard(fds[0]), 0);
-	ck_assert_int_eq(tcp_transport.join(link_of(id), rail, fds[0]), 0);
-	return fds[1];
-}
-
-static void add_both(uint32_t id, uint32_t rail)
-{
-	int sock = add_raw(id, rail);
-
-	ck_assert_int_eq(forked_guard(sock), 0);
-	ck_assert_int_eq(tcp_transport.join(link_of(id + 1), rail, sock), 0);
-}
-
-/* Ends the first worker's socket of a rail, as a reset by the network would. */
-static void reset_rail(uint32_t id, uint32_t rail)
-{
-	const struct tcp_link *l = (const struct tcp_link *)link_of(id);
-
-	shutdown(l->rails->rail[rail].sock, SHUT_RDWR);
-}
-
-/* Sends a message whose end is reported. */
-static int post(uint32_t id, size_t len, uint64_t tag)
-{
-	const struct packet p = {.head = MSG, .tag = tag, .len = len};
-	const struct iovec iov = {bytes, len};
-
-	ck_assert_int_eq(link_of(id)->ops->send(link_of(id), bytes, len, 0, MSG, tag), -FI_EAGAIN);
-	return link_of(id)->zcopy->sendv(link_of(id), &p, &iov, 1);
-}
-
-static struct tcp_rails *rails_of(uint32_t id)
-{
-	return ((struct tcp_link *)link_of(id))->rails;
-}
-
-static size_t length_of(unsigned int n)
-{
-	return n % 5 == 0 ? (n * 7919u) % sizeof(bytes) : n % 300;
-}
-
-static void check_seen(void)
-{
-	ck_assert_uint_eq(seen_count, COUNT);
-	for (unsigned int i = 0; i < COUNT; i++) {
-		ck_assert_uint_eq(seen[i].tag, i);
-		ck_assert_uint_eq(seen[i].len, length_of(i));
-		ck_assert_mem_eq(seen[i].payload, bytes, seen[i].len);
-	}
-}
-
-/* Packets of all lengths, while a rail after the other ends and is replaced. */
 START_TEST(in_order)
 {
-	uint32_t id = link_between();
-	uint64_t end = clock_coarse_ms() + 20000;
-
-	add_both(id, 1);
-	for (unsigned int i = 0; i < COUNT;) {
-		int ret = post(id, length_of(i), i);
-
-		ck_assert(ret == 0 || ret == -FI_EAGAIN);
-		ck_assert_uint_lt(clock_coarse_ms(), end);
-		i += ret == 0;
-		if (ret == 0 && _i && i % 20 == 0) {
-			reset_rail(id, i / 20 % 2);
-			PROGRESS_UNTIL(rails_of(id)->rail[i / 20 % 2].sock < 0);
-			if (i % 3 == 0)
-				make_progress(1);
-			add_both(id, i / 20 % 2);
-		}
-		make_progress(0);
-		make_progress(1);
-	}
-	PROGRESS_UNTIL(seen_count == COUNT);
-	check_seen();
-	ck_assert_int_eq(joints[id - 1].ends + joints[id].ends, 0);
-	ck_assert_uint_eq(link_of(id)->zcopy_posted, COUNT);
-	PROGRESS_UNTIL(!link_holds(link_of(id)));
+	pass_in_order(_i);
 }
 END_TEST
 
@@ -330,6 +209,30 @@ START_TEST(silent_within_chunk)
 }
 END_TEST
 
+/* The peer has closed its link, and does not hear what we send: what it has sent before is read. */
+START_TEST(read_after_reset)
+{
+	uint32_t id = raw_link();
+	const struct linger now = {.l_onoff = 1};
+	struct tcp *t = ((struct tcp_link *)link_of(id))->own;
+	unsigned char stream[FRAME];
+
+	put_frame(stream, MSG, 7, 0, 0);
+	put_chunk(peer_of(id), 0, 0, FRAME, 0);
+	write_all(peer_of(id), stream, FRAME);
+	setsockopt(peer_of(id), SOL_SOCKET, SO_LINGER, &now, sizeof(now));
+	close(peer_of(id));
+	joints[id - 1].peer = -1;
+	ck_assert_int_eq(post(id, 100, 1), 0);
+	ck_assert(rails_of(id)->rail[0].broken);
+	t->next_rails = 0;
+	tcp_rails_poll(t, clock_coarse_ms());
+	PROGRESS_UNTIL(seen_count == 1 && joints[id - 1].ends == 1);
+	ck_assert_uint_eq(seen[0].tag, 7);
+	ck_assert_int_eq(joints[id - 1].ended, FI_ECONNRESET);
+}
+END_TEST
+
 /* Windows have memory only while something is under way. */
 START_TEST(gives_back)
 {
@@ -438,6 +341,7 @@ int main(void)
 	tcase_add_test(tcase, acknowledges);
 	tcase_add_test(tcase, holds_reports);
 	tcase_add_test(tcase, silent_within_chunk);
+	tcase_add_test(tcase, read_after_reset);
 	tcase_add_test(tcase, gives_back);
 	tcase_add_loop_test(tcase, awaits, 0, 2);
 	tcase_add_test(tcase, lingers);

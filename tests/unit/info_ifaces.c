@@ -8,6 +8,8 @@
 #include <netinet/in.h>
 #include <rdma/fabric.h>
 #include <rdma/fi_errno.h>
+#include <sched.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -138,6 +140,69 @@ START_TEST(equals_keep_their_order)
 	order_is("a4 b4 b4");
 	ck_assert_uint_eq(at(1)->ip[3], 9);
 	ck_assert_uint_eq(at(2)->ip[3], 1);
+}
+END_TEST
+
+/* Writes a line to a file below a folder of the test, which stands for sysfs. */
+static void tell(const char *folder, const char *name, const char *line)
+{
+	char path[256];
+	FILE *file;
+
+	snprintf(path, sizeof(path), "mkdir -p %s/$(dirname %s)", folder, name);
+	ck_assert_int_eq(system(path), 0);
+	snprintf(path, sizeof(path), "%s/%s", folder, name);
+	file = fopen(path, "w");
+	ck_assert_ptr_nonnull(file);
+	fprintf(file, "%s\n", line);
+	fclose(file);
+}
+
+#define NODE_OF(name) "class/net/" name "/device/numa_node"
+
+/*
+ * On a host of two nodes the process may run on one processor of the second. Interfaces there, or anywhere, come before equally
+ * fast ones on the first; faster ones stay before all.
+ */
+START_TEST(near_then_route)
+{
+	char folder[] = "/tmp/weft_sys.XXXXXX", command[64];
+	cpu_set_t before, one;
+	int cpu = 0;
+
+	ck_assert_ptr_nonnull(mkdtemp(folder));
+	ck_assert_int_eq(sched_getaffinity(0, sizeof(before), &before), 0);
+	while (!CPU_ISSET(cpu, &before))
+		cpu++;
+	CPU_ZERO(&one);
+	CPU_SET(cpu, &one);
+	ck_assert_int_eq(sched_setaffinity(0, sizeof(one), &one), 0);
+	snprintf(command, sizeof(command), "1021-1022,%d,1023", cpu);
+	tell(folder, "devices/system/node/node1/cpulist", command);
+	tell(folder, "devices/system/node/node0/cpulist", "1000-1020");
+	add("away", IFACE_NIC)->far = true;
+	has("fi_sockaddr_in://10.0.0.1:0");
+	tell(folder, NODE_OF("away"), "0");
+	add("near", IFACE_NIC);
+	has("fi_sockaddr_in://10.1.0.1:0");
+	tell(folder, NODE_OF("near"), "1");
+	add("none", IFACE_NIC);
+	has("fi_sockaddr_in://10.2.0.1:0");
+	tell(folder, NODE_OF("none"), "-1");
+	add("bond", IFACE_NIC);
+	has("fi_sockaddr_in://10.3.0.1:0");
+	add("odd", IFACE_NIC);
+	has("fi_sockaddr_in://10.4.0.1:0");
+	tell(folder, NODE_OF("odd"), "7"); /* of which nothing is known */
+	add("fast", IFACE_NIC)->speed = 100000000000;
+	has("fi_sockaddr_in://10.5.0.1:0");
+	tell(folder, NODE_OF("fast"), "0");
+	order_is("fast4 away4 near4 none4 bond4 odd4");
+	ifaces_near_first(&host, folder);
+	order_is("fast4 near4 none4 bond4 odd4 away4");
+	ck_assert_int_eq(sched_setaffinity(0, sizeof(before), &before), 0);
+	snprintf(command, sizeof(command), "rm -r %s", folder);
+	ck_assert_int_eq(system(command), 0);
 }
 END_TEST
 
@@ -372,6 +437,7 @@ int main(void)
 	tcase_add_test(rank, hardware_comes_first);
 	tcase_add_test(rank, loopback_alone);
 	tcase_add_test(rank, speed_then_route);
+	tcase_add_test(rank, near_then_route);
 	tcase_add_test(rank, equals_keep_their_order);
 	tcase_add_test(rank, link_local_comes_last);
 	tcase_add_test(rank, pending_addresses_wait);

@@ -47,6 +47,7 @@ static struct joint {
 	int peer;          /* the test's socket, or -1 */
 	int ended;         /* error that rx_ended reported */
 	int ends;          /* calls of rx_ended */
+	bool ready;        /* rx_ready was called */
 } joints[LINKS];
 static unsigned int joint_count;
 
@@ -75,11 +76,12 @@ static struct {
 	void (*on_place)(uint32_t src);
 	void (*on_placed)(uint32_t src);
 	void (*on_wanted)(uint32_t src, uint32_t rail);
-	bool places;    /* take payloads by direct placement */
-	size_t wanted;  /* bytes received of each placed payload */
-	bool coming;    /* a rail is being made */
-	uint32_t rails; /* of new links; the first worker makes their sockets */
-	size_t segment; /* bytes of each segment that rx_placement_iov returns */
+	bool places;        /* take payloads by direct placement */
+	size_t wanted;      /* bytes received of each placed payload */
+	bool coming;        /* a rail is being made */
+	uint32_t rails;     /* of new links; the first worker makes their sockets */
+	const uint8_t *key; /* of new sockets; NULL: they are not encrypted */
+	size_t segment;     /* bytes of each segment that rx_placement_iov returns */
 } engine;
 
 static inline void forget(void)
@@ -210,11 +212,12 @@ void rx_placement_end(struct worker *worker, uint32_t id)
 		engine.on_placed(src);
 }
 
-/* These links are not encrypted. */
 void rx_ready(struct worker *worker, uint32_t src)
 {
-	(void)worker, (void)src;
-	abort();
+	struct joint *j = joint_of(worker, src);
+
+	ck_assert(j->link->securing && !j->ready);
+	j->ready = true;
 }
 
 void rx_ended(struct worker *worker, uint32_t src, int err)
@@ -255,15 +258,24 @@ static inline void buffers(int sock, int bytes)
 	setsockopt(sock, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof(bytes));
 }
 
+/* What the engine has learned when it gives a link a socket. */
+static struct link_peer learned(const struct side *side, int sock)
+{
+	static const struct wire_hello hello = {.flags = WIRE_HELLO_KERNEL_TLS};
+
+	ck_assert_int_eq(forked_guard(sock), 0);
+	return (struct link_peer){.hello = &hello,
+				  .id = joint_count + 1,
+				  .fds = {-1, -1},
+				  .sock = sock,
+				  .rails = engine.rails,
+				  .key = engine.key,
+				  .initiator = side == &sides[0]};
+}
+
 static uint32_t join_socket(struct side *side, int sock)
 {
-	struct wire_hello hello = {0};
-	struct link_peer peer = {.hello = &hello,
-				 .id = joint_count + 1,
-				 .fds = {-1, -1},
-				 .sock = sock,
-				 .rails = engine.rails,
-				 .initiator = side == &sides[0]};
+	struct link_peer peer = learned(side, sock);
 	struct joint *j = &joints[joint_count];
 
 	ck_assert_uint_lt(joint_count, LINKS);
@@ -271,7 +283,6 @@ static uint32_t join_socket(struct side *side, int sock)
 	*j = (struct joint){.side = side, .peer = -1};
 	connect_tune(sock); /* as the exchange of hellos leaves a socket */
 	connect_set_linked(sock);
-	ck_assert_int_eq(forked_guard(sock), 0);
 	ck_assert_int_eq(tcp_transport.connect(side->hw, &peer, &j->link), 0);
 	return peer.id;
 }

@@ -44,12 +44,17 @@ static void pass(struct auth *from, struct auth *to, enum hello_kind kind)
 
 START_TEST(good_ones)
 {
-	static const enum hello_kind answers[] = {HELLO_ACCEPT, HELLO_CROSSED, HELLO_REJECT};
+	static const struct {
+		enum hello_kind asks, answer;
+	} pairs[] = {{HELLO_REQUEST, HELLO_ACCEPT},
+		     {HELLO_CONNECT, HELLO_CROSSED},
+		     {HELLO_REQUEST, HELLO_REJECT},
+		     {HELLO_JOIN, HELLO_JOINED}};
 
 	pass(initiator, target, HELLO_GREETING);
 	pass(target, initiator, HELLO_CHALLENGE);
-	pass(initiator, target, _i % 2 ? HELLO_CONNECT : HELLO_REQUEST);
-	pass(target, initiator, answers[_i]);
+	pass(initiator, target, pairs[_i].asks);
+	pass(target, initiator, pairs[_i].answer);
 }
 END_TEST
 
@@ -149,6 +154,28 @@ START_TEST(of_the_other_role)
 }
 END_TEST
 
+/* The keys that encrypt sockets: both ends have the same one, and no two sockets, not of one link either. */
+START_TEST(keys_of_sockets)
+{
+	static const enum hello_kind asks[] = {HELLO_CONNECT, HELLO_JOIN, HELLO_JOIN};
+	uint8_t made[3][TLS_KEY], same[TLS_KEY];
+
+	for (int i = 0; i < 3; i++) {
+		teardown();
+		setup();
+		pass(initiator, target, HELLO_GREETING);
+		pass(target, initiator, HELLO_CHALLENGE);
+		pass(initiator, target, asks[i]);
+		ck_assert(auth_link_key(target, made[i]));
+		pass(target, initiator, asks[i] == HELLO_JOIN ? HELLO_JOINED : HELLO_ACCEPT);
+		ck_assert(auth_link_key(initiator, same));
+		ck_assert_mem_eq(same, made[i], TLS_KEY);
+		for (int j = 0; j < i; j++)
+			ck_assert_mem_ne(made[j], made[i], TLS_KEY);
+	}
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("xfer_auth");
@@ -159,13 +186,15 @@ int main(void)
 		return 77;
 	}
 	tcase_add_checked_fixture(all, setup, teardown);
-	tcase_add_loop_test(all, good_ones, 0, 3);
+	tcase_add_loop_test(all, good_ones, 0, 4);
 	tcase_add_test(all, greeting_tells_the_key);
 	tcase_add_test(all, any_bit_changed);
 	tcase_add_test(all, of_what_was_said_before);
 	tcase_add_test(all, of_another_connection);
 	tcase_add_test(all, of_another_key);
 	tcase_add_test(all, of_the_other_role);
+	if (tls_load())
+		tcase_add_test(all, keys_of_sockets);
 	suite_add_tcase(suite, all);
 	return suite_run(suite);
 }

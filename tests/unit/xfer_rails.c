@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Which interfaces FI_WEFT_RAILS stands for, in a network of the test's own with three wires. */
+#include <net/if.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -82,6 +83,22 @@ START_TEST(limited)
 }
 END_TEST
 
+/* The own address is one of a link, which another interface has, too: that is no rail, but one with a network is. */
+START_TEST(of_a_link)
+{
+	struct addr name = {.kind = ADDR_IN6, .port = 4711, .ip = {0xfe, 0x80, [15] = 7}};
+	static const uint8_t other[16] = {0xfd, 0x99, [15] = 1};
+
+	setenv("FI_WEFT_RAILS", "auto", 1);
+	name.scope = if_nametoindex("eth1");
+	rails_find(&rails, &name);
+	ck_assert_uint_eq(rails.count, 2);
+	ck_assert_uint_eq(rails.rail[0].addr.scope, name.scope);
+	ck_assert_mem_eq(rails.rail[0].addr.ip, name.ip, sizeof(name.ip));
+	ck_assert_mem_eq(rails.rail[1].addr.ip, other, sizeof(other));
+}
+END_TEST
+
 START_TEST(translated)
 {
 	setenv("FI_WEFT_ADVERTISE", "10.0.0.7", 1);
@@ -113,6 +130,9 @@ int main(void)
 	tcase_add_loop_test(tcase, settings, 0, sizeof(counts) / sizeof(counts[0]));
 	tcase_add_test(tcase, named);
 	tcase_add_loop_test(tcase, limited, 0, sizeof(limits) / sizeof(limits[0]));
+	if (!system("exec 2>/dev/null; ip addr add fe80::7/64 dev eth0 nodad && ip addr add fe80::7/64 dev eth1 "
+		    "nodad && ip addr add fd99::1/64 dev eth2 nodad"))
+		tcase_add_test(tcase, of_a_link);
 	tcase_add_test(tcase, translated);
 	tcase_add_test(tcase, loopback);
 	suite_add_tcase(suite, tcase);

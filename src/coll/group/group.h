@@ -54,8 +54,8 @@ struct group {
 	size_t op_count;
 	unsigned int alone_count; /* number of operations with op->alone */
 	uint64_t seq;             /* number of the last collective */
-	unsigned int spell;       /* counts collectives since all members last waited for each other */
-	bool laid_out;            /* layout is made, or not needed */
+	unsigned int spell; /* counts collectives since all members last waited for each other */
+	bool laid_out;      /* layout is made, or not needed */
 	struct layout *layout;
 	uint64_t *left;       /* bit set by rank: members that have closed the group; NULL: none */
 	struct doubt *doubts; /* NULL: no member was awaited yet */

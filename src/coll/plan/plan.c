@@ -127,7 +127,7 @@ static bool fits(const struct plan *plan)
 	return messages <= PLAN_MESSAGES && locals <= PLAN_LOCALS;
 }
 
-void plan_chunks_of(struct plan *plan, size_t chunk, size_t vector)
+void plan_by_chunks(struct plan *plan, size_t chunk, size_t vector)
 {
 	plan->chunk = chunk;
 	plan->vector = vector;
@@ -135,6 +135,7 @@ void plan_chunks_of(struct plan *plan, size_t chunk, size_t vector)
 	plan->steps = 0;
 	for (unsigned int i = 0; i < plan->phases; i++)
 		plan->steps += plan->phase[i].rounds;
+	assert(plan->steps);
 	plan->overlaps = fits(plan);
 }
 

@@ -23,7 +23,7 @@ void plan_add(const struct plan_build *b, const struct plan_algorithm *algorithm
 	      bool same);
 
 /* Makes the phases, all that the plan has, run for each chunk of the vector. */
-void plan_chunks_of(struct plan *plan, size_t chunk, size_t vector);
+void plan_by_chunks(struct plan *plan, size_t chunk, size_t vector);
 
 /* Reserves elements of the scratch; phases added later do not use them. */
 struct plan_place plan_keep(struct plan *plan, size_t count);

@@ -155,7 +155,7 @@ static void broadcast_chunks(struct levels *v, size_t chunk)
 	if (v->leads)
 		plan_add(l, &plan_chain, chunk, false);
 	in_host(v, FI_BROADCAST, chunk, v->b->out, v->b->out);
-	plan_chunks_of(v->b->plan, chunk, v->b->shape.count);
+	plan_by_chunks(v->b->plan, chunk, v->b->shape.count);
 }
 
 /*

@@ -60,6 +60,14 @@ enum tcp_waits {
 	TCP_STREAM,  /* yes: they are many */
 };
 
+/* TLS on a socket: tcp_tls.h. Zeroed: the socket carries bytes as they are. */
+struct tcp_tls {
+	struct tls *tls;     /* NULL: the kernel does it, or nobody */
+	struct tls_out *out; /* of `tls` */
+	int sock;
+	bool kernel; /* both kernels have TLS: ours takes over from `tls` */
+};
+
 struct tcp_gather;
 struct tcp_rails;
 struct tcp_rest;
@@ -92,7 +100,7 @@ struct tcp {
 	int epfd;
 	int timer;          /* timerfd in epfd with a NULL link; -1 until a waiter sleeps */
 	unsigned char *buf; /* TCP_READ bytes, processed before the next read */
-	/* Of encrypted links: received bytes, NULL before the first such link; bytes to send. */
+	/* Of encrypted links: received bytes, NULL before the first such link; bytes to send, but for rails. */
 	unsigned char *cipher;
 	struct tls_out tls_out;
 };
@@ -106,7 +114,7 @@ struct tcp_link {
 	int err;                 /* error of TCP_FAILED, positive */
 	unsigned int row_call;   /* own->progress_calls when `row` began */
 	uint32_t events;         /* events that epfd watches; 0: not in epfd */
-	struct tls *tls;         /* NULL: not encrypted, or by the kernel */
+	struct tcp_tls secure;   /* of a link without `rails` */
 	struct tcp_rails *rails; /* NULL: none, as most links. See tcp_rails.h. */
 	struct tcp_rest *rest;
 	size_t row;       /* bytes of long messages sent since, up to TCP_BATCH_MAX */
@@ -116,8 +124,8 @@ struct tcp_link {
 	unsigned int burst_call; /* own->progress_calls when `burst` began */
 	unsigned int burst;      /* short packets sent since */
 	enum tcp_waits waits;
-	bool more;      /* the next packet is not the last one that FI_MORE announces */
-	bool indirect;  /* `tls` or `rails`: the stream of packets is not what the socket brings */
+	bool more; /* the next packet is not the last one that FI_MORE announces */
+	bool indirect; /* `secure.tls` or `rails`: the stream of packets is not what the socket brings */
 	size_t room;    /* bytes that the kernel's send buffer still takes */
 	size_t said;    /* bytes of messages sent since has_unread last found nothing */
 	uint64_t heard; /* bytes received */
@@ -134,7 +142,6 @@ struct tcp_link {
 	bool ended;        /* rx_ended was called */
 	bool closed;       /* closed by the engine */
 	bool doubt;        /* the peer was silent at the last tcp_alive_poll */
-	bool kernel;       /* both kernels have TLS: ours takes over from `tls` */
 	bool shut;         /* our side is shut down, or must not be */
 	uint64_t deadline; /* end of lingering (coarse ms) */
 	struct list in_state;

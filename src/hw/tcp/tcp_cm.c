@@ -12,7 +12,6 @@
 #include <unistd.h>
 
 #include "base/env.h"
-#include "base/ktls.h"
 #include "info/providers.h"
 #include "hw/tcp/tcp_flusher.h"
 #include "hw/tcp/tcp_gather.h"
@@ -127,8 +126,7 @@ static int encrypt(struct tcp_link *l, const struct link_peer *peer)
 	l->link.ops = &encrypted_link_ops;
 	l->link.zcopy = &link_no_zcopy;
 	l->link.zcopy_min = SIZE_MAX;
-	l->kernel = ktls_available() && peer->hello->flags & WIRE_HELLO_KERNEL_TLS;
-	return tcp_tls_start(l, peer->key, peer->initiator);
+	return tcp_tls_open(l, peer);
 }
 
 /* Each message gets a number, by which its end is reported when it is out. */
@@ -137,7 +135,7 @@ static int add_rails(struct tcp_link *l, const struct link_peer *peer)
 	l->link.ops = &rails_link_ops;
 	l->link.zcopy = &rails_zcopy_ops;
 	l->link.zcopy_min = 0;
-	return tcp_rails_open(l, peer->rails, peer->initiator);
+	return tcp_rails_open(l, peer);
 }
 
 /* An injected message is always one packet. */
@@ -171,16 +169,16 @@ static int tcp_connect(void *state, const struct link_peer *peer, struct link **
 	list_init(&l->in_attend);
 	list_init(&l->in_gathering);
 	list_init(&l->in_held);
-	if (peer->key)
-		err = encrypt(l, peer);
-	else if (peer->rails)
+	if (peer->rails)
 		err = add_rails(l, peer);
+	else if (peer->key)
+		err = encrypt(l, peer);
 	if (!err && t->live >= TCP_DIRECT_MAX && !t->watching)
 		err = tcp_watch_all(t);
 	if (!err && t->watching)
 		err = tcp_watch(l, EPOLLIN);
 	if (err) {
-		tls_free(l->tls);
+		tcp_tls_end(&l->secure);
 		if (l->rails)
 			tcp_rails_abandon(l);
 		free(l);

@@ -35,7 +35,7 @@ static bool has_flusher(struct tcp *t)
  */
 void tcp_gather_begin(struct tcp_link *l, enum tcp_waits waits)
 {
-	if (l->tls || l->own->no_flusher || worker_sleepers(l->own->worker))
+	if (l->secure.tls || l->own->no_flusher || worker_sleepers(l->own->worker))
 		return;
 	l->waits = waits;
 	l->link.zcopy_min = 0;

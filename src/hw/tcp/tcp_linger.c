@@ -32,7 +32,7 @@ void tcp_free(struct tcp_link *l)
 		tcp_rails_close(l, false);
 	if (l->sock >= 0)
 		forked_close(l->sock);
-	tls_free(l->tls);
+	tcp_tls_end(&l->secure);
 	rx_payload_free(l->own->worker, l->kept);
 	free(l->rest);
 	free(l);

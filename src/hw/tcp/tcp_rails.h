@@ -4,7 +4,11 @@
  * which say their place in it. Each goes over the first rail whose kernel takes more: so a small packet keeps to one rail,
  * and many bytes divide by what each rail carries. The sender keeps all until the peer says that it has read it; what went
  * over a rail that ends or stalls goes again over another one. The receiver drops what it has, and reads the stream in
- * order. Encrypted links, and those with one rail, have none of this.
+ * order. Links with one rail have none of this.
+ *
+ * Of an encrypted link each rail is encrypted by itself, with keys of its own: a chunk is encrypted when it is given to a rail, and
+ * what goes again over another one is encrypted anew there. A rail whose handshake fails, or that brings other bytes than the
+ * peer's, ends as one that is reset. The link is TCP_SECURING until its first rail is ready.
  *
  * The receiver acknowledges along with what it sends. By itself it does so only where the sender has asked for it: when it
  * has read as far as it was asked, and on the way there at each multiple of TCP_ASK. The sender reports no packet behind
@@ -33,15 +37,19 @@ _Static_assert(sizeof(struct tcp_chunk) == 24, "layout of the head of a chunk");
 struct tcp_rail {
 	int sock;        /* -1: there is none now */
 	uint32_t events; /* as those of the link */
-	bool silent;     /* leaves packets unanswered: nothing goes over it */
+	bool securing;   /* its handshake is not done: nothing goes over it */
+	bool silent;     /* leaves packets unanswered: likewise */
 	bool broken;     /* cannot send; what it has received may be read still */
 	uint64_t rate;   /* bytes a second at the last check */
 	uint64_t most; /* bytes that may be on their way; UINT64_MAX: as many as the kernel takes */
 	uint64_t silence; /* ms in which checks, one after the other, found packets unanswered */
-	/* What goes out, as far as `sent` says, head included. */
+	/* What goes out, as far as `sent` says, head included; with `secure`, that is encrypted, and `left` has to go out. */
 	bool busy;
 	size_t sent;
 	struct tcp_chunk out;
+	struct tcp_tls secure;
+	struct tls_out encrypted;
+	struct iovec left; /* of `encrypted` */
 	/* What comes in. */
 	size_t have; /* bytes of `in` */
 	size_t got;  /* bytes behind it */
@@ -72,20 +80,20 @@ struct tcp_rails {
 };
 
 /* tcp_rails.c */
-/* Makes the new link one with up to `count` rails, whose first is its socket. 0 or -FI_ENOMEM. */
-int tcp_rails_open(struct tcp_link *l, uint32_t count, bool initiator);
+/* Makes the new link one with up to peer->rails rails, whose first is its socket. 0 or a negative error. */
+int tcp_rails_open(struct tcp_link *l, const struct link_peer *peer);
 /* Undoes tcp_rails_open; the socket stays open. */
 void tcp_rails_abandon(struct tcp_link *l);
 /* Closes all sockets; `abort`: the peers' kernels drop what is under way. */
 void tcp_rails_close(struct tcp_link *l, bool abort);
 /* Implements transport.join. */
-int tcp_rails_join(struct link *link, uint32_t rail, int sock);
+int tcp_rails_join(struct link *link, uint32_t rail, const struct link_peer *peer);
+/* Continues the handshake of a rail that is `securing`. */
+void tcp_rails_shake(struct tcp_link *l, uint32_t rail);
 /* A rail's socket has ended with `err` (positive; 0: in good order): closes it. */
 void tcp_rails_end(struct tcp_link *l, uint32_t rail, int err);
-/* Looks after all links with rails: finds stalled ones, asks for new sockets. Most calls do nothing. */
-void tcp_rails_poll(struct tcp *t, uint64_t now);
-/* Ms between two such looks: several fit into FI_WEFT_RAIL_TIMEOUT, and into FI_WEFT_PEER_TIMEOUT. */
-uint32_t tcp_rails_period(void);
+/* Chooses the socket that stands for the link in questions to the kernel: one that answers, if there is any. */
+void tcp_rails_name(struct tcp_link *l);
 /* As tcp_watch, for all rails; 0: for none. */
 int tcp_rails_watch(struct tcp_link *l, uint32_t events);
 /* Makes progress calls read what is complete and not read yet: no event announces it. */
@@ -93,7 +101,16 @@ void tcp_rails_attend(struct tcp_link *l);
 /* Continues a closed link: true if nothing is left to wait for. */
 bool tcp_rails_linger(struct tcp_link *l);
 
+/* tcp_rails_check.c */
+/* Looks after all links with rails: finds stalled ones, asks for new sockets. Most calls do nothing. */
+void tcp_rails_poll(struct tcp *t, uint64_t now);
+/* Ms between two such looks: several fit into FI_WEFT_RAIL_TIMEOUT, and into FI_WEFT_PEER_TIMEOUT. */
+uint32_t tcp_rails_period(void);
+/* Makes the kernel keep little unsent for a rail's socket of this rate, in bytes a second. */
+void tcp_rails_limit(int sock, uint64_t rate);
+
 /* tcp_rails_tx.c */
+/* May something go over the rail? */
 bool tcp_rails_usable(const struct tcp_rail *r);
 /* What went over the rail last goes again over others. Returns the bytes. */
 uint64_t tcp_rails_again(struct tcp_link *l, uint32_t rail);

@@ -8,6 +8,7 @@
 #include "base/iov.h"
 #include "base/log.h"
 #include "hw/tcp/tcp_rails.h"
+#include "hw/tcp/tcp_tls.h"
 #include "link/upcall.h"
 
 #define PULL_BYTES 262144u /* after this much of one rail the others get their turn */
@@ -130,44 +131,70 @@ static size_t places(const struct tcp_link *l, const struct tcp_rail *r, const s
 	return count + 1;
 }
 
-/* Reads one rail, by way of `buf`. 0 or a positive error: the link ends. */
-static int pull(struct tcp_link *l, uint32_t rail, const struct iovec *buf)
+/* Memory to read into: what is no rest of a chunk, and what has to be decrypted. */
+struct room {
+	struct iovec plain, cipher;
+};
+
+/* As recvmsg. A kernel that encrypts reports first, by EPIPE, that it could not send; what has come is behind that. */
+static ssize_t receive(struct tcp_link *l, struct tcp_rail *r, const struct room *room,
+		       struct iovec *iov, size_t count)
+{
+	struct msghdr m = {.msg_iov = iov, .msg_iovlen = count};
+	ssize_t len;
+
+	if (r->secure.tls)
+		return tcp_tls_read(l, &r->secure, &room->cipher, iov, count);
+	len = recvmsg(r->sock, &m, MSG_DONTWAIT);
+	if (len < 0 && errno == EPIPE)
+		len = recvmsg(r->sock, &m, MSG_DONTWAIT);
+	l->heard += len > 0 ? (size_t)len : 0;
+	return len;
+}
+
+/* Reads one rail. 0 or a positive error: the link ends. */
+static int pull(struct tcp_link *l, uint32_t rail, const struct room *room)
 {
 	struct tcp_rail *r = &l->rails->rail[rail];
+	size_t bytes = 0, placed, count, n;
 	struct iovec iov[3];
-	struct msghdr m = {.msg_iov = iov};
-	size_t bytes = 0, placed, n;
-	ssize_t len = 1;
-	int err = 0;
+	ssize_t len;
+	int err;
 
-	while (len > 0 && bytes < PULL_BYTES && !err) {
-		m.msg_iovlen = places(l, r, buf, iov, &placed);
-		len = recvmsg(r->sock, &m, MSG_DONTWAIT);
+	do {
+		count = places(l, r, &room->plain, iov, &placed);
+		len = receive(l, r, room, iov, count);
 		if (len <= 0)
 			break;
 		bytes += (size_t)len;
 		n = (size_t)len < placed ? (size_t)len : placed;
-		if (n)
-			err = note(l, r, n);
-		err = err ? err : take(l, r, buf->iov_base, (size_t)len - n);
-		if ((size_t)len < iov_bytes(iov, m.msg_iovlen))
-			break;
-	}
-	l->heard += bytes;
+		err = n ? note(l, r, n) : 0;
+		err = err ? err : take(l, r, room->plain.iov_base, (size_t)len - n);
+		if (err)
+			return err;
+	} while (tcp_tls_unused(&r->secure) ||
+		 ((size_t)len == iov_bytes(iov, count) && bytes < PULL_BYTES));
 	if (len == 0 || (len < 0 && errno != EAGAIN && errno != EINTR))
-		tcp_rails_end(l, rail, len ? errno : 0);
-	return err;
+		tcp_rails_end(l, rail, len ? tcp_tls_fault(l) : 0);
+	return 0;
 }
 
-/* Reads all rails. 0 or a positive error: the link ends. */
-static int pull_all(struct tcp_link *l, const struct iovec *buf)
+/* Reads all rails that are ready. 0 or a positive error: the link ends. */
+static int pull_all(struct tcp_link *l, const struct room *room)
 {
 	int err = 0;
 
 	for (uint32_t i = 0; i < WIRE_RAILS_MAX && !err; i++)
-		if (l->rails->rail[i].sock >= 0)
-			err = pull(l, i, buf);
+		if (l->rails->rail[i].sock >= 0 && !l->rails->rail[i].securing)
+			err = pull(l, i, room);
 	return err;
+}
+
+static void shake_all(struct tcp_link *l)
+{
+	for (uint32_t i = 0; i < WIRE_RAILS_MAX; i++)
+		if (l->rails->rail[i].securing)
+			tcp_rails_shake(l, i);
 }
 
 /* Bytes were read off the stream. Answers if the peer waits for that: tcp_rails.h. */
@@ -198,13 +225,35 @@ static bool any_open(const struct tcp_rails *rails)
 	return false;
 }
 
+static bool any_usable(const struct tcp_rails *rails)
+{
+	for (uint32_t i = 0; i < WIRE_RAILS_MAX; i++)
+		if (tcp_rails_usable(&rails->rail[i]))
+			return true;
+	return false;
+}
+
+/* The first rail is ready: packets may be sent, and the other rails asked for. The engine may close the link. */
+static void open_up(struct tcp_link *l)
+{
+	tcp_reopen(l);
+	l->own->next_rails = 0;
+	rx_ready(l->own->worker, l->id);
+}
+
 ssize_t tcp_rails_recv(struct tcp_link *l, const struct iovec *iov, size_t count)
 {
-	const struct iovec buf = {l->own->buf, TCP_READ};
+	const struct room room = {{l->own->buf, TCP_READ}, tcp_tls_room(l->own)};
 	struct tcp_rails *rails = l->rails;
-	int err = tcp_rails_unread(l) ? 0 : pull_all(l, &buf);
 	size_t len;
+	int err;
 
+	shake_all(l);
+	if (l->tx == TCP_SECURING && any_usable(rails)) {
+		open_up(l);
+		return fail(EAGAIN);
+	}
+	err = tcp_rails_unread(l) ? 0 : pull_all(l, &room);
 	if (err)
 		return fail(err);
 	len = tcp_window_read(&rails->in, iov, count);
@@ -217,13 +266,13 @@ ssize_t tcp_rails_recv(struct tcp_link *l, const struct iovec *iov, size_t count
 	return fail(EAGAIN);
 }
 
-/* The link is closed: the worker's buffer may hold what another link has received. */
+/* The link is closed: the worker's buffers may hold what another link has received. */
 bool tcp_rails_drop(struct tcp_link *l)
 {
-	unsigned char scrap[4096];
-	const struct iovec buf = {scrap, sizeof(scrap)};
+	unsigned char scrap[2][4096];
+	const struct room room = {{scrap[0], sizeof(scrap[0])}, {scrap[1], sizeof(scrap[1])}};
 	struct tcp_window *in = &l->rails->in;
-	int err = pull_all(l, &buf);
+	int err = pull_all(l, &room);
 
 	in->begin = in->next;
 	answer(l);

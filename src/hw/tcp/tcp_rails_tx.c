@@ -9,12 +9,13 @@
 
 #include "base/log.h"
 #include "hw/tcp/tcp_rails.h"
+#include "hw/tcp/tcp_tls.h"
 
 #define ASK_SPANS (TCP_SPANS_NEW / 2) /* the sender also asks when so many parts are under way */
 
 bool tcp_rails_usable(const struct tcp_rail *r)
 {
-	return r->sock >= 0 && !r->silent && !r->broken;
+	return r->sock >= 0 && !r->securing && !r->silent && !r->broken;
 }
 
 uint64_t tcp_rails_again(struct tcp_link *l, uint32_t rail)
@@ -26,28 +27,61 @@ uint64_t tcp_rails_again(struct tcp_link *l, uint32_t rail)
 	return tcp_window_lost(&rails->out, rail);
 }
 
+/* Names the bytes of the rail's chunk behind `sent`. Returns the number of segments. */
+static size_t unsent(const struct tcp_link *l, struct tcp_rail *r, struct iovec iov[3])
+{
+	const size_t head = sizeof(r->out);
+	size_t skip = r->sent > head ? r->sent - head : 0, count = 0;
+
+	if (r->sent < head)
+		iov[count++] = (struct iovec){(char *)&r->out + r->sent, head - r->sent};
+	if (r->out.len > skip)
+		count += tcp_window_iov(&l->rails->out, r->out.at + skip, r->out.len - skip,
+					&iov[count]);
+	return count;
+}
+
+/* Notes what a system call that sends has returned. Returns the bytes. */
+static size_t sent_now(struct tcp_rail *r, ssize_t sent)
+{
+	r->broken |= sent < 0 && !tcp_passing(errno);
+	return sent > 0 ? (size_t)sent : 0;
+}
+
+static void push_plain(struct tcp_link *l, struct tcp_rail *r)
+{
+	struct iovec iov[3];
+	struct msghdr m = {.msg_iov = iov, .msg_iovlen = unsent(l, r, iov)};
+
+	r->sent += sent_now(r, sendmsg(r->sock, &m, MSG_DONTWAIT | MSG_NOSIGNAL));
+	r->busy = r->sent < sizeof(r->out) + r->out.len;
+}
+
+/* A chunk is encrypted as a whole when it begins. */
+static void push_encrypted(struct tcp_link *l, struct tcp_rail *r)
+{
+	struct iovec iov[3];
+	size_t n;
+
+	if (r->sent) {
+		n = sent_now(r, send(r->sock, r->left.iov_base, r->left.iov_len,
+				     MSG_DONTWAIT | MSG_NOSIGNAL));
+		r->left.iov_base = (char *)r->left.iov_base + n;
+		r->left.iov_len -= n;
+	} else {
+		r->broken |= tcp_tls_send(&r->secure, iov, unsent(l, r, iov), &r->left) != 0;
+		r->sent = sizeof(r->out) + r->out.len;
+	}
+	r->busy = r->left.iov_len;
+}
+
 /* Sends more of the rail's chunk. True: all of it went. */
 static bool push(struct tcp_link *l, struct tcp_rail *r)
 {
-	const size_t head = sizeof(r->out), all = head + r->out.len;
-	size_t skip = r->sent > head ? r->sent - head : 0;
-	struct iovec iov[3] = {{(char *)&r->out + r->sent, r->sent < head ? head - r->sent : 0}};
-	struct msghdr m = {.msg_iov = iov, .msg_iovlen = 1};
-	ssize_t sent;
-
-	if (r->out.len > skip)
-		m.msg_iovlen += tcp_window_iov(&l->rails->out, r->out.at + skip, r->out.len - skip,
-					       &iov[1]);
-	if (!iov[0].iov_len) {
-		m.msg_iov++;
-		m.msg_iovlen--;
-	}
-	sent = sendmsg(r->sock, &m, MSG_DONTWAIT | MSG_NOSIGNAL);
-	if (sent > 0)
-		r->sent += (size_t)sent;
-	else if (sent < 0 && !tcp_passing(errno))
-		r->broken = true;
-	r->busy = r->sent < all;
+	if (r->secure.tls)
+		push_encrypted(l, r);
+	else
+		push_plain(l, r);
 	if (r->broken) {
 		tcp_rails_again(l, (uint32_t)(r - l->rails->rail));
 		l->rails->ack_due = true;
@@ -188,7 +222,7 @@ bool tcp_rails_flush(struct tcp_link *l)
 {
 	bool any = false;
 
-	if (l->tx == TCP_FAILED || l->shut)
+	if (l->tx >= TCP_SECURING || l->shut)
 		return false;
 	for (uint32_t i = 0; i < WIRE_RAILS_MAX; i++)
 		any |= fill(l, i);
@@ -233,7 +267,7 @@ static int put(struct tcp_link *l, const struct packet *p, const struct iovec *i
 
 	if (p->len > TCP_PACKET_MAX)
 		return -FI_EMSGSIZE;
-	if (l->tx == TCP_FAILED || (l->tx == TCP_REST && !last) ||
+	if (l->tx >= TCP_SECURING || (l->tx == TCP_REST && !last) ||
 	    !fits(l, sizeof(f) + p->len + (last ? 0 : sizeof(f))))
 		return -FI_EAGAIN;
 	tcp_window_put(out, &f, sizeof(f));

@@ -232,7 +232,8 @@ static ssize_t receive(struct tcp_link *l, size_t *asked, size_t *placed)
 	*asked = *placed + iov[m.msg_iovlen - 1].iov_len;
 	if (l->rails)
 		return tcp_rails_recv(l, iov, m.msg_iovlen);
-	return l->tls ? tcp_tls_recv(l, iov, m.msg_iovlen) : recvmsg(l->sock, &m, MSG_DONTWAIT);
+	return l->secure.tls ? tcp_tls_recv(l, iov, m.msg_iovlen)
+			     : recvmsg(l->sock, &m, MSG_DONTWAIT);
 }
 
 /* Processes `len` bytes that `receive` returned. */
@@ -248,15 +249,6 @@ static void received(struct tcp_link *l, size_t len, size_t placed)
 	take(l, l->own->buf, len - placed);
 }
 
-/* Why recv has failed. EBADMSG is of a kernel that decrypts: the bytes were changed. */
-static int fault(const struct tcp_link *l)
-{
-	if (errno != EBADMSG)
-		return errno;
-	LOG_WARN(LOG_EP_DATA, "tcp: peer %#x: what came is not what it encrypted", l->id);
-	return FI_EPROTO;
-}
-
 /* recv returned 0 or an error: ends the link, unless there is just nothing to read. */
 static void silent(struct tcp_link *l, ssize_t ret)
 {
@@ -265,7 +257,7 @@ static void silent(struct tcp_link *l, ssize_t ret)
 	if (ret == 0 && l->have)
 		LOG_INFO(LOG_EP_DATA, "tcp: the connection to peer %#x ended within a packet",
 			 l->id);
-	tcp_end(l, ret == 0 ? FI_ECONNRESET : fault(l));
+	tcp_end(l, ret == 0 ? FI_ECONNRESET : tcp_tls_fault(l));
 }
 
 /* May this progress call read more of the link? */
@@ -284,7 +276,7 @@ static bool reads_on(struct tcp_link *l, size_t bytes)
 	if (!l->indirect || l->ended || l->closed)
 		return false;
 	if (!l->rails)
-		return tcp_tls_unused(l);
+		return tcp_tls_unused(&l->secure);
 	if (!tcp_rails_unread(l) || goes_on(l, bytes))
 		return tcp_rails_unread(l);
 	tcp_rails_attend(l);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Encrypted links: the stream of frames goes through TLS 1.3. The initiator of the connection begins the handshake when
- * the link is made; until it is done the link is TCP_SECURING and takes no packet. Where both kernels have TLS, ours then
- * goes on alone, and the link is one like others.
+ * TLS 1.3 on sockets of links. The initiator of the link begins the handshake on each. Where both kernels have TLS, ours then goes
+ * on alone, and the socket is one like others.
+ *
+ * A link of one socket is TCP_SECURING until the handshake is done, and takes no packet. One with rails: tcp_rails.h.
  */
 #include <errno.h>
 #include <rdma/fi_errno.h>
@@ -16,80 +17,76 @@
 #include "hw/tcp/tcp_tls.h"
 #include "link/upcall.h"
 
-#define CIPHER_LEN 65536u /* bytes read from the socket at once */
 /* Bytes to encrypt before they are sent: the peer decrypts them while we encrypt the next. */
 #define CHUNK ((size_t)4 * TLS_RECORD)
 
 /* Sends what the handshake has to say. The buffer of a new connection holds it. */
-static int say(struct tcp_link *l)
+static int say(const struct tcp_tls *s)
 {
-	const struct tls_out *out = &l->own->tls_out;
-	size_t len = out->len;
+	size_t len = s->out->len;
 
-	if (!len || send(l->sock, out->bytes, len, MSG_DONTWAIT | MSG_NOSIGNAL) == (ssize_t)len)
+	if (!len || send(s->sock, s->out->bytes, len, MSG_DONTWAIT | MSG_NOSIGNAL) == (ssize_t)len)
 		return 0;
 	return -FI_EIO;
 }
 
 /* 1: done; 0: it goes on; else a negative error: the peer does not know the key, or the stream was changed. */
-static int shake(struct tcp_link *l)
+static int shake(const struct tcp_link *l, const struct tcp_tls *s)
 {
 	int ret;
 
-	l->own->tls_out.len = 0;
-	ret = tls_handshake(l->tls);
+	s->out->len = 0;
+	ret = tls_handshake(s->tls);
 	if (ret < 0) {
 		LOG_WARN(LOG_EP_CTRL, "tcp: no encryption with peer %#x: %s", l->id,
-			 tls_error(l->tls));
-		say(l);
+			 tls_error(s->tls));
+		say(s);
 		return -FI_EACCES;
 	}
-	return say(l) ? -FI_EIO : ret;
+	return say(s) ? -FI_EIO : ret;
 }
 
-/*
- * The kernel encrypts what comes next, if it can: the peer sees no difference. Our side is not shut down then: the end
- * would pass records that the kernel still keeps back. Closing sends them first. 0 or a negative error.
- */
-static int hand_over(struct tcp_link *l)
+/* The kernel encrypts what comes next, if it can: the peer sees no difference. 0 or a negative error. */
+static int hand_over(const struct tcp_link *l, struct tcp_tls *s)
 {
 	struct tls_way out, in;
-	int ret = tls_kernel_keys(l->tls, &out, &in) ? ktls_start(l->sock, &out, &in) : -FI_EIO;
+	int ret = tls_kernel_keys(s->tls, &out, &in) ? ktls_start(s->sock, &out, &in) : -FI_EIO;
 
 	explicit_bzero(&out, sizeof(out));
 	explicit_bzero(&in, sizeof(in));
 	if (ret)
 		return ret < 0 ? ret : 0;
-	tls_free(l->tls);
-	l->tls = NULL;
-	l->indirect = false;
-	l->shut = true;
-	tcp_bare(l);
+	tcp_tls_end(s);
 	LOG_INFO(LOG_EP_CTRL, "tcp: the kernel encrypts for peer %#x", l->id);
 	return 0;
 }
 
-/* The handshake is done. 0 or a negative error. */
-static int secured(struct tcp_link *l)
+int tcp_tls_start(struct tcp_link *l, struct tcp_tls *s, const struct link_peer *peer,
+		  struct tls_out *out)
 {
-	int err = l->kernel ? hand_over(l) : 0;
+	struct tcp *t = l->own;
+	int ret = 0;
 
-	if (err)
-		return err;
-	tcp_reopen(l);
-	rx_ready(l->own->worker, l->id);
-	return 0;
+	if (!t->cipher)
+		t->cipher = malloc(TCP_READ);
+	*s = (struct tcp_tls){.out = out,
+			      .sock = peer->sock,
+			      .kernel = ktls_available() &&
+					peer->hello->flags & WIRE_HELLO_KERNEL_TLS};
+	s->tls = t->cipher ? tls_new(peer->key, peer->initiator, s->kernel, out) : NULL;
+	if (!s->tls)
+		return -FI_ENOMEM;
+	if (peer->initiator)
+		ret = shake(l, s);
+	if (ret < 0)
+		tcp_tls_end(s);
+	return ret < 0 ? ret : 0;
 }
 
-int tcp_tls_start(struct tcp_link *l, const uint8_t key[TLS_KEY], bool initiator)
+void tcp_tls_end(struct tcp_tls *s)
 {
-	l->tls = tls_new(key, initiator, l->kernel, &l->own->tls_out);
-	l->indirect = l->tls;
-	if (!l->tls)
-		return -FI_ENOMEM;
-	l->tx = TCP_SECURING;
-	l->link.securing = true;
-	return initiator ? shake(l) : 0;
+	tls_free(s->tls);
+	s->tls = NULL;
 }
 
 static ssize_t broken(int err)
@@ -98,44 +95,52 @@ static ssize_t broken(int err)
 	return -1;
 }
 
-/*
- * Continues the handshake. Takes from the socket only what belongs to it: the kernel may be who decrypts what is behind.
- * Returns -1 with errno set: EAGAIN: all is well.
- */
-static ssize_t secure(struct tcp_link *l)
+/* Takes from the socket only what belongs to the handshake: the kernel may be who decrypts what is behind. */
+ssize_t tcp_tls_shake(struct tcp_link *l, struct tcp_tls *s)
 {
 	unsigned char *buf = l->own->buf;
-	ssize_t len = recv(l->sock, buf, TCP_READ, MSG_DONTWAIT | MSG_PEEK);
-	int ret;
+	ssize_t len = recv(s->sock, buf, TCP_READ, MSG_DONTWAIT | MSG_PEEK);
+	int ret, err = 0;
 
 	if (len <= 0)
 		return len;
-	tls_input(l->tls, buf, (size_t)len);
-	ret = shake(l);
-	len -= (ssize_t)tls_left(l->tls);
-	tls_input(l->tls, NULL, 0);
+	tls_input(s->tls, buf, (size_t)len);
+	ret = shake(l, s);
+	len -= (ssize_t)tls_left(s->tls);
+	tls_input(s->tls, NULL, 0);
 	l->heard += (size_t)len;
-	if (recv(l->sock, buf, (size_t)len, MSG_DONTWAIT) != len)
+	if (recv(s->sock, buf, (size_t)len, MSG_DONTWAIT) != len)
 		return broken(EIO);
-	if (ret > 0)
-		ret = secured(l);
-	return broken(ret < 0 ? -ret : EAGAIN);
+	if (ret > 0 && s->kernel)
+		err = hand_over(l, s);
+	if (ret > 0 && !err)
+		return 1;
+	return broken(err ? -err : ret ? -ret : EAGAIN);
+}
+
+int tcp_tls_fault(const struct tcp_link *l)
+{
+	if (errno != EBADMSG)
+		return errno == EPIPE ? FI_ECONNRESET : errno;
+	LOG_WARN(LOG_EP_DATA, "tcp: peer %#x: what came is not what it encrypted", l->id);
+	return FI_EPROTO;
 }
 
 /* Decrypts into the segments. Returns the bytes, or -1 with errno set: EAGAIN: no more input. */
-static ssize_t decrypt(struct tcp_link *l, const struct iovec *iov, size_t count)
+static ssize_t decrypt(const struct tcp_link *l, struct tls *tls, const struct iovec *iov,
+		       size_t count)
 {
 	size_t have = 0;
 	ssize_t len;
 
 	for (size_t i = 0; i < count; i++) {
-		len = tls_read(l->tls, iov[i].iov_base, iov[i].iov_len);
+		len = tls_read(tls, iov[i].iov_base, iov[i].iov_len);
 		if (len > 0)
 			have += (size_t)len;
 		if (len < 0 && !have) {
 			LOG_WARN(LOG_EP_DATA,
 				 "tcp: peer %#x: what came is not what it encrypted: %s", l->id,
-				 tls_error(l->tls));
+				 tls_error(tls));
 			return broken(EPROTO);
 		}
 		if (len < (ssize_t)iov[i].iov_len)
@@ -144,28 +149,24 @@ static ssize_t decrypt(struct tcp_link *l, const struct iovec *iov, size_t count
 	return have ? (ssize_t)have : broken(EAGAIN);
 }
 
-ssize_t tcp_tls_recv(struct tcp_link *l, const struct iovec *iov, size_t count)
+ssize_t tcp_tls_read(struct tcp_link *l, struct tcp_tls *s, const struct iovec *cipher,
+		     const struct iovec *iov, size_t count)
 {
-	struct tcp *t = l->own;
 	ssize_t len;
 
-	if (l->tx == TCP_SECURING)
-		return secure(l);
-	if (!t->cipher && !(t->cipher = malloc(CIPHER_LEN)))
-		return broken(ENOMEM);
-	if (!tls_unused(l->tls)) {
-		len = recv(l->sock, t->cipher, CIPHER_LEN, MSG_DONTWAIT);
+	if (!tls_unused(s->tls)) {
+		len = recv(s->sock, cipher->iov_base, cipher->iov_len, MSG_DONTWAIT);
 		if (len <= 0)
 			return len;
 		l->heard += (size_t)len;
-		tls_input(l->tls, t->cipher, (size_t)len);
+		tls_input(s->tls, cipher->iov_base, (size_t)len);
 	}
-	return decrypt(l, iov, count);
+	return decrypt(l, s->tls, iov, count);
 }
 
 /* Bytes that are being encrypted and sent. */
 struct outgoing {
-	struct tcp_link *l;
+	const struct tcp_tls *tls;
 	size_t sent;  /* of the output */
 	bool blocked; /* the kernel has no space: the rest is only encrypted */
 	int err;      /* positive */
@@ -174,14 +175,14 @@ struct outgoing {
 /* Encrypts, and sends as long as the kernel has space. */
 static void put(struct outgoing *o, const void *bytes, size_t len)
 {
-	struct tls_out *out = &o->l->own->tls_out;
+	struct tls_out *out = o->tls->out;
 	ssize_t sent;
 
-	if (!o->err && !tls_write(o->l->tls, bytes, len))
+	if (!o->err && !tls_write(o->tls->tls, bytes, len))
 		o->err = FI_ENOMEM;
 	if (o->err || o->blocked)
 		return;
-	sent = send(o->l->sock, out->bytes, out->len, MSG_DONTWAIT | MSG_NOSIGNAL);
+	sent = send(o->tls->sock, out->bytes, out->len, MSG_DONTWAIT | MSG_NOSIGNAL);
 	if (sent == (ssize_t)out->len) {
 		out->len = 0;
 		return;
@@ -192,7 +193,7 @@ static void put(struct outgoing *o, const void *bytes, size_t len)
 		o->err = errno;
 }
 
-/* The frame and what fits a record with it need not be records of their own. */
+/* The head and what fits a record with it need not be records of their own. */
 static void put_first(struct outgoing *o, const struct iovec *iov, size_t count, size_t *used)
 {
 	unsigned char first[TLS_RECORD];
@@ -208,10 +209,10 @@ static void put_first(struct outgoing *o, const struct iovec *iov, size_t count,
 	*used = len;
 }
 
-int tcp_tls_send(struct tcp_link *l, const struct iovec *iov, size_t count, struct iovec *left)
+int tcp_tls_send(struct tcp_tls *s, const struct iovec *iov, size_t count, struct iovec *left)
 {
-	struct tls_out *out = &l->own->tls_out;
-	struct outgoing o = {.l = l};
+	struct tls_out *out = s->out;
+	struct outgoing o = {.tls = s};
 	size_t skip, n;
 
 	out->len = 0;
@@ -229,13 +230,56 @@ int tcp_tls_send(struct tcp_link *l, const struct iovec *iov, size_t count, stru
 	return o.err;
 }
 
-bool tcp_tls_encrypt(struct tcp_link *l, struct iovec *bytes)
+bool tcp_tls_encrypt(struct tcp_tls *s, struct iovec *bytes)
 {
-	struct tls_out *out = &l->own->tls_out;
+	struct tls_out *out = s->out;
 
 	out->len = 0;
-	if (!tls_write(l->tls, bytes->iov_base, bytes->iov_len))
+	if (!tls_write(s->tls, bytes->iov_base, bytes->iov_len))
 		return false;
 	*bytes = (struct iovec){out->bytes, out->len};
 	return true;
+}
+
+/* ---- Links of one socket ---- */
+
+int tcp_tls_open(struct tcp_link *l, const struct link_peer *peer)
+{
+	int err = tcp_tls_start(l, &l->secure, peer, &l->own->tls_out);
+
+	if (err)
+		return err;
+	l->indirect = true;
+	l->tx = TCP_SECURING;
+	l->link.securing = true;
+	return 0;
+}
+
+/*
+ * The handshake is done. Our side is not shut down where the kernel encrypts: the end would pass records that the kernel still
+ * keeps back. Closing sends them first.
+ */
+static void secured(struct tcp_link *l)
+{
+	if (!l->secure.tls) {
+		l->indirect = false;
+		l->shut = true;
+		tcp_bare(l);
+	}
+	tcp_reopen(l);
+	rx_ready(l->own->worker, l->id);
+}
+
+ssize_t tcp_tls_recv(struct tcp_link *l, const struct iovec *iov, size_t count)
+{
+	const struct iovec cipher = tcp_tls_room(l->own);
+	ssize_t ret;
+
+	if (l->tx != TCP_SECURING)
+		return tcp_tls_read(l, &l->secure, &cipher, iov, count);
+	ret = tcp_tls_shake(l, &l->secure);
+	if (ret <= 0)
+		return ret;
+	secured(l);
+	return broken(EAGAIN);
 }

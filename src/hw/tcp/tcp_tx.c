@@ -79,9 +79,9 @@ static COLD int send_behind(struct tcp_link *l, const struct packet *p)
 
 	if (l->tx != TCP_REST || wire_op(p->head) != WIRE_DISCONNECT || p->len)
 		return -FI_EAGAIN;
-	if (!l->tls)
+	if (!l->secure.tls)
 		return tcp_rest_end(l, &f, sizeof(f));
-	if (tcp_tls_encrypt(l, &last) && !tcp_rest_end(l, last.iov_base, last.iov_len))
+	if (tcp_tls_encrypt(&l->secure, &last) && !tcp_rest_end(l, last.iov_base, last.iov_len))
 		return 0;
 	tcp_fail(l, FI_ENOMEM);
 	return -FI_EAGAIN;
@@ -91,7 +91,7 @@ static COLD int send_behind(struct tcp_link *l, const struct packet *p)
 static COLD int send_cipher(struct tcp_link *l, const struct tcp_outgoing *o)
 {
 	struct iovec left;
-	int err = tcp_tls_send(l, o->iov, o->count, &left);
+	int err = tcp_tls_send(&l->secure, o->iov, o->count, &left);
 
 	if (err) {
 		tcp_fail(l, err);
@@ -203,7 +203,7 @@ static int send_fragments(struct tcp_link *l, const struct packet *p, const stru
 	if (count)
 		memcpy(all + 1, iov, count * sizeof(*iov));
 	o.len += all[0].iov_len;
-	if (__builtin_expect(l->tls != NULL, 0))
+	if (__builtin_expect(l->secure.tls != NULL, 0))
 		return send_cipher(l, &o);
 	sent = sendmsg(l->sock, &m, MSG_DONTWAIT | MSG_NOSIGNAL);
 	if (__builtin_expect(sent != (ssize_t)o.len, 0))
@@ -224,7 +224,7 @@ static int send_held(struct tcp_link *l, const struct packet *p)
 	ssize_t sent;
 
 	l->own->idle = 0;
-	if (l->tx != TCP_READY || l->indirect || l->kernel || !has_space(l, 0))
+	if (l->tx != TCP_READY || l->indirect || l->secure.kernel || !has_space(l, 0))
 		return send_fragments(l, p, NULL, 0, false);
 	sent = send(l->sock, &f, sizeof(f), MSG_DONTWAIT | MSG_NOSIGNAL | MSG_MORE);
 	if (sent != (ssize_t)sizeof(f))

@@ -62,14 +62,13 @@ void auth_end(struct auth **auth)
 static void add(struct auth *auth, const struct wire_hello *hello, const uint8_t mac[WIRE_PROOF])
 {
 	memcpy(auth->chain, mac, sizeof(auth->chain));
-	if (hello->kind == HELLO_CONNECT || hello->kind == HELLO_REQUEST)
+	if (auth_asks(hello))
 		memcpy(auth->asked, mac, sizeof(auth->asked));
 }
 
 static bool by_initiator(const struct wire_hello *hello)
 {
-	return hello->kind == HELLO_GREETING || hello->kind == HELLO_CONNECT ||
-	       hello->kind == HELLO_REQUEST;
+	return hello->kind == HELLO_GREETING || auth_asks(hello);
 }
 
 /* The code of the next hello. False: the library has failed. */

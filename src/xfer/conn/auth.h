@@ -5,8 +5,8 @@
  * Endpoints with a key prove to each other that they know it, before anything else counts:
  *   initiator: HELLO_GREETING with a random nonce, by whose code a target of several keys finds the one it is made with
  *   target:    HELLO_CHALLENGE with a nonce of its own
- *   initiator: HELLO_CONNECT or HELLO_REQUEST
- *   target:    HELLO_ACCEPT, HELLO_CROSSED or HELLO_REJECT
+ *   initiator: HELLO_CONNECT or HELLO_REQUEST; HELLO_JOIN on a further socket of a link
+ *   target:    HELLO_ACCEPT, HELLO_CROSSED or HELLO_REJECT; HELLO_JOINED
  * Each hello carries the HMAC-SHA-256, under the key, of a label of the sender's role, the code of the
  * hello before it and the hello itself. So each code covers all hellos up to it: both nonces, names, incarnations,
  * versions, and the ends of an RDMA link. Descriptors and application data go out with the third hello, to a target that
@@ -33,10 +33,11 @@ struct auth {
 	struct job_key key;
 	unsigned int slot;         /* of auth_own: which of its keys that is */
 	uint8_t chain[WIRE_PROOF]; /* the code of the last hello, sent or received */
-	uint8_t asked[WIRE_PROOF]; /* that of the third hello: keys of the link are made of it */
-	bool encrypts;             /* WIRE_HELLO_ENCRYPTS */
-	bool challenged;           /* the initiator has seen the target's proof */
-	struct addr from; /* the target: where the greeting came from, across the network */
+	uint8_t asked
+		[WIRE_PROOF]; /* that of the third hello: the key of the socket is made of it */
+	bool encrypts;        /* WIRE_HELLO_ENCRYPTS */
+	bool challenged;      /* the initiator has seen the target's proof */
+	struct addr from;     /* the target: where the greeting came from, across the network */
 };
 
 /* What an endpoint or a listener of connected endpoints asks of those who connect. */
@@ -65,7 +66,16 @@ void auth_end(struct auth **auth);
  */
 int auth_seal(struct auth *auth, struct wire_hello *hello);
 bool auth_check(struct auth *auth, const struct wire_hello *hello);
-/* Makes the key that encrypts the link, after the proof; both ends make the same. False: the library has failed. */
+/* Is this hello the third one, which says what the initiator wants? */
+static inline bool auth_asks(const struct wire_hello *hello)
+{
+	return hello->kind == HELLO_CONNECT || hello->kind == HELLO_REQUEST ||
+	       hello->kind == HELLO_JOIN;
+}
+/*
+ * Makes the key that encrypts the socket, after the proof; both ends make the same, which no other socket ever has. False:
+ * the library has failed.
+ */
 bool auth_link_key(const struct auth *auth, uint8_t key[TLS_KEY]);
 
 /* ---- auth_keys.c: keys of an address vector ---- */
@@ -99,12 +109,12 @@ bool auth_fits(const struct auth_own *own, const struct accepted *conn);
 
 /* ---- auth_peer.c: the initiator ---- */
 
-/* Begins the proof with HELLO_GREETING. 0 or a negative error. */
-int auth_greet(struct peer *peer);
+/* Begins the proof with HELLO_GREETING on a socket to the peer: *auth is made. 0 or a negative error. */
+int auth_greet(struct peer *peer, int sock, bool inside, struct auth **auth);
 /*
- * Checks the target's hello in *conn against the proof, if there is one. False: it is not good, which is logged and
- * counted; its descriptors are closed.
+ * Checks the target's hello in *conn against the proof; NULL: there is none, and all is good. False: it is not good,
+ * which is logged and counted; its descriptors are closed.
  */
-bool auth_hear(struct peer *peer, struct accepted *conn);
+bool auth_hear(struct peer *peer, struct auth *auth, struct accepted *conn);
 
 #endif

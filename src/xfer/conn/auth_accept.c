@@ -70,11 +70,6 @@ static int challenge(struct auth_own *own, struct auth **held, struct accepted *
 			  &(struct hello_fields){.kind = HELLO_CHALLENGE, .auth = *held});
 }
 
-static bool asks(const struct wire_hello *hello)
-{
-	return hello->kind == HELLO_CONNECT || hello->kind == HELLO_REQUEST;
-}
-
 static int accept_hello(struct auth_own *own, struct auth **held, struct accepted *conn)
 {
 	bool greets = conn->hello.kind == HELLO_GREETING;
@@ -92,7 +87,7 @@ static int accept_hello(struct auth_own *own, struct auth **held, struct accepte
 		return challenge(own, held, conn);
 	if (!*held)
 		return refuse(own, conn, "it has no key, this endpoint asks for one");
-	if (!asks(&conn->hello) || !auth_check(*held, &conn->hello))
+	if (!auth_asks(&conn->hello) || !auth_check(*held, &conn->hello))
 		return refuse(own, conn, "it does not prove this endpoint's key");
 	conn->auth = **held;
 	return 1;

@@ -4,19 +4,18 @@
 
 #include "xfer/conn/conn_own.h"
 
-int auth_greet(struct peer *peer)
+int auth_greet(struct peer *peer, int sock, bool inside, struct auth **auth)
 {
 	struct worker *worker = peer->worker;
-	struct hello_fields fields = {.kind = HELLO_GREETING};
 	const struct job_key *key = auth_key(&worker->auth, peer->key_slot);
 
 	if (!key)
 		return -FI_EACCES;
-	peer->conn.auth = auth_new(key, worker->auth.encrypts && !peer->conn.inside);
-	if (!peer->conn.auth)
+	*auth = auth_new(key, worker->auth.encrypts && !inside);
+	if (!*auth)
 		return -FI_ENOMEM;
-	fields.auth = peer->conn.auth;
-	return hello_send(worker, peer->conn.sock, peer->conn.inside, &fields);
+	return hello_send(worker, sock, inside,
+			  &(struct hello_fields){.kind = HELLO_GREETING, .auth = *auth});
 }
 
 /* A challenge of our own endpoint, to which we did not connect: somebody passes our hellos back to us. */
@@ -28,9 +27,8 @@ static bool is_reflected(const struct peer *peer, const struct wire_hello *hello
 }
 
 /* NULL: the hello is good. */
-static const char *fault(struct peer *peer, const struct wire_hello *hello)
+static const char *fault(const struct peer *peer, struct auth *auth, const struct wire_hello *hello)
 {
-	struct auth *auth = peer->conn.auth;
 	bool challenge = hello->kind == HELLO_CHALLENGE;
 
 	if (hello->kind == HELLO_REJECT && !auth->challenged)
@@ -48,9 +46,9 @@ static const char *fault(struct peer *peer, const struct wire_hello *hello)
 	return NULL;
 }
 
-bool auth_hear(struct peer *peer, struct accepted *conn)
+bool auth_hear(struct peer *peer, struct auth *auth, struct accepted *conn)
 {
-	const char *why = peer->conn.auth ? fault(peer, &conn->hello) : NULL;
+	const char *why = auth ? fault(peer, auth, &conn->hello) : NULL;
 
 	if (!why)
 		return true;

@@ -186,7 +186,7 @@ static void handshake_event(struct peer *peer)
 		return;
 	}
 	conn.pid = conn.inside ? connect_pid(peer->conn.sock) : 0;
-	if (!auth_hear(peer, &conn)) {
+	if (!auth_hear(peer, peer->conn.auth, &conn)) {
 		conn_fail(peer, FI_EACCES, NULL);
 		return;
 	}
@@ -256,7 +256,7 @@ static ssize_t hear_boot(struct peer *peer)
 		if (len > 0 && byte == BOOT_DISCONNECT)
 			peer->conn.disconnect_received = true;
 	}
-	return len;
+	return reset && !len ? -1 : len; /* errno is that of the reset */
 }
 
 /* Handles input on a connected peer's socket. The end of the socket is the end of the peer. */
@@ -267,6 +267,11 @@ static void connected_event(struct peer *peer)
 
 	if (len > 0 || (len < 0 && (errno == EAGAIN || errno == EINTR)))
 		return;
+	if (peer->real->watches && len < 0 && !peer->conn.disconnect_received) {
+		LOG_INFO(LOG_EP_CTRL, "the link to %s has lost its socket", peer_text(peer));
+		epoll_ctl(peer->worker->epfd, EPOLL_CTL_DEL, peer->conn.sock, NULL);
+		return;
+	}
 	if (!peer->conn.inside)
 		peer = hear_out(peer);
 	if (peer)

@@ -90,7 +90,7 @@ int conn_say_hello(struct peer *peer)
 	if (worker->cm)
 		conn_single_sent(peer);
 	if (worker->auth.keyed && !peer->conn.auth)
-		return auth_greet(peer);
+		return auth_greet(peer, peer->conn.sock, peer->conn.inside, &peer->conn.auth);
 	conn_prepare(peer, NULL, &fields.nic);
 	fields.rails = conn_rails_propose(peer, &rails) ? &rails : NULL;
 	return hello_send(worker, peer->conn.sock, peer->conn.inside, &fields);

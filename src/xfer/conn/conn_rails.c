@@ -2,7 +2,8 @@
 /*
  * More sockets for a link of several rails (docs/NETWORKS.md). The initiator of the link connects each pair of interfaces
  * in one network, and asks by HELLO_JOIN that the socket becomes a rail of the link; the target answers HELLO_JOINED. Each
- * shows the other a half of the token that came with the link's HELLO_ACCEPT.
+ * shows the other a half of the token that came with the link's HELLO_ACCEPT. Endpoints with a key prove it before, on each
+ * socket anew, as on the first one: auth.h.
  */
 #include <rdma/fi_errno.h>
 #include <stdlib.h>
@@ -31,19 +32,28 @@ struct peer_rails {
 	struct attempt *attempt[WIRE_RAILS_MAX]; /* under way, or ended a moment ago; or NULL */
 };
 
+enum stage {
+	CONNECTING,
+	PROVING, /* HELLO_GREETING is sent */
+	ASKED,   /* HELLO_JOIN is sent */
+};
+
 /* A socket of ours that may become a rail. Ends with its link at the latest; owned by the worker's pool. */
 struct attempt {
 	uint32_t peer; /* pool_id */
 	uint32_t rail;
 	int sock;
-	bool asked; /* HELLO_JOIN is sent */
-	uint64_t deadline;
+	enum stage stage;
+	struct auth *auth; /* the proof of a key; NULL: none */
+	uint32_t ms;       /* each stage has so long */
+	uint64_t deadline; /* of this one */
 };
 
 static void end(struct peer *peer, struct attempt *a)
 {
 	if (a->sock >= 0)
 		forked_close(a->sock);
+	auth_end(&a->auth);
 	peer->rails->attempt[a->rail] = NULL;
 	pool_put(&peer->worker->rails->pool, a);
 }
@@ -76,9 +86,8 @@ static bool usable(struct peer *peer)
 	struct worker *worker = peer->worker;
 	const struct rails *rails;
 
-	if (!rails_asked() || worker->cm || worker->auth.keyed || peer->conn.inside ||
-	    !worker->via[LINK_SOCKET].state || !worker->via[LINK_SOCKET].transport->join ||
-	    addr_is_local(&peer->name))
+	if (!rails_asked() || worker->cm || peer->conn.inside || !worker->via[LINK_SOCKET].state ||
+	    !worker->via[LINK_SOCKET].transport->join || addr_is_local(&peer->name))
 		return false;
 	rails = rails_of(worker);
 	return rails && rails->count > 1;
@@ -181,13 +190,13 @@ const uint8_t *conn_rails_answer(struct peer *peer, struct wire_rails *list)
 }
 
 /* Ends an attempt that is overdue, unless its answer has just come. Returns whether that is so. */
-static bool overdue(struct peer *peer, struct attempt *a)
+static bool overdue(struct peer *peer, struct attempt *a, uint64_t now)
 {
 	uint32_t rail = a->rail;
 
-	if (a->asked)
+	if (a->stage != CONNECTING)
 		conn_rails_event(peer->worker, pool_id(a));
-	if (!peer->rails->attempt[rail])
+	if (!peer->rails->attempt[rail] || now < a->deadline)
 		return true;
 	end(peer, a);
 	return false;
@@ -198,7 +207,7 @@ static bool attempted(struct peer *peer, uint32_t rail, uint64_t now)
 {
 	struct attempt *a = peer->rails->attempt[rail];
 
-	return a && (now < a->deadline || overdue(peer, a));
+	return a && (now < a->deadline || overdue(peer, a, now));
 }
 
 static int watch(struct worker *worker, struct attempt *a, int op, uint32_t events)
@@ -233,7 +242,7 @@ void rail_wanted(struct worker *worker, uint32_t src, uint32_t rail, uint32_t ms
 	if (!a)
 		return;
 	pair = &link->pair[rail];
-	*a = (struct attempt){.peer = src, .rail = rail, .deadline = now + ms};
+	*a = (struct attempt){.peer = src, .rail = rail, .ms = ms, .deadline = now + ms};
 	link->attempt[rail] = a;
 	a->sock = connect_network(&pair->to, pair->from.kind == ADDR_NONE ? NULL : &pair->from);
 	if (a->sock >= 0 && !watch(worker, a, EPOLL_CTL_ADD, EPOLLOUT))
@@ -250,54 +259,96 @@ bool rail_coming(const struct worker *worker, uint32_t src)
 	for (uint32_t i = 0; peer && peer->rails && i < WIRE_RAILS_MAX; i++) {
 		const struct attempt *a = peer->rails->attempt[i];
 
-		if (a && a->asked && a->sock >= 0)
+		if (a && a->stage == ASKED && a->sock >= 0)
 			return true;
 	}
 	return false;
 }
 
-/* connect() has ended. 0, or a negative error. */
-static int ask(struct worker *worker, const struct peer_rails *link, struct attempt *a)
+static void enter(struct attempt *a, enum stage stage)
+{
+	a->stage = stage;
+	a->deadline = clock_coarse_ms() + a->ms;
+}
+
+/* Sends HELLO_JOIN. 0 or a negative error. */
+static int ask(const struct peer_rails *link, struct attempt *a)
 {
 	const struct wire_rails which = {.number = a->rail};
 	uint8_t half[WIRE_PROOF] = {0};
-	struct hello_fields fields = {
-		.kind = HELLO_JOIN, .id = link->number, .rails = &which, .token = half};
-	int err = connect_result(a->sock);
+	const struct hello_fields fields = {.kind = HELLO_JOIN,
+					    .id = link->number,
+					    .rails = &which,
+					    .token = half,
+					    .auth = a->auth};
 
 	memcpy(half, link->token, WIRE_TOKEN);
-	if (!err)
-		err = hello_send(NULL, a->sock, false, &fields);
-	if (!err && watch(worker, a, EPOLL_CTL_MOD, EPOLLIN))
-		err = -FI_ENOMEM;
-	a->asked = !err;
-	return err;
+	enter(a, ASKED);
+	return hello_send(NULL, a->sock, false, &fields);
 }
 
-/* Gives the socket to the link. 0 or a negative error. */
-static int join(struct peer *peer, uint32_t rail, int sock)
+/* connect() has ended. 0 or a negative error. */
+static int connected(struct peer *peer, const struct peer_rails *link, struct attempt *a)
+{
+	int err = connect_result(a->sock);
+
+	if (err)
+		return err;
+	if (watch(peer->worker, a, EPOLL_CTL_MOD, EPOLLIN))
+		return -FI_ENOMEM;
+	if (!peer->worker->auth.keyed)
+		return ask(link, a);
+	enter(a, PROVING);
+	return auth_greet(peer, a->sock, false, &a->auth);
+}
+
+/* Is there a link, be it not ready yet, that sockets may join? */
+static bool joinable(const struct peer *peer)
+{
+	return (peer->state == PEER_CONNECTED || peer->state == PEER_SECURING) &&
+	       peer->conn.kind == LINK_SOCKET;
+}
+
+/* Gives the socket in *conn to the link. `auth`: its proof of a key, or NULL. 0 or a negative error. */
+static int join(struct peer *peer, uint32_t rail, const struct accepted *conn,
+		const struct auth *auth)
 {
 	const struct transport *t = peer->worker->via[LINK_SOCKET].transport;
+	struct link_peer lp = {.hello = &conn->hello,
+			       .sock = conn->sock,
+			       .initiator = conn->hello.kind == HELLO_JOINED};
+	bool encrypts = auth && auth->encrypts;
+	uint8_t key[TLS_KEY];
+	int err;
 
-	if (peer->state != PEER_CONNECTED || peer->conn.kind != LINK_SOCKET)
+	if (!joinable(peer))
 		return -FI_ENOTCONN;
-	connect_set_linked(sock);
-	return t->join(peer->real, rail, sock);
+	if (encrypts && !auth_link_key(auth, key))
+		return -FI_EIO;
+	lp.key = encrypts ? key : NULL;
+	connect_set_linked(conn->sock);
+	err = t->join(peer->real, rail, &lp);
+	explicit_bzero(key, sizeof(key));
+	return err;
 }
 
 /* Has something come? 0: not all yet; 1: the socket is a rail; else a negative error. */
 static int hear(struct peer *peer, const struct peer_rails *link, struct attempt *a)
 {
-	struct wire_hello hello;
-	int fds[WIRE_FDS], ret = hello_recv(a->sock, false, &hello, fds);
+	struct accepted conn = {.sock = a->sock};
+	int ret = hello_recv(a->sock, false, &conn.hello, conn.fds);
 
 	if (ret <= 0)
 		return ret;
-	if (hello.kind != HELLO_JOINED ||
-	    !hmac_equal(hello.nonce, link->token + WIRE_TOKEN, WIRE_TOKEN))
+	if (!auth_hear(peer, a->auth, &conn))
+		return -FI_EACCES;
+	if (a->auth && conn.hello.kind == HELLO_CHALLENGE)
+		return ask(link, a);
+	if (conn.hello.kind != HELLO_JOINED ||
+	    !hmac_equal(conn.hello.nonce, link->token + WIRE_TOKEN, WIRE_TOKEN))
 		return -FI_ECONNREFUSED;
 	epoll_ctl(peer->worker->epfd, EPOLL_CTL_DEL, a->sock, NULL);
-	ret = join(peer, a->rail, a->sock);
+	ret = join(peer, a->rail, &conn, a->auth);
 	if (ret)
 		return ret;
 	a->sock = -1;
@@ -313,7 +364,7 @@ void conn_rails_event(struct worker *worker, uint32_t id)
 
 	if (!link || a->sock < 0)
 		return;
-	ret = a->asked ? hear(peer, link, a) : ask(worker, link, a);
+	ret = a->stage == CONNECTING ? connected(peer, link, a) : hear(peer, link, a);
 	if (ret == 0 || ret == -FI_EAGAIN)
 		return;
 	if (ret > 0) {
@@ -327,14 +378,20 @@ void conn_rails_event(struct worker *worker, uint32_t id)
 
 /* NULL: the socket may become rail `number` of the link. */
 static const char *fault(const struct peer *peer, const struct peer_rails *link,
-			 const struct wire_hello *hello, uint32_t number)
+			 const struct accepted *conn, uint32_t number)
 {
+	const struct wire_hello *hello = &conn->hello;
+
+	if (conn->inside)
+		return "it comes from within the host";
 	if (hello->kind != HELLO_JOIN)
 		return "only rails of links are taken here (FI_WEFT_RAILS)";
-	if (!link || peer->state != PEER_CONNECTED)
+	if (!link || !joinable(peer))
 		return "there is no such link";
 	if (!hmac_equal(hello->nonce, link->token, WIRE_TOKEN))
 		return "it does not show the token of the link";
+	if (conn->auth.slot != peer->key_slot)
+		return "it proves another key than that of the link";
 	return number < WIRE_RAILS_MAX ? NULL : "there are not so many rails";
 }
 
@@ -343,7 +400,7 @@ void conn_rails_take(struct worker *worker, struct accepted *conn)
 	struct peer *peer = pool_find(&worker->peer_pool, conn->hello.your_id);
 	struct peer_rails *link = peer ? agreed(peer) : NULL;
 	struct wire_rails which = {.number = WIRE_RAILS_MAX};
-	const char *why = "it comes from within the host";
+	const char *why;
 	uint8_t half[WIRE_PROOF] = {0};
 	int err;
 
@@ -353,18 +410,18 @@ void conn_rails_take(struct worker *worker, struct accepted *conn)
 		return;
 	}
 	hello_rails(&conn->hello, &which);
-	if (!conn->inside)
-		why = fault(peer, link, &conn->hello, which.number);
+	why = fault(peer, link, conn, which.number);
 	if (why) {
 		auth_refuse(&worker->auth, conn, why);
 		acceptor_dismiss(conn);
 		return;
 	}
 	memcpy(half, link->token + WIRE_TOKEN, WIRE_TOKEN);
-	err = hello_send(NULL, conn->sock, false,
-			 &(struct hello_fields){.kind = HELLO_JOINED, .token = half});
+	err = hello_send(
+		NULL, conn->sock, false,
+		&(struct hello_fields){.kind = HELLO_JOINED, .token = half, .auth = &conn->auth});
 	if (!err)
-		err = join(peer, which.number, conn->sock);
+		err = join(peer, which.number, conn, &conn->auth);
 	if (err)
 		acceptor_dismiss(conn);
 }

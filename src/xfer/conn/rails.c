@@ -2,56 +2,28 @@
 #include "xfer/conn/rails.h"
 
 #include <rdma/fi_errno.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 
 #include "base/env.h"
 #include "base/log.h"
 #include "info/ifaces.h"
+#include "info/rails_setting.h"
 #include "xfer/conn/acceptor.h"
 #include "xfer/conn/connect.h"
 #include "xfer/conn/listen.h"
 
-#define SLOWEST 8 /* auto: an interface of less than an eighth of the own one's speed is left out */
 /* auto: a process copies hardly faster than this, and a link with rails copies twice; Mbit/s. */
 #define FASTEST      25000u
 #define MEGABIT      1000000u
 #define RAIL_BACKLOG 128
 
-/* What FI_WEFT_RAILS says. */
-struct choice {
-	const char *names; /* comma list; NULL: by speed */
-	uint32_t most;
-	bool automatic;
-};
-
-static struct choice choice(void)
-{
-	static uint64_t logged;
-	const char *text = env_get()->rails;
-	char *end;
-	long most = strtol(text, &end, 10);
-
-	if (!strcmp(text, "auto"))
-		return (struct choice){NULL, WIRE_RAILS_MAX, true};
-	if (end == text || *end)
-		return (struct choice){text, WIRE_RAILS_MAX, false};
-	if (most < 1 || most > WIRE_RAILS_MAX) {
-		if (log_due(&logged))
-			LOG_WARN(LOG_EP_CTRL, "FI_WEFT_RAILS=%s: a number from 1 to %u is wanted",
-				 text, WIRE_RAILS_MAX);
-		most = most > 1 ? WIRE_RAILS_MAX : 1;
-	}
-	return (struct choice){NULL, (uint32_t)most, false};
-}
-
 bool rails_asked(void)
 {
-	return choice().most > 1;
+	return rails_setting().most > 1;
 }
 
-static bool suits(const struct choice *c, const struct iface *i, const struct iface *own)
+static bool suits(const struct rails_setting *c, const struct iface *i, const struct iface *own)
 {
 	const char *only = env_get()->tcp_iface;
 
@@ -59,7 +31,7 @@ static bool suits(const struct choice *c, const struct iface *i, const struct if
 		return ifaces_named(c->names, i->name);
 	if (only && !ifaces_named(only, i->name))
 		return false;
-	return i->kind >= IFACE_VETH && i->speed >= own->speed / SLOWEST;
+	return i->kind >= IFACE_VETH && i->speed >= own->speed / RAILS_SLOWEST;
 }
 
 static void add(struct rails *r, const struct iface_addr *a, const struct iface *i)
@@ -77,18 +49,29 @@ static bool has_interface(const struct iface *list[], uint32_t count, const stru
 	return false;
 }
 
+static bool same_ip(const struct addr *a, const struct addr *b)
+{
+	return a->kind == b->kind && !memcmp(a->ip, b->ip, sizeof(a->ip));
+}
+
+/* Several interfaces may have the same address of a link. */
 static const struct iface_addr *address_of(const struct ifaces *all, const struct addr *name)
 {
-	for (size_t i = 0; i < all->addr_count; i++)
-		if (all->addr[i].addr.kind == name->kind &&
-		    !memcmp(all->addr[i].addr.ip, name->ip, sizeof(name->ip)))
+	for (size_t i = 0; i < all->addr_count; i++) {
+		const struct addr *a = &all->addr[i].addr;
+
+		if (same_ip(a, name) && (!addr_is_link_local(name) || a->scope == name->scope))
 			return &all->addr[i];
+	}
 	return NULL;
 }
 
-/* The own interface, then one address of each that suits. */
+/*
+ * The own interface, then one address of each that suits. None of a link but the own one: all links have the same network, so
+ * such an address does not tell who can be reached.
+ */
 static void choose(struct rails *r, const struct ifaces *all, const struct addr *name,
-		   const struct choice *c)
+		   const struct rails_setting *c)
 {
 	int family = name->kind == ADDR_IN6 ? AF_INET6 : AF_INET;
 	const struct iface_addr *own = address_of(all, name), *a;
@@ -114,12 +97,12 @@ static void choose(struct rails *r, const struct ifaces *all, const struct addr 
 
 void rails_find(struct rails *r, const struct addr *name)
 {
-	struct choice c = choice();
+	struct rails_setting c = rails_setting();
 	struct ifaces all;
 
-	if (name->kind == ADDR_STR || addr_is_link_local(name) || env_get()->advertise ||
-	    ifaces_read(&all))
+	if (name->kind == ADDR_STR || env_get()->advertise || ifaces_read(&all))
 		return;
+	ifaces_near_first(&all, "/sys");
 	choose(r, &all, name, &c);
 	ifaces_free(&all);
 	if (r->count)
@@ -194,11 +177,6 @@ static bool same_network(const struct addr *a, const struct addr *b, unsigned in
 	       (!rest || (a->ip[bytes] ^ b->ip[bytes]) >> (8 - rest) == 0);
 }
 
-static bool same_ip(const struct addr *a, const struct addr *b)
-{
-	return a->kind == b->kind && !memcmp(a->ip, b->ip, sizeof(a->ip));
-}
-
 /* Our own end of a socket. */
 static struct addr near_end(int sock)
 {
@@ -221,7 +199,7 @@ static uint32_t partner(const struct rails *r, uint32_t own, const struct wire_r
 		struct addr theirs = address_from(&list->rail[i]);
 
 		/* Bridges of containers have the same address on many hosts. */
-		if (!(taken & 1u << i) &&
+		if (!(taken & 1u << i) && !addr_is_link_local(&theirs) &&
 		    same_network(&r->rail[own].addr, &theirs, r->rail[own].prefix) &&
 		    !addr_is_local(&theirs))
 			break;
@@ -242,7 +220,7 @@ uint32_t rails_match(const struct rails *r, const struct wire_rails *theirs, int
 
 		if (same_ip(&a, &far)) {
 			taken |= 1u << i;
-			far = a; /* with the port of its listener */
+			far.port = a.port; /* of its listener */
 		}
 	}
 	if (!taken)

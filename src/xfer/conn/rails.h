@@ -28,7 +28,7 @@ struct rails_pair {
 
 /* Does FI_WEFT_RAILS ask for more than one interface? */
 bool rails_asked(void);
-/* Finds the interfaces for an endpoint of this address. What is wrong with the setting is logged. */
+/* Finds the interfaces for an endpoint of this address; its scope counts. What is wrong with the setting is logged. */
 void rails_find(struct rails *r, const struct addr *name);
 /* Listens on all but the first, once. Those where that fails are left out, which is logged. */
 void rails_listen(struct rails *r, struct acceptor *a);

@@ -180,7 +180,7 @@ static void pull(struct rx *rx, struct recv *r, const struct message *m, const s
 	struct fi_rma_iov remote[WIRE_IOV_MAX];
 	struct iovec local[RX_IOV_MAX];
 	size_t want = m->len < capacity ? m->len : capacity;
-	struct link_rdma op = {.local = local, .remote = remote};
+	struct link_rdma op = {.message = true, .local = local, .remote = remote};
 
 	op.remote_count = ranges_of(remote, rts, want);
 	op.local_count = iov_slice(local, iov, r->iov_count, 0, &want);

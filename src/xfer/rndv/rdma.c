@@ -25,6 +25,14 @@ void rx_rdma_failed(struct worker *worker, uint32_t src)
 	rma_rdma_failed(peer);
 }
 
+void rx_rma_failed(struct worker *worker, uint32_t src)
+{
+	struct peer *peer = pool_find(&worker->peer_pool, src);
+
+	if (peer && peer->state == PEER_CONNECTED)
+		rma_rdma_failed(peer);
+}
+
 static bool moves_of(const struct peer *peer, const struct ep *ep)
 {
 	LIST_EACH (node, &peer->txreqs[TXREQ_RDMA]) {

@@ -212,6 +212,16 @@ void rxreq_send_cts(struct rx *rx, struct recv *r, const struct message *m, size
 		rxreq_ask(a);
 }
 
+void rx_rdma_refused(struct worker *worker, uint64_t id)
+{
+	struct rxreq *a = pool_find(&worker->rxreq_pool, (uint32_t)id);
+
+	if (!a || !a->rdma_posted)
+		return;
+	a->rdma_posted = false;
+	rxreq_ask(a);
+}
+
 void rxreq_rdma_failed(struct peer *peer)
 {
 	LIST_EACH (node, &peer->rx.rxreqs) {

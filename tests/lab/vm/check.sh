@@ -17,7 +17,7 @@ set -u
 cd "$(dirname "$0")/../../.." || exit
 BUILD=$(realpath "${BUILD:-build}")
 export BUILD
-limit=1000 # limit of a virtual machine in seconds: four times what one kernel's tests take on an idle machine
+limit=1300 # limit of a virtual machine in seconds: four times what one kernel's tests take on an idle machine
 more=1500  # and for the tests of tests/lab/more
 boot=240   # of these, the limit for booting
 passed=0 failed=0 skipped=0 qemu='' work=''

@@ -3,6 +3,7 @@
  * The verbs transport of the engine: packets are sends between reliable queue pairs, one per peer,
  * which the hellos describe. All peers of a worker share its receive slots. Each peer has credits
  * for some of them, so no packet arrives without a slot. No queue is made before the first peer.
+ * Links over several devices: verbs_rails.h.
  */
 #ifndef WEFT_HW_VERBS_H
 #define WEFT_HW_VERBS_H
@@ -21,12 +22,16 @@ struct verbs_head {
 	uint64_t tag;
 	uint64_t data;  /* meaningful with WIRE_DATA */
 	uint32_t freed; /* credits that the packet returns */
-	uint32_t flags; /* VERBS_PLAIN */
+	uint32_t flags; /* VERBS_PLAIN, VERBS_RAIL; from VERBS_NUMBER on the packet's number */
 };
 
 _Static_assert(sizeof(struct verbs_head) == 32, "layout of a head");
 
 #define VERBS_PLAIN 1u /* the sender has ended RDMA on the link: verbs_rdma.h */
+/* Only on links over several devices: */
+#define VERBS_RAIL        2u /* the payload is a struct verbs_rail_message */
+#define VERBS_NUMBER      8  /* shift of the number, which counts packets modulo 2^24 */
+#define VERBS_NUMBER_MASK 0xffffffu
 
 #define VERBS_PACKET_MAX WIRE_PACKET_MIN /* longest payload, in bytes */
 #define VERBS_SLOT       (sizeof(struct verbs_head) + VERBS_PACKET_MAX)
@@ -37,6 +42,7 @@ _Static_assert(sizeof(struct verbs_head) == 32, "layout of a head");
 #define VERBS_SIGNAL     16  /* one of this many sends is signaled: a power of two */
 #define VERBS_INLINE     256 /* bytes to send inline, as asked of the device, header included */
 #define VERBS_SEGMENTS   4   /* segments of a send, header included */
+#define VERBS_RETRIES    6   /* of a packet; 7 would make software devices retry for ever */
 #define VERBS_LINGER_MS  1000
 
 /* Completions that a waiting send has read (verbs_ack.c); the next progress call handles them. */
@@ -48,9 +54,12 @@ struct verbs_kept {
 /* Transport state of a worker. */
 struct verbs {
 	struct worker *worker;
-	int epfd;         /* wakes sleepers: watches the completion channel, if `up` */
-	bool up;          /* device, queues and slots below are made */
-	unsigned int got; /* completions in `wc`, read by verbs_arm, older than `kept` */
+	const struct addr *at;     /* address of the device */
+	struct verbs_multi *multi; /* the worker's other devices, of its first one; or NULL */
+	int epfd;                  /* wakes sleepers: watches the completion channel, if `up` */
+	bool up;                   /* device, queues and slots below are made */
+	bool searched;             /* `multi` was decided */
+	unsigned int got;          /* completions in `wc`, read by verbs_arm, older than `kept` */
 	struct verbs_kept kept;
 	unsigned int progress_calls;
 	unsigned int troubles;  /* value of dev->troubles that was handled last */
@@ -63,6 +72,7 @@ struct verbs {
 	struct verbs_slots recv; /* posted to `srq`, except the slot that is being delivered */
 	struct verbs_slots send;
 	unsigned int credits_granted; /* windows and spares of all links */
+	unsigned int regions;         /* registrations of links over several devices */
 	struct pool links;            /* struct verbs_link */
 	struct pool rdma_posted;      /* struct verbs_rdma of all links */
 	struct list all;              /* struct verbs_link.in_all */
@@ -70,9 +80,13 @@ struct verbs {
 	struct ibv_wc wc[16];
 };
 
+struct verbs_multi;
+struct verbs_rails;
+
 struct verbs_link {
 	struct link link;
 	struct verbs *own;
+	struct verbs_rails *rails; /* the link is a rail of this one; NULL: it is whole by itself */
 	struct ibv_qp *qp;
 	/* Members that a send uses. */
 	uint32_t credits;  /* packets we may send; 0 until the peer is ready to receive */
@@ -88,6 +102,7 @@ struct verbs_link {
 	uint32_t psn;        /* first packet sequence number */
 	uint32_t window;
 	uint32_t credit_limit; /* the peer's window: `credits` is never more */
+	uint32_t unknown;      /* mask: flags that the peer's packets may not have */
 	bool heard;
 	bool disconnected; /* the peer sent a disconnect message and reads nothing more */
 	bool owes;         /* verbs_say failed: credits are still to be returned */
@@ -105,6 +120,12 @@ static inline uint32_t verbs_flags(const struct verbs_link *l)
 	return l->link.rdma_usable ? 0 : VERBS_PLAIN;
 }
 
+/* verbs_worker.c */
+/* Begins the state of a device, zeroed before, that has this address. Nothing is opened yet. */
+void verbs_state_init(struct verbs *v, struct worker *worker, const struct addr *at);
+/* Ends it. No link is left. */
+void verbs_state_fini(struct verbs *v);
+
 /* verbs_up.c */
 /* Unless `up`, opens the device, and makes what all links share. 0 or a negative error. */
 int verbs_up(struct verbs *v);
@@ -120,6 +141,9 @@ void verbs_revoke(struct verbs *v, unsigned int window);
 int verbs_prepare(void *state, const struct wire_nic *theirs, struct wire_nic *ours,
 		  void **pending);
 void verbs_abandon(void *state, void *pending);
+/* Connects a pending link to the peer's end. `id` as in struct link_peer. 0 or a negative error. */
+int verbs_link_join(struct verbs_link *l, const struct wire_nic *theirs, uint32_t id);
+void verbs_link_free(struct verbs_link *l);
 int verbs_connect(void *state, const struct link_peer *peer, struct link **link);
 /* Waits until all sends have arrived, at most VERBS_LINGER_MS. */
 void verbs_drain(void *state);
@@ -136,6 +160,12 @@ int verbs_qp_join(struct verbs_link *l, const struct wire_nic *theirs);
 int verbs_send(struct link *link, const void *buf, size_t len, uint64_t data, uint64_t head,
 	       uint64_t tag);
 int verbs_sendv(struct link *link, const struct packet *p, const struct iovec *iov, size_t count);
+/*
+ * Sends a packet of a link over several devices. Its copy stays in *slot, *len bytes long, which the
+ * caller puts back. Fills in h->freed. Returns 0 or -FI_EAGAIN.
+ */
+int verbs_send_kept(struct verbs_link *l, struct verbs_head *h, const struct iovec *iov,
+		    size_t count, uint16_t *slot, uint32_t *len);
 /* Returns credits in a packet of their own; later, if the link cannot send now. */
 void verbs_say(struct verbs_link *l, bool signaled);
 /* Calls verbs_say if half of the window is to be returned, or an earlier verbs_say failed. */
@@ -160,6 +190,8 @@ bool verbs_usable(const struct verbs *v);
 
 /* verbs_progress.c */
 bool verbs_progress(void *state);
+/* The same for one device of the worker. */
+bool verbs_progress_device(struct verbs *v);
 bool verbs_idle(const void *state);
 /* Reads the next completions into v->wc. Returns their number; 0 or negative: none. */
 int verbs_read(struct verbs *v);
@@ -168,6 +200,8 @@ bool verbs_arm(void *state);
 void verbs_last_messages(struct verbs *v, const struct ibv_wc *wc);
 /* Marks the link as broken; `err` is positive. The next progress call tells the engine. */
 void verbs_fail(struct verbs_link *l, int err);
+/* The same for the reason that a completion gives. */
+void verbs_fail_status(struct verbs_link *l, enum ibv_wc_status status);
 /* Posts a receive slot again. */
 void verbs_repost(struct verbs *v, uint16_t slot);
 

@@ -33,7 +33,7 @@ void verbs_poll_events(struct verbs *v)
 	troubles = __atomic_load_n(&dev->troubles, __ATOMIC_RELAXED);
 	err = useless(v);
 	/* Closes the unusable device with its last link: another device may get the address. */
-	if (err && list_empty(&v->all)) {
+	if (err && list_empty(&v->all) && !v->regions) {
 		verbs_down(v);
 		return;
 	}

@@ -13,6 +13,7 @@
 #include "base/forked.h"
 #include "base/log.h"
 #include "hw/verbs/rdm/verbs.h"
+#include "hw/verbs/rdm/verbs_rails.h"
 #include "link/upcall.h"
 
 #define NAP_NS 20000
@@ -31,6 +32,7 @@ static struct verbs_link *link_new(struct verbs *v)
 					  .eager_max = VERBS_PACKET_MAX,
 					  .packet_max = VERBS_PACKET_MAX},
 				 .own = v,
+				 .unknown = ~VERBS_PLAIN,
 				 .unsignaled = v->path.dev->software ? 0 : VERBS_SIGNAL - 1,
 				 .software = v->path.dev->software};
 	l->link.rndv = &verbs_rndv_ops;
@@ -47,7 +49,7 @@ static struct verbs_link *link_new(struct verbs *v)
 	return l;
 }
 
-static void link_free(struct verbs_link *l)
+void verbs_link_free(struct verbs_link *l)
 {
 	struct verbs *v = l->own;
 
@@ -74,6 +76,8 @@ int verbs_prepare(void *state, const struct wire_nic *theirs, struct wire_nic *o
 
 	if (err)
 		return err;
+	if (!theirs || theirs->flags & WIRE_NIC_RAILS)
+		verbs_rails_find(v);
 	if (!verbs_usable(v))
 		return -FI_ENODEV;
 	if (theirs && !same_fabric(v, theirs))
@@ -97,35 +101,45 @@ int verbs_prepare(void *state, const struct wire_nic *theirs, struct wire_nic *o
 void verbs_abandon(void *state, void *pending)
 {
 	(void)state;
-	link_free(pending);
+	verbs_link_free(pending);
+}
+
+int verbs_link_join(struct verbs_link *l, const struct wire_nic *theirs, uint32_t id)
+{
+	int err = l->err ? -l->err : verbs_qp_join(l, theirs);
+
+	if (err)
+		return err;
+	l->id = id;
+	l->peer_imm = theirs->number;
+	l->credit_limit = theirs->window;
+	if (l->rails && l->credit_limit > VERBS_WINDOW)
+		l->credit_limit = VERBS_WINDOW;
+	if (l->heard) {
+		l->credits = l->credit_limit;
+		verbs_say(l, false);
+	}
+	return 0;
 }
 
 int verbs_connect(void *state, const struct link_peer *peer, struct link **link)
 {
 	const struct wire_nic *theirs = &peer->hello->nic;
+	struct verbs *v = state;
 	struct verbs_link *l = peer->pending;
 	int err;
 
-	(void)state;
-	if (l->err)
-		return -l->err;
-	err = verbs_qp_join(l, theirs);
-	if (err)
-		return err;
-	l->id = peer->id;
-	l->peer_imm = theirs->number;
-	l->credit_limit = theirs->window;
-	if (l->heard) {
-		l->credits = l->credit_limit;
-		verbs_say(l, false);
-	}
-	*link = &l->link;
-	return 0;
+	if (v->multi && theirs->flags & WIRE_NIC_RAILS)
+		return verbs_rails_connect(l, peer, link);
+	err = verbs_link_join(l, theirs, peer->id);
+	if (!err)
+		*link = &l->link;
+	return err;
 }
 
 static void verbs_close_link(struct link *link)
 {
-	link_free((struct verbs_link *)link);
+	verbs_link_free((struct verbs_link *)link);
 }
 
 static const struct link_ops verbs_link_ops = {
@@ -151,7 +165,7 @@ static bool under_way(const struct verbs_link *l)
 	       (l->arrived != l->posted || verbs_rdma_writes(l));
 }
 
-static bool all_arrived(const struct verbs *v)
+static bool device_done(const struct verbs *v)
 {
 	LIST_EACH (node, &v->all) {
 		if (under_way(LIST_ENTRY(node, struct verbs_link, in_all)))
@@ -160,14 +174,44 @@ static bool all_arrived(const struct verbs *v)
 	return true;
 }
 
-static void drain_some(struct verbs *v)
+static bool all_arrived(const struct verbs *v)
 {
-	int n = verbs_read(v);
+	bool done = device_done(v);
 
-	if (n <= 0)
-		nanosleep(&(struct timespec){.tv_nsec = NAP_NS}, NULL);
+	for (unsigned int i = 0; v->multi && i < v->multi->count; i++)
+		done &= device_done(&v->multi->further[i]);
+	return done;
+}
+
+/* Handles what completes at one device. True: something has. */
+static bool poll_device(struct verbs *v)
+{
+	int n = v->up ? verbs_read(v) : 0;
+
 	for (int i = 0; i < n; i++)
 		verbs_last_messages(v, &v->wc[i]);
+	return n > 0;
+}
+
+static void poll_devices(struct verbs *v)
+{
+	bool any = poll_device(v);
+
+	for (unsigned int i = 0; v->multi && i < v->multi->count; i++)
+		any |= poll_device(&v->multi->further[i]);
+	if (!any)
+		nanosleep(&(struct timespec){.tv_nsec = NAP_NS}, NULL);
+}
+
+/* One signaled send more: its completion shows that all sends before it have arrived. */
+static void confirm(const struct verbs *v)
+{
+	LIST_EACH (node, &v->all) {
+		struct verbs_link *l = LIST_ENTRY(node, struct verbs_link, in_all);
+
+		if (under_way(l))
+			verbs_say(l, true);
+	}
 }
 
 void verbs_drain(void *state)
@@ -175,15 +219,11 @@ void verbs_drain(void *state)
 	struct verbs *v = state;
 	uint64_t until = clock_coarse_ms() + VERBS_LINGER_MS;
 
-	if (!v->up)
-		return;
-	/* One signaled send more: its completion shows that all sends before it have arrived. */
-	LIST_EACH (node, &v->all) {
-		struct verbs_link *l = LIST_ENTRY(node, struct verbs_link, in_all);
-
-		if (under_way(l))
-			verbs_say(l, true);
-	}
+	while (v->multi && verbs_rails_queued(v) && clock_coarse_ms() < until)
+		poll_devices(v);
+	confirm(v);
+	for (unsigned int i = 0; v->multi && i < v->multi->count; i++)
+		confirm(&v->multi->further[i]);
 	while (!all_arrived(v) && clock_coarse_ms() < until)
-		drain_some(v);
+		poll_devices(v);
 }

@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "base/reason.h"
 #include "hw/verbs/rdm/verbs.h"
+#include "hw/verbs/rdm/verbs_rails.h"
 #include "link/upcall.h"
 
 #define BATCH ((int)(sizeof(((struct verbs *)NULL)->wc) / sizeof(struct ibv_wc)))
@@ -46,7 +47,7 @@ void verbs_fail(struct verbs_link *l, int err)
 	list_push(&l->own->attend, &l->in_attend);
 }
 
-static void fail_status(struct verbs_link *l, enum ibv_wc_status status)
+void verbs_fail_status(struct verbs_link *l, enum ibv_wc_status status)
 {
 	if (!l->err)
 		LOG_INFO(LOG_EP_DATA, "the queue pair to peer %#x broke: %s", l->id,
@@ -84,6 +85,8 @@ static void hear(struct verbs_link *l)
 {
 	l->heard = true;
 	l->credits = l->credit_limit;
+	if (l->rails)
+		verbs_rails_update(l->rails);
 	verbs_rdma_on(l);
 }
 
@@ -92,11 +95,13 @@ static bool take_head(struct verbs_link *l, const struct ibv_wc *wc, const struc
 {
 	if (!l->heard)
 		hear(l);
-	if (wc->byte_len < sizeof(*h) || h->flags & ~VERBS_PLAIN ||
+	if (wc->byte_len < sizeof(*h) || h->flags & l->unknown ||
 	    h->freed > l->credit_limit - l->credits)
 		return false;
 	l->credits += h->freed;
-	if (__builtin_expect(h->flags && l->direct.qp, 0))
+	if (__builtin_expect(l->rails != NULL, 0))
+		verbs_rails_credited(l, h->freed);
+	if (__builtin_expect(h->flags & VERBS_PLAIN && l->direct.qp, 0))
 		verbs_rdma_end(l, false);
 	return true;
 }
@@ -125,7 +130,8 @@ static void receive(struct verbs *v, const struct ibv_wc *wc, uint16_t slot)
 			    .payload = h + 1,
 			    .len = wc->byte_len - sizeof(*h)};
 	id = pool_id(l);
-	rx_deliver(v->worker, l->id, &p);
+	if (!l->rails || verbs_rails_take(l, h->flags, &p))
+		rx_deliver(v->worker, l->id, &p);
 	l = pool_find(&v->links, id);
 	if (!l)
 		return;
@@ -144,7 +150,7 @@ static void complete_recv(struct verbs *v, const struct ibv_wc *wc)
 			struct verbs_link *l = LIST_ENTRY(node, struct verbs_link, in_all);
 
 			if (l->qp->qp_num == wc->qp_num)
-				fail_status(l, wc->status);
+				verbs_fail_status(l, wc->status);
 		}
 	}
 	verbs_repost(v, slot);
@@ -162,7 +168,7 @@ static void complete_send(struct verbs *v, const struct ibv_wc *wc, bool silent)
 	}
 	verbs_sent(l, (uint32_t)wc->wr_id);
 	if (wc->status != IBV_WC_SUCCESS)
-		fail_status(l, wc->status);
+		verbs_fail_status(l, wc->status);
 }
 
 static void attend(struct verbs *v)
@@ -180,7 +186,10 @@ static void attend(struct verbs *v)
 			verbs_tell(l);
 		else if (!l->ended) {
 			l->ended = true;
-			rx_ended(v->worker, l->id, l->err);
+			if (l->rails)
+				verbs_rails_broke(l);
+			else
+				rx_ended(v->worker, l->id, l->err);
 		}
 	}
 }
@@ -204,6 +213,16 @@ static void complete(struct verbs *v, const struct ibv_wc *wc)
 		complete_recv(v, wc);
 }
 
+static void take_last(struct verbs_link *l, const struct verbs_head *h)
+{
+	l->disconnected |= wire_op(h->head) == WIRE_DISCONNECT;
+	/* What waits for credits of another rail has been reported as sent. */
+	if (!l->rails || l->err || h->freed > l->credit_limit - l->credits)
+		return;
+	l->credits += h->freed;
+	verbs_rails_credited(l, h->freed);
+}
+
 void verbs_last_messages(struct verbs *v, const struct ibv_wc *wc)
 {
 	uint16_t slot = (uint16_t)wc->wr_id;
@@ -216,8 +235,8 @@ void verbs_last_messages(struct verbs *v, const struct ibv_wc *wc)
 	}
 	l = wc->status == IBV_WC_SUCCESS ? sender(v, wc) : NULL;
 	h = (const void *)verbs_slots_at(&v->recv, slot);
-	if (l && wc->byte_len >= sizeof(*h) && wire_op(h->head) == WIRE_DISCONNECT)
-		l->disconnected = true;
+	if (l && wc->byte_len >= sizeof(*h))
+		take_last(l, h);
 	verbs_repost(v, slot);
 }
 
@@ -231,9 +250,8 @@ static __attribute__((noinline, cold)) void poll_early(struct verbs *v)
 		verbs_let_go(v);
 }
 
-bool verbs_progress(void *state)
+bool verbs_progress_device(struct verbs *v)
 {
-	struct verbs *v = state;
 	int n;
 
 	if (!v->up) {
@@ -251,11 +269,21 @@ bool verbs_progress(void *state)
 	return n > 0;
 }
 
+bool verbs_progress(void *state)
+{
+	struct verbs *v = state;
+	bool any = verbs_progress_device(v);
+
+	if (__builtin_expect(v->multi != NULL, 0))
+		any |= verbs_rails_progress(v);
+	return any;
+}
+
 bool verbs_idle(const void *state)
 {
 	const struct verbs *v = state;
 
-	return !v->up && !v->early.dev;
+	return !v->up && !v->early.dev && !v->multi;
 }
 
 /* Reads the events that made the channel readable. */
@@ -272,9 +300,8 @@ static void read_events(struct verbs *v)
 		lib->ack_cq_events(v->cq, n);
 }
 
-bool verbs_arm(void *state)
+static bool arm_device(struct verbs *v)
 {
-	struct verbs *v = state;
 	int n;
 
 	if (!v->up)
@@ -290,4 +317,17 @@ bool verbs_arm(void *state)
 	n = ibv_poll_cq(v->cq, BATCH, v->wc);
 	v->got = n > 0 ? (unsigned int)n : 0;
 	return n <= 0;
+}
+
+bool verbs_arm(void *state)
+{
+	struct verbs *v = state;
+	bool armed;
+
+	if (v->multi)
+		verbs_rails_sleep(v);
+	armed = arm_device(v);
+	for (unsigned int i = 0; v->multi && i < v->multi->count; i++)
+		armed &= arm_device(&v->multi->further[i]);
+	return armed;
 }

@@ -9,12 +9,12 @@
 #include "base/log.h"
 #include "core/mr_nic.h"
 #include "hw/verbs/rdm/verbs.h"
+#include "hw/verbs/rdm/verbs_rails.h"
 #include "link/upcall.h"
 
 #define ACK_TIMEOUT 16 /* 4.096 us * 2^16 = 0.27 s until a retry */
 #define ACK_DIRECT                                                                                 \
 	18 /* 1.1 s: read responses to others may fill the wire; packets find peers that are dead */
-#define RETRIES     6 /* 7 would make software devices retry for ever */
 #define RNR_FOREVER 7
 #define RNR_TIMER   12 /* 0.64 ms until a send that found no slot is retried */
 #define HOPS        64
@@ -117,7 +117,8 @@ struct wire_nic verbs_qp_tell(struct verbs_link *l)
 				.mtu = (uint8_t)path->mtu,
 				.infiniband = path->port.infiniband,
 				.flags = (knows_regions(l->own) ? WIRE_NIC_KEYS : 0) |
-					 (worker_counts(l->own->worker) ? WIRE_NIC_COUNTS : 0),
+					 (worker_counts(l->own->worker) ? WIRE_NIC_COUNTS : 0) |
+					 (l->own->multi ? WIRE_NIC_RAILS : 0),
 				.reads = reads(path->dev->attr.max_qp_rd_atom),
 				.direct_qpn = l->direct.qp ? l->direct.qp->qp_num : 0};
 
@@ -153,7 +154,7 @@ static int ready_to_send(struct verbs_link *l, const struct ends *e)
 	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_RTS,
 				   .sq_psn = l->psn,
 				   .timeout = e->timeout,
-				   .retry_cnt = RETRIES,
+				   .retry_cnt = VERBS_RETRIES,
 				   .rnr_retry = RNR_FOREVER,
 				   .max_rd_atomic = e->reads_out};
 
@@ -176,7 +177,7 @@ static void join_direct(struct verbs_link *l, const struct wire_nic *theirs)
 	const struct ibv_device_attr *attr = &l->own->path.dev->attr;
 	struct ends e = {.qp = l->direct.qp,
 			 .to = theirs->direct_qpn,
-			 .timeout = ACK_DIRECT,
+			 .timeout = l->rails ? verbs_rails_ack_timeout() : ACK_DIRECT,
 			 .reads_in = reads(attr->max_qp_rd_atom),
 			 .reads_out = reads(attr->max_qp_init_rd_atom)};
 
@@ -192,7 +193,9 @@ static void join_direct(struct verbs_link *l, const struct wire_nic *theirs)
 
 int verbs_qp_join(struct verbs_link *l, const struct wire_nic *theirs)
 {
-	struct ends e = {.qp = l->qp, .to = theirs->qpn, .timeout = ACK_TIMEOUT};
+	struct ends e = {.qp = l->qp,
+			 .to = theirs->qpn,
+			 .timeout = l->rails ? verbs_rails_ack_timeout() : ACK_TIMEOUT};
 	int err;
 
 	if (!plausible(theirs))

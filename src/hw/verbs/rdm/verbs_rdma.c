@@ -13,6 +13,7 @@
 #include "base/log.h"
 #include "core/mr_nic.h"
 #include "hw/verbs/rdm/verbs.h"
+#include "hw/verbs/rdm/verbs_rails.h"
 #include "hw/verbs/dev/verbs_mem.h"
 #include "link/upcall.h"
 
@@ -308,12 +309,22 @@ void verbs_rdma_end(struct verbs_link *l, bool silent)
 		return;
 	if (!l->err)
 		verbs_say(l, false);
-	rx_rdma_failed(l->own->worker, l->id);
+	if (l->rails)
+		verbs_rails_rdma_ended(l);
+	else
+		rx_rdma_failed(l->own->worker, l->id);
 }
 
 void verbs_rdma_abort(struct link *link)
 {
 	verbs_rdma_end((struct verbs_link *)link, true);
+}
+
+/* Is the way to the peer's device broken? Else one of the devices has refused an access. */
+static bool is_unreachable(enum ibv_wc_status status)
+{
+	return status == IBV_WC_RETRY_EXC_ERR || status == IBV_WC_RESP_TIMEOUT_ERR ||
+	       status == IBV_WC_LOC_QP_OP_ERR || status == IBV_WC_FATAL_ERR;
 }
 
 void verbs_rdma_done(struct verbs_link *l, const struct ibv_wc *wc, bool silent)
@@ -325,6 +336,10 @@ void verbs_rdma_done(struct verbs_link *l, const struct ibv_wc *wc, bool silent)
 	/* Completions of an ended queue pair may still come. */
 	if (!d->qp || d->arrived + 1 != (uint32_t)wc->wr_id || list_empty(&d->rdma_posted))
 		return;
+	if (l->rails && is_unreachable(wc->status) && verbs_rails_spare(l)) {
+		verbs_fail_status(l, wc->status);
+		return;
+	}
 	if (wc->status != IBV_WC_SUCCESS) {
 		LOG_INFO(LOG_EP_DATA, "RDMA with peer %#x ended, packets replace it: %s", l->id,
 			 verbs_status_text(wc->status));
@@ -344,7 +359,11 @@ void verbs_rdma_done(struct verbs_link *l, const struct ibv_wc *wc, bool silent)
 	id = m->id;
 	empty_slot(l, m);
 	free_rdma(l, m);
-	if (!silent)
+	if (silent)
+		return;
+	if (l->rails)
+		verbs_rails_done(l, id);
+	else
 		rx_rdma_done(l->own->worker, id);
 }
 

@@ -51,18 +51,15 @@ static int post_inline(struct verbs_link *l, struct verbs_head *h, const struct 
 	return post(l, &wr, VERBS_NO_SLOT);
 }
 
-static int post_copy(struct verbs_link *l, const struct verbs_head *h, const struct iovec *iov,
-		     size_t count)
+/* Copies header and payload to a slot: `sge` names it. Returns the slot; VERBS_NO_SLOT: none now. */
+static uint16_t fill_slot(struct verbs_slots *slots, const struct verbs_head *h,
+			  const struct iovec *iov, size_t count, struct ibv_sge *sge)
 {
-	struct verbs_slots *slots = &l->own->send;
-	struct ibv_send_wr wr = {.num_sge = 1};
-	struct ibv_sge sge;
 	unsigned char *to;
 	uint16_t slot;
-	int err;
 
 	if (!slots->free_count && verbs_slots_grow(slots))
-		return -FI_EAGAIN; /* completed sends free slots */
+		return VERBS_NO_SLOT; /* completed sends free slots */
 	slot = verbs_slots_get(slots);
 	to = verbs_slots_at(slots, slot);
 	memcpy(to, h, sizeof(*h));
@@ -71,8 +68,21 @@ static int post_copy(struct verbs_link *l, const struct verbs_head *h, const str
 		copy_bytes(to, iov[i].iov_base, iov[i].iov_len);
 		to += iov[i].iov_len;
 	}
-	sge = verbs_slots_sge(slots, slot, to - verbs_slots_at(slots, slot));
-	wr.sg_list = &sge;
+	*sge = verbs_slots_sge(slots, slot, to - verbs_slots_at(slots, slot));
+	return slot;
+}
+
+static int post_copy(struct verbs_link *l, const struct verbs_head *h, const struct iovec *iov,
+		     size_t count)
+{
+	struct verbs_slots *slots = &l->own->send;
+	struct ibv_sge sge;
+	struct ibv_send_wr wr = {.sg_list = &sge, .num_sge = 1};
+	uint16_t slot = fill_slot(slots, h, iov, count, &sge);
+	int err;
+
+	if (slot == VERBS_NO_SLOT)
+		return -FI_EAGAIN;
 	err = post(l, &wr, slot);
 	if (err)
 		verbs_slots_put(slots, slot);
@@ -116,6 +126,36 @@ static int send_packet(struct verbs_link *l, const struct packet *p, const struc
 	l->credits -= !disconnect;
 	l->freed = 0;
 	if (__builtin_expect(l->software, 0) && carries(p->head))
+		verbs_ack_wait(l);
+	return 0;
+}
+
+int verbs_send_kept(struct verbs_link *l, struct verbs_head *h, const struct iovec *iov,
+		    size_t count, uint16_t *slot, uint32_t *len)
+{
+	struct ibv_sge sge;
+	struct ibv_send_wr wr = {.sg_list = &sge, .num_sge = 1};
+	uint16_t kept;
+	int err;
+
+	if (!l->credits || in_flight(l) >= VERBS_FLIGHT - 1)
+		return -FI_EAGAIN;
+	h->freed = l->freed;
+	kept = fill_slot(&l->own->send, h, iov, count, &sge);
+	if (kept == VERBS_NO_SLOT)
+		return -FI_EAGAIN;
+	if (sge.length <= l->inline_max)
+		wr.send_flags = IBV_SEND_INLINE;
+	err = post(l, &wr, VERBS_NO_SLOT);
+	if (err) {
+		verbs_slots_put(&l->own->send, kept);
+		return err;
+	}
+	*slot = kept;
+	*len = sge.length;
+	l->credits--;
+	l->freed = 0;
+	if (__builtin_expect(l->software, 0) && carries(h->head))
 		verbs_ack_wait(l);
 	return 0;
 }

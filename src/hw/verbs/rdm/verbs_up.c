@@ -89,7 +89,7 @@ int verbs_up(struct verbs *v)
 
 	if (v->up)
 		return 0;
-	err = verbs_dev_open(worker_address(v->worker), &v->path);
+	err = verbs_dev_open(v->at, &v->path);
 	if (err)
 		return err;
 	err = make_channel(v);

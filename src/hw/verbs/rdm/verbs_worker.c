@@ -8,6 +8,7 @@
 
 #include "info/providers.h"
 #include "hw/verbs/rdm/verbs.h"
+#include "hw/verbs/rdm/verbs_rails.h"
 #include "core/domain.h"
 #include "link/link_state.h"
 #include "link/upcall.h"
@@ -24,6 +25,24 @@ static void open_early(struct verbs *v)
 	if (provider && provider_needs_rdma(provider) &&
 	    verbs_dev_open(worker_address(v->worker), &v->early))
 		v->early.dev = NULL;
+}
+
+void verbs_state_init(struct verbs *v, struct worker *worker, const struct addr *at)
+{
+	v->worker = worker;
+	v->at = at;
+	pool_init(&v->links, sizeof(struct verbs_link));
+	verbs_rdma_pool(&v->rdma_posted);
+	list_init(&v->all);
+	list_init(&v->attend);
+}
+
+void verbs_state_fini(struct verbs *v)
+{
+	if (v->up)
+		verbs_down(v);
+	pool_fini(&v->links);
+	pool_fini(&v->rdma_posted);
 }
 
 static int verbs_open(struct worker *worker, void **state)
@@ -44,11 +63,7 @@ static int verbs_open(struct worker *worker, void **state)
 		free(v);
 		return err;
 	}
-	v->worker = worker;
-	pool_init(&v->links, sizeof(struct verbs_link));
-	verbs_rdma_pool(&v->rdma_posted);
-	list_init(&v->all);
-	list_init(&v->attend);
+	verbs_state_init(v, worker, worker_address(worker));
 	open_early(v);
 	*state = v;
 	return 0;
@@ -59,11 +74,9 @@ static void verbs_close(void *state)
 {
 	struct verbs *v = state;
 
-	if (v->up)
-		verbs_down(v);
+	verbs_rails_close(v);
+	verbs_state_fini(v);
 	verbs_let_go(v);
-	pool_fini(&v->links);
-	pool_fini(&v->rdma_posted);
 	close(v->epfd);
 	free(v);
 }
@@ -75,7 +88,7 @@ static int verbs_fd(void *state)
 
 static void verbs_describe(const struct link *link, struct link_state *state)
 {
-	state->credits = ((const struct verbs_link *)link)->credits;
+	state->credits = verbs_rails_carrier(link)->credits;
 }
 
 const struct transport verbs_transport = {

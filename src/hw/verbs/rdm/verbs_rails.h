@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Links over two devices (docs/NETWORKS.md): each rail is a verbs_link between a device of ours and
+ * one of the peer's. The first is made by the hellos, the other one is agreed on by packets over it.
+ *
+ * Packets keep to one rail, have numbers, and are kept until the peer's process has returned their
+ * credits. When that rail breaks, those go again over the other one, and the receiver drops what it
+ * has. Who finds a rail broken destroys its queue pairs and sends VERBS_RAIL_BROKEN; the peer does
+ * the same and answers VERBS_RAIL_CLOSED: nothing arrives by that rail any more.
+ *
+ * Long messages are read in pieces, each over the rail that has fewest under way, so each carries
+ * what it can. One-sided operations keep to the first rail, whose device knows the regions; once a
+ * broken one is closed, the engine sends them in packets.
+ */
+#ifndef WEFT_HW_VERBS_RAILS_H
+#define WEFT_HW_VERBS_RAILS_H
+
+#include "base/addr.h"
+#include "hw/verbs/rdm/verbs.h"
+
+/* Rails of a link. The key of a message's segment has an rkey of 32 bits for each. */
+#define VERBS_RAILS 2
+
+/* Further devices of a worker, and its links over several. */
+struct verbs_multi {
+	unsigned int count;
+	struct verbs further[WIRE_RAILS_MAX - 1];
+	struct addr at[WIRE_RAILS_MAX - 1];
+	uint32_t prefix[WIRE_RAILS_MAX - 1]; /* bits of the GID that name its network */
+	struct list links;                   /* struct verbs_rails.in_all */
+	struct pool pieces;                  /* struct verbs_piece of all links */
+	uint64_t due;                        /* ms: time of the next look at the links */
+};
+
+enum verbs_rail_what {
+	VERBS_RAIL_PROPOSED = 1, /* initiator to target: `nic` is one end of another rail */
+	VERBS_RAIL_ACCEPTED,     /* answer: `nic` is the other end, ready to receive */
+	VERBS_RAIL_REFUSED,      /* answer: no device suits */
+	VERBS_RAIL_BROKEN,       /* the sender's end is destroyed */
+	VERBS_RAIL_CLOSED        /* answer: so is this one */
+};
+
+/* Payload of a packet with VERBS_RAIL, in host byte order. */
+struct verbs_rail_message {
+	uint32_t what; /* enum verbs_rail_what */
+	uint32_t rail;
+	uint32_t
+		serial; /* which link of that rail: 0 is that of the hellos; the initiator counts */
+	uint32_t prefix; /* VERBS_RAIL_PROPOSED: bits of the GID that name the network */
+	struct wire_nic nic;
+};
+
+_Static_assert(sizeof(struct verbs_rail_message) == 56, "layout of a message about a rail");
+
+struct verbs_rail {
+	struct verbs_link *link; /* NULL: there is none now */
+	struct verbs *device;    /* its device once it is proven, also without a link; or NULL */
+	uint32_t serial;
+	bool closing;        /* the peer has not answered VERBS_RAIL_BROKEN */
+	bool proven;         /* the peer's device has acknowledged a packet of `link` */
+	uint32_t probe;      /* number of the last send that was posted to see whether it arrives */
+	uint64_t probe_due;  /* ms: time of the next one on an idle rail */
+	unsigned int pieces; /* of long messages, under way */
+	/* Packets whose credits have not come back: a ring. */
+	unsigned int first, count;
+	struct {
+		uint16_t slot;
+		uint32_t len;
+	} kept[VERBS_WINDOW];
+};
+
+struct verbs_rails {
+	struct link link; /* what the engine knows */
+	struct verbs *own;
+	struct verbs_rail rail[VERBS_RAILS];
+	uint32_t id; /* the engine's id of the peer */
+	bool initiator;
+	unsigned int active; /* the rail that carries packets */
+	uint32_t sent,
+		got;       /* number of the last packet that has been sent, and received in order */
+	struct list queue; /* packets with numbers that wait for space, in order */
+	struct list reads; /* long messages, in the order of posting */
+	/* The initiator, to agree on a rail: */
+	struct verbs_link *pending; /* its end, until the answer; NULL: none is proposed */
+	unsigned int pending_rail;
+	uint32_t serial;        /* that of the last proposal */
+	unsigned int candidate; /* which further device is proposed next */
+	unsigned int refusals;  /* of such devices, and failures, one after the other */
+	uint64_t propose_due;   /* ms */
+	struct list in_all;
+};
+
+/* Is the rail to be used? Its packets may still be lost. */
+static inline bool verbs_rail_usable(const struct verbs_rail *rail)
+{
+	return rail->link && !rail->link->err && rail->link->heard;
+}
+
+/* verbs_rails.c */
+/* Finds the further devices of the worker whose first one `v` is, if FI_WEFT_RAILS asks for some. */
+void verbs_rails_find(struct verbs *v);
+void verbs_rails_close(struct verbs *v);
+bool verbs_rails_progress(struct verbs *v);
+/* The worker may sleep: returns credits that peers may wait for. */
+void verbs_rails_sleep(struct verbs *v);
+/* FI_WEFT_RAIL_TIMEOUT, in ms; there is a least one. */
+uint64_t verbs_rails_time_limit(void);
+/* The device's exponent of the time after which a packet of a rail is sent again. */
+uint8_t verbs_rails_ack_timeout(void);
+/* As verbs_connect, if both sides have further devices. */
+int verbs_rails_connect(struct verbs_link *l, const struct link_peer *peer, struct link **link);
+/* Returns the link that carries the packets of a link. */
+const struct verbs_link *verbs_rails_carrier(const struct link *link);
+/* A link becomes a rail, before its queue pairs are connected; and is none if that fails. */
+void verbs_rails_add(struct verbs_rails *r, unsigned int rail, struct verbs_link *l,
+		     uint32_t serial);
+void verbs_rails_drop(struct verbs_rails *r, unsigned int rail);
+/* Can the link go on without this rail? */
+bool verbs_rails_spare(const struct verbs_link *l);
+/* The rail has broken: the other one goes on, or the engine's link ends. */
+void verbs_rails_broke(struct verbs_link *l);
+/*
+ * Frees the rail's link; what was under way goes over the other one. Returns 0 or a negative error:
+ * the link has ended, and `r` is freed.
+ */
+int verbs_rails_detach(struct verbs_rails *r, unsigned int rail, int err);
+
+/* verbs_rails_join.c */
+/* No rail of the device that was proposed works: another one is proposed, or a pause follows. */
+void verbs_rails_next(struct verbs_rails *r, unsigned int rail);
+/* Proposes a rail that is missing. */
+void verbs_rails_propose(struct verbs_rails *r);
+/* Handles a message of the peer about rails. May end the link. */
+void verbs_rails_hear(struct verbs_rails *r, const struct packet *p);
+/* Sends `what` about a rail. 0 or a negative error, as verbs_rails_post. */
+int verbs_rails_say(struct verbs_rails *r, enum verbs_rail_what what, unsigned int rail,
+		    uint32_t serial);
+
+/* verbs_rails_packet.c */
+int verbs_rails_send(struct link *link, const void *buf, size_t len, uint64_t data, uint64_t head,
+		     uint64_t tag);
+int verbs_rails_sendv(struct link *link, const struct packet *p, const struct iovec *iov,
+		      size_t count);
+/* Sends a message about rails, later if there is no space now. 0, -FI_ENOMEM or -FI_EPROTO. */
+int verbs_rails_post(struct verbs_rails *r, const struct verbs_rail_message *m);
+/* The peer's process has returned so many credits of the rail. */
+void verbs_rails_credited(struct verbs_link *l, uint32_t credits);
+/* Packets go over the first rail again, if it is back and the other one keeps none. */
+void verbs_rails_return(struct verbs_rails *r);
+/* Is the packet, received over this rail, one for the engine? May end the link. */
+bool verbs_rails_take(struct verbs_link *l, uint32_t flags, const struct packet *p);
+/* Moves the packets that the rail keeps to the queue. 0 or -FI_ENOMEM. */
+int verbs_rails_requeue(struct verbs_rails *r, unsigned int rail);
+/* Sends what is in the queue, as far as there is space. */
+void verbs_rails_flush(struct verbs_rails *r);
+/* Has any link of the worker a queue that its peer can still get? */
+bool verbs_rails_queued(const struct verbs *v);
+/* Frees the queue, and the slots of packets that are kept. */
+void verbs_rails_forget(struct verbs_rails *r);
+
+/* verbs_rails_read.c */
+void verbs_rails_pool(struct pool *pool);
+int verbs_rails_rdma(struct link *link, const struct link_rdma *op);
+void verbs_rails_abort(struct link *link);
+int verbs_rails_register(struct link *link, enum proto proto, const struct iovec *iov, size_t count,
+			 const void *batch, struct fi_rma_iov *at, void **registered);
+void verbs_rails_deregister(struct link *link, void *registered);
+/* Sets what the engine knows of RDMA on the link. */
+void verbs_rails_update(struct verbs_rails *r);
+/* RDMA operation `id` of the rail is done. */
+void verbs_rails_done(struct verbs_link *l, uint64_t id);
+/* RDMA has ended on a rail that goes on with packets. */
+void verbs_rails_rdma_ended(struct verbs_link *l);
+/* Nothing is under way on the rail any more: pieces of long messages wait for another one. */
+void verbs_rails_lost(struct verbs_rails *r, unsigned int rail);
+/* Posts further pieces. Messages that no rail can read are the engine's again. */
+void verbs_rails_resume(struct verbs_rails *r);
+
+#endif

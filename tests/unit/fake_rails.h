@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A link over two fake devices, which note what is posted to them. */
+#ifndef UNIT_FAKE_RAILS_H
+#define UNIT_FAKE_RAILS_H
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/forked.h"
+#include "core/domain.h"
+#include "hw/verbs/rdm/verbs_rails.h"
+#include "suite.h"
+#include "xfer/worker.h"
+
+#define SENDS    64
+#define REQUESTS 256
+#define LONG     ((size_t)1 << 20)
+#define PEER     7u
+
+/* A request for RDMA that a fake device has been given. */
+struct request {
+	uint64_t number, at;
+	uint32_t len, rkey;
+};
+
+/* A rail: a device of ours, its end of the link, and what was posted. */
+struct end {
+	struct verbs_dev dev;
+	struct ibv_context ctx;
+	struct ibv_cq cq;
+	struct ibv_srq srq;
+	struct ibv_qp qp, direct;
+	struct verbs_link *l;
+	struct verbs_head sent[SENDS];
+	char first[SENDS];              /* first byte of each payload */
+	struct verbs_rail_message said; /* the last message about rails */
+	unsigned int sends;
+	uint32_t returned;                /* credits, by packets of their own */
+	struct request request[REQUESTS]; /* a ring */
+	unsigned int requests, done;
+};
+
+static struct end ends[VERBS_RAILS];
+static struct verbs v;
+static struct verbs_multi multi;
+static struct domain dom;
+static struct worker worker = {.dom = &dom}; /* without an endpoint: it knows no peer */
+static struct verbs_rails *r;
+static struct link *link_made;
+static struct ibv_mr mr;
+static unsigned char *memory; /* that a message is read to */
+static unsigned char times_read[LONG];
+static unsigned int registrations, registrations_max;
+
+static inline struct verbs *device(unsigned int i)
+{
+	return i ? &multi.further[0] : &v;
+}
+
+static inline int post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
+{
+	struct end *e = qp->qp_context;
+
+	(void)bad;
+	if (qp == &e->direct) {
+		e->request[e->requests++ % REQUESTS] =
+			(struct request){wr->wr_id, wr->wr.rdma.remote_addr, wr->sg_list[0].length,
+					 wr->wr.rdma.rkey};
+		return 0;
+	}
+	memcpy(&e->sent[e->sends], (void *)(uintptr_t)wr->sg_list[0].addr, sizeof(e->sent[0]));
+	e->first[e->sends] = ((char *)(uintptr_t)wr->sg_list[0].addr)[sizeof(e->sent[0])];
+	if (e->sent[e->sends].flags & VERBS_RAIL)
+		memcpy(&e->said, (char *)(uintptr_t)wr->sg_list[0].addr + sizeof(e->sent[0]),
+		       sizeof(e->said));
+	if (e->sent[e->sends].head)
+		e->sends++;
+	else
+		e->returned += e->sent[e->sends].freed;
+	return 0;
+}
+
+static inline int poll_cq(struct ibv_cq *cq, int most, struct ibv_wc *wc)
+{
+	(void)cq;
+	(void)most;
+	(void)wc;
+	return 0;
+}
+
+static inline int modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
+{
+	(void)qp;
+	(void)attr;
+	(void)mask;
+	return 0;
+}
+
+static inline int destroy_qp(struct ibv_qp *qp)
+{
+	(void)qp;
+	return 0;
+}
+
+static inline struct ibv_mr *reg_mr(struct ibv_pd *pd, void *at, size_t len, int access)
+{
+	(void)pd;
+	(void)at;
+	(void)len;
+	(void)access;
+	return ++registrations > registrations_max ? NULL : &mr;
+}
+
+static inline int dereg_mr(struct ibv_mr *of)
+{
+	(void)of;
+	return 0;
+}
+
+static const struct verbs_lib lib = {
+	.modify_qp = modify_qp, .destroy_qp = destroy_qp, .reg_mr = reg_mr, .dereg_mr = dereg_mr};
+
+static inline struct verbs_link *make_link(unsigned int i)
+{
+	struct verbs *own = device(i);
+	struct verbs_link *l = pool_get(&own->links);
+
+	*l = (struct verbs_link){.link = {.eager_max = VERBS_PACKET_MAX},
+				 .own = own,
+				 .qp = &ends[i].qp,
+				 .window = VERBS_WINDOW,
+				 .inline_max = VERBS_INLINE,
+				 .heard = true};
+	memset(l->slots, 0xff, sizeof(l->slots));
+	list_init(&l->in_all);
+	list_init(&l->in_attend);
+	list_init(&l->direct.rdma_posted);
+	l->direct.qp = &ends[i].direct;
+	l->direct.read_max = VERBS_READ_MAX;
+	return l;
+}
+
+static inline void make_device(unsigned int i)
+{
+	struct end *e = &ends[i];
+	struct verbs *own = device(i);
+
+	memset(e, 0, sizeof(*e));
+	e->ctx.ops.post_send = post_send;
+	e->ctx.ops.poll_cq = poll_cq;
+	e->dev = (struct verbs_dev){.lib = &lib,
+				    .ctx = &e->ctx,
+				    .cache_asked = true,
+				    .forked = forked_count(),
+				    .attr = {.max_qp_rd_atom = 16, .max_qp_init_rd_atom = 16}};
+	e->qp = (struct ibv_qp){.context = &e->ctx, .qp_context = e, .qp_num = 2 * i + 1};
+	e->direct = (struct ibv_qp){.context = &e->ctx, .qp_context = e, .qp_num = 2 * i + 2};
+	verbs_state_init(own, &worker, NULL);
+	own->path = (struct verbs_path){.dev = &e->dev, .mtu = IBV_MTU_1024};
+	own->cq = &e->cq;
+	verbs_slots_init(&own->send, &e->dev, VERBS_SLOT);
+	e->l = make_link(i);
+}
+
+static const struct wire_hello hello = {.nic = {.qpn = 1,
+						.window = VERBS_WINDOW,
+						.mtu = IBV_MTU_1024,
+						.reads = 4,
+						.direct_qpn = 2}};
+
+/* The link as both hellos and the agreement on the second rail leave it. */
+static inline void setup(void)
+{
+	struct link_peer peer = {.hello = &hello, .id = PEER};
+
+	memset(&v, 0, sizeof(v));
+	memset(&multi, 0, sizeof(multi));
+	memset(times_read, 0, sizeof(times_read));
+	memory = malloc(LONG);
+	registrations = 0;
+	registrations_max = UINT32_MAX;
+	multi.count = 1;
+	list_init(&multi.links);
+	verbs_rails_pool(&multi.pieces);
+	v.multi = &multi;
+	for (unsigned int i = 0; i < VERBS_RAILS; i++)
+		make_device(i);
+	peer.pending = ends[0].l;
+	ck_assert_int_eq(verbs_rails_connect(ends[0].l, &peer, &link_made), 0);
+	r = (struct verbs_rails *)link_made;
+	verbs_rails_add(r, 1, ends[1].l, 1);
+	ck_assert_int_eq(verbs_link_join(ends[1].l, &hello.nic, PEER), 0);
+	r->rail[1].proven = true;
+	r->rail[1].device = device(1);
+	verbs_rails_update(r);
+}
+
+static inline void teardown(void)
+{
+	link_made->ops->close(link_made);
+	for (unsigned int i = 0; i < VERBS_RAILS; i++) {
+		verbs_slots_fini(&device(i)->send, false);
+		pool_fini(&device(i)->links);
+		pool_fini(&device(i)->rdma_posted);
+	}
+	pool_fini(&multi.pieces);
+	free(memory);
+}
+
+static inline int send_byte(char c)
+{
+	return link_made->ops->send(link_made, &c, 1, 0, WIRE_HEAD(WIRE_RTS, 0, 0, 0), 0);
+}
+
+static inline void send_bytes(const char *text)
+{
+	for (; *text; text++)
+		ck_assert_int_eq(send_byte(*text), 0);
+}
+
+/*
+ * The sends of a rail have these first bytes, and numbers from `number` on. A message about rails is
+ * a star, the disconnect message, which has no number, an exclamation mark.
+ */
+static inline void has_sent(unsigned int rail, const char *text, uint32_t number)
+{
+	const struct end *e = &ends[rail];
+
+	ck_assert_uint_eq(e->sends, strlen(text));
+	for (unsigned int i = 0; i < e->sends; i++) {
+		if (text[i] == '!') {
+			ck_assert_uint_eq(wire_op(e->sent[i].head), WIRE_DISCONNECT);
+			continue;
+		}
+		if (text[i] != '*')
+			ck_assert_int_eq(e->first[i], text[i]);
+		ck_assert_int_eq(!!(e->sent[i].flags & VERBS_RAIL), text[i] == '*');
+		ck_assert_uint_eq(e->sent[i].flags >> VERBS_NUMBER, number + i);
+	}
+}
+
+static inline void breaks(unsigned int rail)
+{
+	verbs_fail(ends[rail].l, FI_ETIMEDOUT);
+	verbs_rails_broke(ends[rail].l);
+}
+
+static inline void credit(unsigned int rail, uint32_t count)
+{
+	ends[rail].l->credits += count;
+	verbs_rails_credited(ends[rail].l, count);
+}
+
+#endif

@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Links over two devices (fakes here): packets that a broken rail has not confirmed go again over
+ * the other one, in order, and the receiver takes each once.
+ */
+#include "fake_rails.h"
+#include "suite.h"
+
+/* What the peer has not confirmed goes again, in order and before anything else. */
+START_TEST(goes_again)
+{
+	send_bytes("abcd");
+	has_sent(0, "abcd", 1);
+	has_sent(1, "", 0);
+	credit(0, 1);
+	breaks(0);
+	has_sent(1, "bcd*", 2);
+	send_bytes("e");
+	has_sent(1, "bcd*e", 2);
+}
+END_TEST
+
+/* So it does if the other rail has no space for all at once; new packets wait behind. */
+START_TEST(goes_again_in_parts)
+{
+	send_bytes("abc");
+	ends[1].l->credits = 2;
+	breaks(0);
+	has_sent(1, "ab", 1);
+	ck_assert_int_eq(send_byte('d'), -FI_EAGAIN);
+	credit(1, 1);
+	has_sent(1, "abc", 1);
+	ck_assert_int_eq(send_byte('d'), -FI_EAGAIN);
+	credit(1, 1);
+	has_sent(1, "abc*", 1);
+	credit(1, 1);
+	send_bytes("d");
+	has_sent(1, "abc*d", 1);
+}
+END_TEST
+
+/* So does the disconnect message, which needs no space. */
+START_TEST(disconnects_behind)
+{
+	const uint64_t head = WIRE_HEAD(WIRE_DISCONNECT, 0, 0, 0);
+
+	send_bytes("ab");
+	ends[1].l->credits = 1;
+	breaks(0);
+	ck_assert_int_eq(link_made->ops->send(link_made, NULL, 0, 0, head, 0), 0);
+	has_sent(1, "a", 1);
+	ck_assert(verbs_rails_queued(&v));
+	credit(1, 1);
+	has_sent(1, "ab", 1);
+	credit(1, 1);
+	has_sent(1, "ab*!", 1);
+	ck_assert(!verbs_rails_queued(&v));
+}
+END_TEST
+
+/* A rail has come back: packets go over it when the other one keeps none, one-sided ones then, too. */
+START_TEST(comes_back)
+{
+	ends[0].l->link.reaches = true;
+	send_bytes("a");
+	credit(0, 1);
+	breaks(0);
+	has_sent(1, "*", 2);
+	send_bytes("b");
+	ends[0].l = make_link(0);
+	verbs_rails_add(r, 0, ends[0].l, 2);
+	ck_assert_int_eq(verbs_link_join(ends[0].l, &hello.nic, PEER), 0);
+	ends[0].l->link.reaches = true;
+	ends[0].l->arrived = ends[0].l->posted;
+	ends[0].sends = 0;
+	multi.due = 0;
+	verbs_rails_progress(&v);
+	ck_assert(r->rail[0].proven);
+	send_bytes("c");
+	has_sent(1, "*bc", 2);
+	ck_assert(!link_made->reaches);
+	credit(1, 2);
+	send_bytes("d");
+	has_sent(1, "*bcd", 2);
+	credit(1, 2);
+	ck_assert(link_made->reaches);
+	send_bytes("e");
+	has_sent(0, "e", 6);
+}
+END_TEST
+
+/* No slot is lost: as many packets as one likes go over either rail. */
+START_TEST(slots_come_back)
+{
+	for (unsigned int i = 0; i < 2 * VERBS_CHUNK * VERBS_CHUNKS; i++) {
+		send_bytes("x");
+		verbs_sent(ends[0].l, ends[0].l->posted);
+		credit(0, 1);
+		ends[0].sends = 0;
+	}
+	ck_assert_uint_eq(v.send.free_count, v.send.count);
+	send_bytes("x");
+	breaks(0);
+	ck_assert_uint_eq(v.send.free_count, v.send.count);
+}
+END_TEST
+
+/* A peer waits for no more packets from us to get its last credits: nor if we go to sleep. */
+START_TEST(credits_come_back)
+{
+	r->rail[1].probe_due = UINT64_MAX;
+	ends[1].l->freed = 1;
+	if (_i)
+		ck_assert(verbs_arm(&v));
+	else
+		verbs_rails_progress(&v);
+	ck_assert_uint_eq(ends[1].returned, 1);
+	ck_assert_uint_eq(ends[1].l->freed, 0);
+}
+END_TEST
+
+static bool takes(unsigned int rail, uint32_t number)
+{
+	const struct packet p = {.head = WIRE_HEAD(WIRE_RTS, 0, 0, 0)};
+
+	return verbs_rails_take(ends[rail].l, number << VERBS_NUMBER, &p);
+}
+
+/* Each number is taken once, whatever rail it comes by. */
+START_TEST(takes_once)
+{
+	ck_assert(takes(0, 1));
+	ck_assert(takes(0, 2));
+	ck_assert(!takes(1, 1));
+	ck_assert(!takes(1, 2));
+	ck_assert(takes(1, 3));
+	ck_assert(!takes(0, 3));
+	ck_assert_int_eq(ends[0].l->err, 0);
+	r->got = VERBS_NUMBER_MASK;
+	ck_assert(!takes(0, VERBS_NUMBER_MASK));
+	ck_assert(takes(0, 0));
+	ck_assert(!takes(1, 0));
+}
+END_TEST
+
+/* A number that comes too early is a fault of the peer: the rail ends. */
+START_TEST(takes_no_gap)
+{
+	ck_assert(takes(0, 1));
+	ck_assert(!takes(0, 3));
+	ck_assert_int_eq(ends[0].l->err, FI_EPROTO);
+}
+END_TEST
+
+/* The peer says something about a rail by packet `number` over rail `over`. */
+static void hears(unsigned int over, uint32_t number, const struct verbs_rail_message *m,
+		  size_t len)
+{
+	const struct packet p = {.head = WIRE_HEAD(WIRE_MSG, 0, 0, 0), .payload = m, .len = len};
+
+	ck_assert(!verbs_rails_take(ends[over].l, number << VERBS_NUMBER | VERBS_RAIL, &p));
+}
+
+/* The peer finds a rail broken: ours is destroyed before the answer, and packets go again. */
+START_TEST(peer_finds_it_broken)
+{
+	const struct verbs_rail_message m = {.what = VERBS_RAIL_BROKEN, .rail = 0, .serial = 0};
+
+	send_bytes("ab");
+	credit(0, 1);
+	hears(1, 1, &m, sizeof(m));
+	ck_assert_ptr_null(r->rail[0].link);
+	has_sent(1, "b*", 2);
+	ck_assert_uint_eq(ends[1].said.what, VERBS_RAIL_CLOSED);
+	ck_assert_uint_eq(ends[1].said.rail, 0);
+	ck_assert(!link_made->reaches);
+}
+END_TEST
+
+/* Both find it at a time: each answers the other. An earlier link of the rail is closed already. */
+START_TEST(both_find_it_broken)
+{
+	struct verbs_rail_message m = {.what = VERBS_RAIL_BROKEN, .rail = 0, .serial = 0};
+
+	breaks(0);
+	ck_assert_uint_eq(ends[1].said.what, VERBS_RAIL_BROKEN);
+	ck_assert(r->rail[0].closing);
+	hears(1, 1, &m, sizeof(m));
+	ck_assert_uint_eq(ends[1].said.what, VERBS_RAIL_CLOSED);
+	m.what = VERBS_RAIL_CLOSED;
+	hears(1, 2, &m, sizeof(m));
+	ck_assert(!r->rail[0].closing);
+	m = (struct verbs_rail_message){.what = VERBS_RAIL_BROKEN, .rail = 1, .serial = 7};
+	hears(1, 3, &m, sizeof(m));
+	ck_assert_uint_eq(ends[1].said.what, VERBS_RAIL_CLOSED);
+	ck_assert_uint_eq(ends[1].said.serial, 7);
+	ck_assert_ptr_nonnull(r->rail[1].link);
+}
+END_TEST
+
+/* A message that makes no sense changes nothing here; the engine ends the link (FI_EPROTO). */
+START_TEST(says_nonsense)
+{
+	static const struct {
+		struct verbs_rail_message m;
+		size_t len;
+	} cases[] = {
+		{{.what = 0}, sizeof(struct verbs_rail_message)},
+		{{.what = VERBS_RAIL_CLOSED + 1}, sizeof(struct verbs_rail_message)},
+		{{.what = VERBS_RAIL_BROKEN, .rail = VERBS_RAILS},
+		 sizeof(struct verbs_rail_message)},
+		{{.what = VERBS_RAIL_BROKEN, .rail = UINT32_MAX},
+		 sizeof(struct verbs_rail_message)},
+		{{.what = VERBS_RAIL_ACCEPTED, .rail = 1}, sizeof(struct verbs_rail_message)},
+		{{.what = VERBS_RAIL_REFUSED, .rail = 1}, sizeof(struct verbs_rail_message)},
+		{{.what = VERBS_RAIL_BROKEN, .rail = 0}, sizeof(struct verbs_rail_message) - 1},
+		{{.what = VERBS_RAIL_BROKEN, .rail = 0}, 0},
+	};
+
+	for (unsigned int i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+		hears(0, i + 1, &cases[i].m, cases[i].len);
+	has_sent(0, "", 0);
+	has_sent(1, "", 0);
+	ck_assert_ptr_nonnull(r->rail[0].link);
+	ck_assert_ptr_nonnull(r->rail[1].link);
+}
+END_TEST
+
+/* A peer that returns no credits cannot make us keep answers without limit. */
+START_TEST(asks_without_end)
+{
+	const struct verbs_rail_message m = {.what = VERBS_RAIL_BROKEN, .rail = 1, .serial = 7};
+	unsigned int waiting = 0;
+
+	ends[0].l->credits = 0;
+	for (uint32_t i = 1; i < 1000; i++)
+		hears(0, i, &m, sizeof(m));
+	LIST_EACH (node, &r->queue)
+		waiting++;
+	ck_assert_uint_gt(waiting, 0);
+	ck_assert_uint_lt(waiting, 100);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *s = suite_create("hw_verbs_rails");
+	TCase *c = tcase_create("all");
+
+	tcase_add_checked_fixture(c, setup, teardown);
+	tcase_add_test(c, goes_again);
+	tcase_add_test(c, goes_again_in_parts);
+	tcase_add_test(c, slots_come_back);
+	tcase_add_test(c, disconnects_behind);
+	tcase_add_test(c, comes_back);
+	tcase_add_loop_test(c, credits_come_back, 0, 2);
+	tcase_add_test(c, takes_once);
+	tcase_add_test(c, takes_no_gap);
+	tcase_add_test(c, peer_finds_it_broken);
+	tcase_add_test(c, both_find_it_broken);
+	tcase_add_test(c, says_nonsense);
+	tcase_add_test(c, asks_without_end);
+	suite_add_tcase(s, c);
+	return suite_run(s);
+}
