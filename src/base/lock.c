@@ -15,11 +15,11 @@
 /* Steps between two looks of a waiter that has asked for the lock. */
 #define ASKING_STEPS 8
 /*
- * Looks of a waiter before it sleeps: at first, for longer than most critical sections take; few once it has slept. Tens of
- * waiters all wake within SLEEP_NS, and would together keep a holder that shares their core off it.
+ * Looks of a waiter before it stops asking, which is the last one: at first, for longer than most critical sections take; few
+ * once it has slept. Tens of waiters all wake within SLEEP_NS, and would together keep a holder that shares their core off it.
  */
 #define WANTED_LOOKS   16
-#define STARVING_LOOKS 2
+#define STARVING_LOOKS 1
 #define SLEEP_NS       1000000 /* limit of one sleep, in case a wake-up is missed */
 
 static void relax(unsigned int steps)
