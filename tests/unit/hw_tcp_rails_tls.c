@@ -346,6 +346,26 @@ START_TEST(asks_for_keys)
 }
 END_TEST
 
+/* The first rail leaves packets unanswered in its handshake, and answers again before the next look: the link opens. */
+START_TEST(silent_in_handshake)
+{
+	uint32_t id;
+	int fds[2];
+
+	begin();
+	for (int i = 0; i < (_i ? TCP_DIRECT_MAX + 1 : 0); i++)
+		link_between();
+	rails();
+	tcp_sockets(fds);
+	id = join_socket(&sides[0], fds[0]);
+	join_socket(&sides[1], fds[1]);
+	rails_of(id)->rail[0].silent = true;
+	PROGRESS_UNTIL(joints[id - 1].ready && joints[id].ready);
+	ck_assert_int_eq(post(id, 100, 1), 0);
+	PROGRESS_UNTIL(seen_count == 1);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("hw_tcp_rails_tls");
@@ -364,6 +384,7 @@ int main(void)
 	tcase_add_test(tcase, lingers);
 	tcase_add_test(tcase, gives_back);
 	tcase_add_loop_test(tcase, asks_for_keys, 0, 2);
+	tcase_add_loop_test(tcase, silent_in_handshake, 0, 2);
 	suite_add_tcase(suite, tcase);
 	return run_suite(suite, tcase);
 }

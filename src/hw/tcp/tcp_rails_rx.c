@@ -225,15 +225,16 @@ static bool any_open(const struct tcp_rails *rails)
 	return false;
 }
 
-static bool any_usable(const struct tcp_rails *rails)
+/* Is the handshake of a rail done? It may leave packets unanswered nevertheless: the next look finds others. */
+static bool any_secured(const struct tcp_rails *rails)
 {
 	for (uint32_t i = 0; i < WIRE_RAILS_MAX; i++)
-		if (tcp_rails_usable(&rails->rail[i]))
+		if (rails->rail[i].sock >= 0 && !rails->rail[i].securing)
 			return true;
 	return false;
 }
 
-/* The first rail is ready: packets may be sent, and the other rails asked for. The engine may close the link. */
+/* The first rail is secured: packets may be sent, and the other rails asked for. The engine may close the link. */
 static void open_up(struct tcp_link *l)
 {
 	tcp_reopen(l);
@@ -249,7 +250,7 @@ ssize_t tcp_rails_recv(struct tcp_link *l, const struct iovec *iov, size_t count
 	int err;
 
 	shake_all(l);
-	if (l->tx == TCP_SECURING && any_usable(rails)) {
+	if (l->tx == TCP_SECURING && any_secured(rails)) {
 		open_up(l);
 		return fail(EAGAIN);
 	}
