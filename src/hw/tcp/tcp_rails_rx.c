@@ -114,7 +114,10 @@ static int take(struct tcp_link *l, struct tcp_rail *r, const unsigned char *fro
 	return err;
 }
 
-/* Fills in where the next bytes go: the rest of a chunk (*placed bytes), then `buf`. */
+/*
+ * Fills in where the next bytes go: the rest of a chunk (*placed bytes), then `buf`. Nothing that has come lies there: a kernel
+ * that decrypts puts bytes to their place before it knows whether they are the peer's.
+ */
 static size_t places(const struct tcp_link *l, const struct tcp_rail *r, const struct iovec *buf,
 		     struct iovec iov[3], size_t *placed)
 {
@@ -122,7 +125,7 @@ static size_t places(const struct tcp_link *l, const struct tcp_rail *r, const s
 	size_t left = r->have == sizeof(r->in) ? r->in.len - r->got : 0, count = 0;
 	uint64_t at = r->in.at + r->got;
 
-	*placed = left >= PLACE_MIN && at >= in->next ? left : 0;
+	*placed = left >= PLACE_MIN && tcp_window_lacks(in, at, left) ? left : 0;
 	if (*placed)
 		count = tcp_window_iov(in, at, left, iov);
 	iov[count] = *buf;
