@@ -33,7 +33,12 @@
 #define WEFT_ATOMIC_ATOMIC_H
 
 #include <rdma/fi_domain.h>
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
+
+#define ATOMIC_TYPES (FI_FLOAT8_E5M2 + 1)
+#define ATOMIC_OPS   (FI_DIFF + 1)
 
 enum atomic_form {
 	ATOMIC_BASE,    /* changes the target: fi_atomic */
@@ -69,9 +74,52 @@ typedef void plain_kernel(void *target, const void *operand, size_t count);
 /* For the operators of ATOMIC_BASE; FI_ATOMIC_WRITE copies. Returns NULL as atomic_find does. */
 plain_kernel *plain_find(enum fi_op op, enum fi_datatype type);
 
+struct atomic_type {
+	uint32_t ops;  /* 1 << FI_SUM ...: the operators that the type has in any form */
+	uint32_t size; /* of an element in memory, bytes, padding included */
+};
+#define ATOMIC_NUMBERS 32u /* more than there are types or operators */
+extern const struct atomic_type atomic_types[ATOMIC_NUMBERS];
+
+#define ATOMIC_BIT(op) (UINT32_C(1) << (op))
+/* Operators of ATOMIC_BASE. */
+#define ATOMIC_CHANGES                                                                             \
+	(ATOMIC_BIT(FI_MIN) | ATOMIC_BIT(FI_MAX) | ATOMIC_BIT(FI_SUM) | ATOMIC_BIT(FI_PROD) |      \
+	 ATOMIC_BIT(FI_LOR) | ATOMIC_BIT(FI_LAND) | ATOMIC_BIT(FI_BOR) | ATOMIC_BIT(FI_BAND) |     \
+	 ATOMIC_BIT(FI_LXOR) | ATOMIC_BIT(FI_BXOR) | ATOMIC_BIT(FI_ATOMIC_WRITE) |                 \
+	 ATOMIC_BIT(FI_DIFF))
+
+/* Returns the bits of the form's operators. */
+static inline uint32_t atomic_ops_of(enum atomic_form form)
+{
+	switch (form) {
+	case ATOMIC_BASE:
+		return ATOMIC_CHANGES;
+	case ATOMIC_FETCH:
+		return ATOMIC_CHANGES | ATOMIC_BIT(FI_ATOMIC_READ);
+	case ATOMIC_COMPARE:
+		return ATOMIC_BIT(FI_CSWAP) | ATOMIC_BIT(FI_CSWAP_NE) | ATOMIC_BIT(FI_CSWAP_LE) |
+		       ATOMIC_BIT(FI_CSWAP_LT) | ATOMIC_BIT(FI_CSWAP_GE) | ATOMIC_BIT(FI_CSWAP_GT) |
+		       ATOMIC_BIT(FI_MSWAP);
+	default:
+		return 0;
+	}
+}
+
 /* Returns the bytes of an element in memory, padding included; 0: no such type. */
-size_t atomic_size(enum fi_datatype type);
+static inline size_t atomic_size(enum fi_datatype type)
+{
+	return (unsigned int)type < ATOMIC_NUMBERS ? atomic_types[type].size : 0;
+}
+
 /* The same, but 0 if atomic_find finds no kernel. */
-size_t atomic_size_for(enum atomic_form form, enum fi_op op, enum fi_datatype type);
+static inline size_t atomic_size_for(enum atomic_form form, enum fi_op op, enum fi_datatype type)
+{
+	bool known = ((unsigned int)type | (unsigned int)op) < ATOMIC_NUMBERS;
+
+	if (known && atomic_types[type].ops & atomic_ops_of(form) & ATOMIC_BIT(op))
+		return atomic_types[type].size;
+	return 0;
+}
 
 #endif

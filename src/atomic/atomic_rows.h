@@ -8,9 +8,6 @@
 
 #include <rdma/fi_domain.h>
 
-#define ATOMIC_TYPES (FI_FLOAT8_E5M2 + 1)
-#define ATOMIC_OPS   (FI_DIFF + 1)
-
 /*
  * X(type, name, word). The word is the unsigned integer of the same size. Words are moved and
  * exchanged; integers are also computed as words, so that overflow wraps.

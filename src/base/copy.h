@@ -30,6 +30,10 @@ static inline void copy_few(void *to, const void *from, size_t len)
 		memcpy(to, from, 8);
 		return;
 	}
+	if (len == 16) {
+		memcpy(to, from, 16);
+		return;
+	}
 	for (; at + 8 <= len; at += 8)
 		memcpy((char *)to + at, (const char *)from + at, 8);
 	for (; __builtin_expect(at < len, 0); at++)

@@ -40,15 +40,17 @@ static inline void copy_value(char *to, const void *from, size_t size)
 static inline __attribute__((always_inline)) bool atomic_short(struct ep *ep, struct entry_atomic e)
 {
 	const bool compares = e.form == ATOMIC_COMPARE, fetches = e.form != ATOMIC_BASE;
-	const size_t size = atomic_size_for(e.form, e.op, e.type), heads = sizeof(struct wire_amo);
+	/* What changes the target: not FI_ATOMIC_READ. */
+	const enum atomic_form changing = compares ? ATOMIC_COMPARE : ATOMIC_BASE;
+	const size_t size = atomic_size_for(changing, e.op, e.type),
+		     heads = sizeof(struct wire_amo);
 	struct {
 		struct wire_amo amo;
 		char value[16]; /* the operand, and what it is compared with */
 	} flat;
 
-	if (__builtin_expect(e.count != 1 || (size != 8 && size != 4) || e.op == FI_ATOMIC_READ ||
-				     !e.operand || (compares && !e.compare) ||
-				     (fetches && !e.result),
+	if (__builtin_expect(e.count != 1 || !(size & (8 | 4)) || !e.operand ||
+				     (compares && !e.compare) || (fetches && !e.result),
 			     0))
 		return false;
 	flat.amo = (struct wire_amo){.op = (uint8_t)e.op,

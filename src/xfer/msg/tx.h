@@ -186,15 +186,20 @@ static inline void tx_req_leave(struct txreq *req)
 	if (req->state == TXREQ_BACKLOG)
 		req->peer->tx.backlog_count--;
 }
+/* Enters a request to `peer` that is on no list at the end of the list of its state. */
+static inline void tx_req_enter(struct peer *peer, struct txreq *req, enum txreq_state to)
+{
+	req->state = to;
+	list_push(&peer->txreqs[to == TXREQ_RTS ? TXREQ_ACK : to], &req->link);
+	if (to == TXREQ_BACKLOG)
+		peer->tx.backlog_count++;
+}
 /* Moves a request to the end of the list of its new state. */
 static inline void tx_req_move(struct txreq *req, enum txreq_state to)
 {
 	tx_req_check_move(req->state, to);
 	tx_req_leave(req);
-	req->state = to;
-	list_push(&req->peer->txreqs[to == TXREQ_RTS ? TXREQ_ACK : to], &req->link);
-	if (to == TXREQ_BACKLOG)
-		req->peer->tx.backlog_count++;
+	tx_req_enter(req->peer, req, to);
 }
 /* Returns the oldest request of a state, or NULL. */
 static inline struct txreq *tx_req_first(const struct peer *peer, enum txreq_state state)

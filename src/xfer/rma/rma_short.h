@@ -40,13 +40,11 @@ static inline __attribute__((always_inline)) unsigned int rma_later(const struct
 	return silent ? WIRE_LATER : 0;
 }
 
-/* A request that was sent awaits its answer, behind the earlier ones. */
-static inline __attribute__((always_inline)) void rma_await(struct txreq *req)
+/* A request that was sent, and is on no list, awaits its answer, behind the earlier ones. */
+static inline __attribute__((always_inline)) void rma_await(struct peer *peer, struct txreq *req)
 {
-	struct peer *peer = req->peer;
-
 	req->place = peer->real->last;
-	tx_req_move(req, TXREQ_RMA);
+	tx_req_enter(peer, req, TXREQ_RMA);
 	peer->rma.awaiting_count++;
 	if (list_empty(&peer->rma.in_awaiting))
 		list_push(&peer->worker->awaiting, &peer->rma.in_awaiting);
@@ -62,7 +60,6 @@ static inline __attribute__((always_inline)) void rma_await(struct txreq *req)
 static inline __attribute__((always_inline)) void
 rma_short_fill(struct txreq *req, struct ep *ep, struct peer *peer, struct rma_short s)
 {
-	req->state = TXREQ_NEW;
 	req->ep = ep;
 	req->peer = peer;
 	req->head = WIRE_HEAD(s.wire, 0, 0, 0);
@@ -70,7 +67,8 @@ rma_short_fill(struct txreq *req, struct ep *ep, struct peer *peer, struct rma_s
 	req->tag = 0;
 	req->context = s.context;
 	req->work = NULL;
-	req->bounce = req->rndv = NULL;
+	req->bounce = NULL;
+	req->rndv = NULL;
 	req->len = s.len;
 	req->got = 0;
 	req->seq = peer->rma.seq + 1;
@@ -90,11 +88,14 @@ static inline __attribute__((always_inline)) bool rma_short_post(struct ep *ep, 
 	struct worker *worker = ep->worker;
 	struct peer *peer = s.addr < worker->peer_count ? worker->peers[s.addr] : &peer_nobody;
 	struct link *link = peer->link;
+	const bool brings = s.wire == WIRE_GET || s.form != ATOMIC_BASE;
+	/* Reads inject nothing, and atomics with a result hardly ever. */
+	const uint64_t slow = RMA_SLOW | (brings ? FI_INJECT : 0);
 	struct txreq *req;
 	uint64_t head;
 
-	if (__builtin_expect(s.len > RMA_SHORT_MAX || s.flags & RMA_SLOW ||
-				     (s.flags & FI_INJECT && s.len > ep->inject_least) ||
+	if (__builtin_expect(s.len > RMA_SHORT_MAX || s.flags & slow ||
+				     (!brings && s.flags & FI_INJECT && s.len > ep->inject_least) ||
 				     link == &peer_full_link || link->rdma_usable ||
 				     (s.wire != WIRE_AMO && peer->rma.direct_spell) ||
 				     peer->rma.awaiting_count >= ep->tx_size,
@@ -104,14 +105,14 @@ static inline __attribute__((always_inline)) bool rma_short_post(struct ep *ep, 
 	if (__builtin_expect(!req, 0))
 		return false;
 	rma_short_fill(req, ep, peer, s);
-	head = WIRE_HEAD(s.wire, WIRE_DATA | (s.result ? 0 : rma_later(ep, s.flags)), 0, req->seq);
+	head = WIRE_HEAD(s.wire, WIRE_DATA | (brings ? 0 : rma_later(ep, s.flags)), 0, req->seq);
 	if (__builtin_expect(link->ops->send(link, s.payload, s.payload_len, s.key, head, s.remote),
 			     0)) {
-		pool_put(&worker->tx_pool, req);
+		pool_put(&ep->worker->tx_pool, req); /* as `worker` need not be kept so long */
 		return false;
 	}
-	peer->rma.seq = req->seq;
-	rma_await(req);
+	peer->rma.seq++;
+	rma_await(peer, req);
 	return true;
 }
 

@@ -158,7 +158,8 @@ static void await(struct txreq *req)
 		tx_req_move(req, TXREQ_ACK);
 		return;
 	}
-	rma_await(req);
+	tx_req_leave(req);
+	rma_await(req->peer, req);
 }
 
 /* Counts an expected answer; beyond WIRE_RESULTS_MAX or if it is long, later operations wait. */
