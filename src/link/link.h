@@ -243,7 +243,6 @@ struct link {
 	bool reaches;        /* RDMA reaches regions with keys that satisfy mr_key_in_nic */
 	bool counted;        /* the peer counts RDMA accesses: send it WIRE_NOTIFY */
 	bool securing;       /* takes no packet before rx_ready */
-	bool watches; /* it finds out by itself that the peer is out of reach: its socket may be lost */
 	bool silent; /* accepted, no packet received yet: the peer may have given up */
 	int reason;  /* prov_errno for operations that fail with the link; 0: the error itself */
 	/* Place of the last packet that went by sendv or had WIRE_DATA: for cancel_posted */
@@ -370,6 +369,11 @@ struct transport {
 	int (*sock)(const struct link *link);
 	/* Links with `rails`: rail `rail` is `sock` of *peer from now on, as for connect. 0 or an error. NULL: none. */
 	int (*join)(struct link *link, uint32_t rail, const struct link_peer *peer);
+	/*
+	 * Makes the link find out soon, and report by rx_ended, if the peer is out of reach. False: it cannot, so the
+	 * end of the bootstrap socket is the end of the peer. NULL: false.
+	 */
+	bool (*probe)(struct link *link);
 	/* Fills in what the link knows of itself, for reports. NULL: nothing. */
 	void (*describe)(const struct link *link, struct link_state *state);
 	/* Delivers arrived packets, a bounded number per call. True: there was at least one. */

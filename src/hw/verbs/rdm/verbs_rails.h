@@ -111,6 +111,8 @@ uint8_t verbs_rails_ack_timeout(void);
 int verbs_rails_connect(struct verbs_link *l, const struct link_peer *peer, struct link **link);
 /* Returns the link that carries the packets of a link. */
 const struct verbs_link *verbs_rails_carrier(const struct link *link);
+/* Implements transport.probe. */
+bool verbs_rails_probe(struct link *link);
 /* A link becomes a rail, before its queue pairs are connected; and is none if that fails. */
 void verbs_rails_add(struct verbs_rails *r, unsigned int rail, struct verbs_link *l,
 		     uint32_t serial);
