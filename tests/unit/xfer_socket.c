@@ -68,6 +68,34 @@ START_TEST(outlives_a_reset)
 }
 END_TEST
 
+static void says_disconnect(void)
+{
+	fake_says(WIRE_HEAD(WIRE_DISCONNECT, 0, 0, 0), 0, 0, NULL, 0);
+}
+
+/* There is no end of the socket that could follow. */
+START_TEST(disconnects_without_a_socket)
+{
+	static char buf[4 * FAKE_EAGER];
+
+	ck_assert_int_eq(fi_send(fake.ep, buf, sizeof(buf), NULL, fake.addr, buf), 0);
+	ends_socket(true);
+	says_disconnect();
+	is_over();
+	fake_expect_error(buf, FI_ESHUTDOWN);
+}
+END_TEST
+
+START_TEST(disconnects_before_the_end)
+{
+	says_disconnect();
+	ck_assert_int_eq(fake.peer->state, PEER_CONNECTED);
+	ends_socket(true);
+	is_over();
+	ck_assert_uint_eq(probes, 0);
+}
+END_TEST
+
 START_TEST(cannot_tell)
 {
 	can_tell = false;
@@ -90,6 +118,8 @@ int main(void)
 
 	tcase_add_checked_fixture(tcase, setup, shut);
 	tcase_add_test(tcase, outlives_a_reset);
+	tcase_add_test(tcase, disconnects_without_a_socket);
+	tcase_add_test(tcase, disconnects_before_the_end);
 	tcase_add_test(tcase, cannot_tell);
 	tcase_add_test(tcase, ends_in_order);
 	suite_add_tcase(suite, tcase);
