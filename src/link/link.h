@@ -243,8 +243,8 @@ struct link {
 	bool reaches;        /* RDMA reaches regions with keys that satisfy mr_key_in_nic */
 	bool counted;        /* the peer counts RDMA accesses: send it WIRE_NOTIFY */
 	bool securing;       /* takes no packet before rx_ready */
-	bool silent; /* accepted, no packet received yet: the peer may have given up */
-	int reason;  /* prov_errno for operations that fail with the link; 0: the error itself */
+	bool silent;         /* accepted, no packet received yet: the peer may have given up */
+	int reason; /* prov_errno for operations that fail with the link; 0: the error itself */
 	/* Place of the last packet that went by sendv or had WIRE_DATA: for cancel_posted */
 	uint64_t last;
 };
@@ -374,6 +374,8 @@ struct transport {
 	 * end of the bootstrap socket is the end of the peer. NULL: false.
 	 */
 	bool (*probe)(struct link *link);
+	/* LINK_SOCKET: has the other end's kernel, or its process, all that was sent, so that closing loses nothing? */
+	bool (*arrived)(const struct link *link);
 	/* Fills in what the link knows of itself, for reports. NULL: nothing. */
 	void (*describe)(const struct link *link, struct link_state *state);
 	/* Delivers arrived packets, a bounded number per call. True: there was at least one. */
