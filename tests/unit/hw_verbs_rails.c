@@ -152,6 +152,28 @@ START_TEST(cannot_probe)
 }
 END_TEST
 
+/* A peer that has disconnected over one rail reads nothing that comes by the other one, either. */
+START_TEST(waits_for_no_reader)
+{
+	uint32_t before;
+
+	send_bytes("ab");
+	ends[1].l->credits = 0;
+	breaks(0);
+	ends[0].l = make_link(0);
+	verbs_rails_add(r, 0, ends[0].l, 2);
+	ck_assert_int_eq(verbs_link_join(ends[0].l, &hello.nic, PEER), 0);
+	for (unsigned int i = 0; i < VERBS_RAILS; i++)
+		list_push(&device(i)->all, &ends[i].l->in_all);
+	ck_assert(verbs_rails_queued(&v));
+	ends[1].l->disconnected = true;
+	ck_assert(!verbs_rails_queued(&v));
+	before = posted();
+	verbs_drain(&v);
+	ck_assert_uint_eq(posted(), before);
+}
+END_TEST
+
 static bool takes(unsigned int rail, uint32_t number)
 {
 	const struct packet p = {.head = WIRE_HEAD(WIRE_RTS, 0, 0, 0)};
@@ -289,6 +311,7 @@ int main(void)
 	tcase_add_loop_test(c, credits_come_back, 0, 2);
 	tcase_add_test(c, probes_at_once);
 	tcase_add_test(c, cannot_probe);
+	tcase_add_test(c, waits_for_no_reader);
 	tcase_add_test(c, takes_once);
 	tcase_add_test(c, takes_no_gap);
 	tcase_add_test(c, peer_finds_it_broken);

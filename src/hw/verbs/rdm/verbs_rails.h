@@ -96,6 +96,15 @@ static inline bool verbs_rail_usable(const struct verbs_rail *rail)
 	return rail->link && !rail->link->err && rail->link->heard;
 }
 
+/* Has the peer sent a disconnect message, over whichever rail? */
+static inline bool verbs_rails_disconnected(const struct verbs_rails *r)
+{
+	for (unsigned int i = 0; i < VERBS_RAILS; i++)
+		if (r->rail[i].link && r->rail[i].link->disconnected)
+			return true;
+	return false;
+}
+
 /* verbs_rails.c */
 /* Finds the further devices of the worker whose first one `v` is, if FI_WEFT_RAILS asks for some. */
 void verbs_rails_find(struct verbs *v);
