@@ -34,9 +34,12 @@ static inline bool list_empty(const struct list *head)
 
 static inline void list_insert_before(struct list *pos, struct list *node)
 {
+	struct list *before = pos->prev;
+
+	/* In this order the compiler makes four stores; neighbours it would first join in a vector. */
 	node->next = pos;
-	node->prev = pos->prev;
-	pos->prev->next = node;
+	before->next = node;
+	node->prev = before;
 	pos->prev = node;
 }
 

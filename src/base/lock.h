@@ -58,7 +58,8 @@ static inline void lock_take(struct lock *l)
 
 /*
  * A bit that a waiter sets between the load and the store is lost. The waiter sets it again when it looks next; the kernel
- * lets none sleep once the state has changed. lock_wait limits the sleep of one that slept before we came to the store.
+ * lets none sleep once the state has changed. A waiter that slept before the store was seen is not woken: its sleep has a
+ * limit.
  */
 static inline void lock_give(struct lock *l)
 {

@@ -137,24 +137,42 @@ def queue_and_sleeper(o):
     ], lambda r, m: r["seen"] == 1 or r["wake"] == 1
 
 
-HELD, WANTED, HANDED = 1, 4, 16
+HELD, WANTED, STARVING = 1, 4, 8
+
+
+def handed(want):
+    return want << 2
 
 
 def handed_lock(o):
-    """A waiter asks for a lock, then stops asking: lock.h lock_give, lock.c lock_give_to_waiters; ask, take_handed. It has
-    seen the lock free, or was handed it, or nobody was."""
-    def hand(state):
-        return HELD | HANDED if state & WANTED else 0
+    """Two waiters ask for a lock, one of them after a sleep, then they stop asking: lock.h lock_give, lock.c
+    lock_give_to_waiters; ask, take_handed. At most one of them has seen the lock free or was handed it, and it sees what
+    the holder stored; nothing is left handed to a waiter that has stopped asking."""
+    def hand(s):
+        want = s & STARVING or s & WANTED
+        return s & ~want | handed(want) if want else 0
+
+    def waiter(asked, got, seen, want, takes):
+        return [rmw(asked, "lock", lambda state: state | HELD | want),
+                rmw(got, "lock", lambda state: state & ~(takes | handed(takes)), o["take"]),
+                load(seen, "object")]
+
     if o["hand"] == "exchange":
-        give = [rmw("h", "lock", hand, o["give"], when=lambda s: s != HELD)]
+        give = rmw("h", "lock", hand, o["give"], when=lambda s: s != HELD)
     else:
-        give = [store("lock", HELD | HANDED, o["give"], when=lambda s: s != HELD)]
+        give = store("lock", hand, o["give"], when=lambda s: s != HELD)
+
+    def promise(r, m):
+        has = [not r["asked"] & HELD or r["got"] & handed(WANTED),
+               not r["asked2"] & HELD or r["got2"] & handed(WANTED | STARVING)]
+        return (not m["lock"] & handed(WANTED | STARVING) and not all(has)
+                and (not has[0] or r["seen"] == 1) and (not has[1] or r["seen2"] == 1))
+
     return {"lock": HELD, "object": 0}, [
-        [store("object", 1), load("s", "lock"), store("lock", 0, "release", when=lambda s: s == HELD), *give],
-        [rmw("asked", "lock", lambda state: state | HELD | WANTED),
-         rmw("got", "lock", lambda state: state & ~(WANTED | HANDED), o["take"]),
-         load("seen", "object", when=lambda asked, got: not asked & HELD or got & HANDED)],
-    ], lambda r, m: not m["lock"] & HANDED and ((r["asked"] & HELD and not r["got"] & HANDED) or r["seen"] == 1)
+        [store("object", 1), load("s", "lock"), store("lock", 0, o["free"], when=lambda s: s == HELD), give],
+        waiter("asked", "got", "seen", WANTED, WANTED),
+        waiter("asked2", "got2", "seen2", STARVING, WANTED | STARVING),
+    ], promise
 
 
 def signal_in_passing(o):
@@ -217,7 +235,7 @@ PROTOCOLS = [
     (counter_and_sleeper, {"count": ("seq_cst", "acq_rel"), "notify": ("seq_cst", "acquire"),
                            "arm": ("seq_cst", "release"), "mark": ("seq_cst", "acquire")}),
     (queue_and_sleeper, {"take": ("acquire", "relaxed"), "give": ("release", "relaxed")}),
-    (handed_lock, {"hand": ("exchange", "store"), "give": ("release", "relaxed"),
+    (handed_lock, {"hand": ("exchange", "store"), "give": ("release", "relaxed"), "free": ("release", "relaxed"),
                    "take": ("acquire", "relaxed")}),
     (signal_in_passing, {"wake": ("release", "relaxed"), "notify": ("seq_cst", "acquire"),
                          "look": ("seq_cst", "acquire")}),

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Proves that the lock excludes threads, that long waits use little processor time, and that no
- * thread starves.
+ * Proves that the lock excludes threads, that long waits use little processor time, that a crowd on
+ * one core leaves that to the holder, and that no thread starves.
  */
 #include <pthread.h>
+#include <sched.h>
 #include <stdint.h>
 #include <time.h>
 #include <unistd.h>
@@ -11,16 +12,27 @@
 #include "base/lock.h"
 #include "suite.h"
 
-#define THREADS    8
-#define ROUNDS     20000
-#define HELD_US    100000
-#define TAKES      100
-#define LONGEST_US 1000000 /* limit of a wait: many time slices of all other threads */
+#define THREADS     8
+#define ROUNDS      20000
+#define HELD_US     100000
+#define CROWD       64
+#define TAKES       100
+#define CROWD_TAKES 20000
+#define LONGEST_US  1000000 /* limit of a wait: many time slices of all other threads */
 
 static struct lock lock;
 static unsigned long count; /* under the lock */
 static bool inside;         /* under the lock */
 static int waiting;         /* atomic */
+static int stop;            /* atomic */
+
+/* Before each test: without fork they share the process. */
+static void begin(void)
+{
+	lock_init(&lock);
+	count = 0;
+	waiting = stop = 0;
+}
 
 static uint64_t us_of(clockid_t clock)
 {
@@ -55,7 +67,6 @@ START_TEST(keeps_apart)
 {
 	pthread_t thread[THREADS];
 
-	lock_init(&lock);
 	for (int i = 0; i < THREADS; i++)
 		ck_assert_int_eq(pthread_create(&thread[i], NULL, work, NULL), 0);
 	for (int i = 0; i < THREADS; i++)
@@ -83,7 +94,6 @@ START_TEST(waits_asleep)
 	pthread_t thread[THREADS];
 	uint64_t used[THREADS];
 
-	lock_init(&lock);
 	lock_take(&lock);
 	for (int i = 0; i < THREADS; i++)
 		ck_assert_int_eq(pthread_create(&thread[i], NULL, wait_for_it, &used[i]), 0);
@@ -119,8 +129,6 @@ START_TEST(is_handed_over)
 }
 END_TEST
 
-static int stop; /* atomic */
-
 static void *hold_until_stop(void *arg)
 {
 	(void)arg;
@@ -136,7 +144,6 @@ START_TEST(sleeper_is_handed_it)
 {
 	pthread_t thread;
 
-	lock_init(&lock);
 	lock_take(&lock);
 	ck_assert_int_eq(pthread_create(&thread, NULL, hold_until_stop, NULL), 0);
 	while (!(__atomic_load_n(&lock.state, __ATOMIC_RELAXED) & LOCK_STARVING))
@@ -149,14 +156,91 @@ START_TEST(sleeper_is_handed_it)
 }
 END_TEST
 
+/* What was handed to a waiter that is gone, and had not slept, falls to one that sleeps: with none awake, nobody else comes. */
+START_TEST(sleeper_takes_what_is_left)
+{
+	pthread_t thread;
+
+	lock_take(&lock);
+	stop = 1;
+	ck_assert_int_eq(pthread_create(&thread, NULL, hold_until_stop, NULL), 0);
+	while (!(__atomic_load_n(&lock.state, __ATOMIC_RELAXED) & LOCK_STARVING))
+		usleep(100);
+	__atomic_store_n(&lock.state, LOCK_HELD | LOCK_HANDED(LOCK_WANTED) | LOCK_STARVING,
+			 __ATOMIC_RELEASE);
+	pthread_join(thread, NULL);
+	ck_assert(lock_try(&lock));
+}
+END_TEST
+
+static void pause_for(int steps)
+{
+	for (int i = 0; i < steps; i++)
+		cpu_relax();
+}
+
+static void *take_in_a_crowd(void *arg)
+{
+	bool last;
+
+	(void)arg;
+	do {
+		lock_take(&lock);
+		pause_for(50);
+		if (++count % 100 == 0)
+			sched_yield(); /* the holder loses the core */
+		last = count >= CROWD_TAKES;
+		lock_give(&lock);
+		pause_for(100);
+	} while (!last);
+	return NULL;
+}
+
+/* Makes threads that are started from now on share one core. Returns in *before what this thread may use. */
+static void share_one_core(cpu_set_t *before)
+{
+	cpu_set_t one;
+	size_t core = 0;
+
+	ck_assert_int_eq(sched_getaffinity(0, sizeof *before, before), 0);
+	while (!CPU_ISSET(core, before))
+		core++;
+	CPU_ZERO(&one);
+	CPU_SET(core, &one);
+	ck_assert_int_eq(sched_setaffinity(0, sizeof one, &one), 0);
+}
+
+/*
+ * Waiters that wake after the limit of their sleep, and find the lock held, must not keep its holder off the core: each take
+ * would cost a round of all of them.
+ */
+START_TEST(leaves_the_core_to_the_holder)
+{
+	pthread_t thread[CROWD];
+	cpu_set_t before;
+	int sleeps;
+
+	share_one_core(&before);
+	lock_take(&lock);
+	for (int i = 0; i < CROWD; i++)
+		ck_assert_int_eq(pthread_create(&thread[i], NULL, take_in_a_crowd, NULL), 0);
+	usleep(HELD_US); /* all of them wait */
+	sleeps = __atomic_load_n(&lock.sleeps, __ATOMIC_RELAXED);
+	lock_give(&lock);
+	for (int i = 0; i < CROWD; i++)
+		pthread_join(thread[i], NULL);
+	ck_assert_int_eq(sched_setaffinity(0, sizeof before, &before), 0);
+	ck_assert_int_lt(lock.sleeps - sleeps, CROWD_TAKES);
+}
+END_TEST
+
 /* Takes the lock again as soon as it is released, like a thread that polls an empty queue. */
 static void *take_again_and_again(void *arg)
 {
 	(void)arg;
 	while (!__atomic_load_n(&stop, __ATOMIC_RELAXED)) {
 		lock_take(&lock);
-		for (int i = 0; i < 50; i++)
-			cpu_relax();
+		pause_for(50);
 		lock_give(&lock);
 	}
 	return NULL;
@@ -168,7 +252,6 @@ START_TEST(starves_nobody)
 	pthread_t thread[THREADS];
 	uint64_t longest = 0;
 
-	lock_init(&lock);
 	for (int i = 0; i < THREADS; i++)
 		ck_assert_int_eq(pthread_create(&thread[i], NULL, take_again_and_again, NULL), 0);
 	for (int i = 0; i < TAKES; i++) {
@@ -192,10 +275,13 @@ int main(void)
 	Suite *suite = suite_create("base_lock");
 	TCase *tc = tcase_create("lock");
 
+	tcase_add_checked_fixture(tc, begin, NULL);
 	tcase_add_test(tc, keeps_apart);
 	tcase_add_test(tc, waits_asleep);
 	tcase_add_test(tc, is_handed_over);
 	tcase_add_test(tc, sleeper_is_handed_it);
+	tcase_add_test(tc, sleeper_takes_what_is_left);
+	tcase_add_test(tc, leaves_the_core_to_the_holder);
 	tcase_add_test(tc, starves_nobody);
 	tcase_set_timeout(tc, 20);
 	suite_add_tcase(suite, tc);

@@ -4,6 +4,8 @@
  * bytes he changes, repeats or leaves out. All packets arrive whole, once and in order. Where the kernel has TLS, it encrypts;
  * tests/lab/tls.sh runs both.
  */
+#include <dlfcn.h>
+
 #include "base/tls.h"
 #include "rails_pair.h"
 
@@ -294,6 +296,73 @@ START_TEST(gives_back)
 }
 END_TEST
 
+/* ---- A peer with the key that asks for new keys of ours: RFC 8446, section 4.6.3 ---- */
+
+#define UPDATE_REQUESTED 1
+#define REQUESTS         300u
+
+/* A connection begins with that of the library. */
+static void ask_for_keys(struct tls *tls)
+{
+	void *library = dlopen("libssl.so.3", RTLD_NOW), *call = dlsym(library, "SSL_key_update");
+	int (*update)(void *ssl, int what);
+
+	memcpy(&update, &call, sizeof(update));
+	ck_assert_int_eq(update(*(void **)tls, UPDATE_REQUESTED), 1);
+	dlclose(library);
+}
+
+static bool send_one(uint32_t id)
+{
+	const uint64_t head = WIRE_HEAD(WIRE_XOFF, 0, 0, 0);
+
+	return link_of(id)->ops->send(link_of(id), bytes, 1, 0, head, 0) == 0;
+}
+
+/* It reads nothing of a rail, which has more to send: no answer is kept, and what is kept does not move. The rail ends. */
+START_TEST(asks_for_keys)
+{
+	const struct tcp_rail *first;
+	unsigned int posted = 0;
+	uint32_t id;
+
+	begin();
+	id = link_between();
+	first = rails_of(id)->rail;
+	if (!first->secure.tls)
+		return; /* the kernel encrypts, and lets no such request pass */
+	while (!_i && !first->busy)
+		posted += !post(id, 200000, posted);
+	for (unsigned int i = 0; i < REQUESTS && !joints[id - 1].ends; i++) {
+		ask_for_keys(rails_of(id + 1)->rail[0].secure.tls);
+		ck_assert(send_one(id + 1));
+		make_progress(0);
+	}
+	ck_assert_int_eq(joints[id - 1].ends, 1);
+	ck_assert_int_eq(joints[id - 1].ended, FI_EPROTO);
+}
+END_TEST
+
+/* The first rail leaves packets unanswered in its handshake, and answers again before the next look: the link opens. */
+START_TEST(silent_in_handshake)
+{
+	uint32_t id;
+	int fds[2];
+
+	begin();
+	for (int i = 0; i < (_i ? TCP_DIRECT_MAX + 1 : 0); i++)
+		link_between();
+	rails();
+	tcp_sockets(fds);
+	id = join_socket(&sides[0], fds[0]);
+	join_socket(&sides[1], fds[1]);
+	rails_of(id)->rail[0].silent = true;
+	PROGRESS_UNTIL(joints[id - 1].ready && joints[id].ready);
+	ck_assert_int_eq(post(id, 100, 1), 0);
+	PROGRESS_UNTIL(seen_count == 1);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("hw_tcp_rails_tls");
@@ -311,6 +380,8 @@ int main(void)
 	tcase_add_loop_test(tcase, first_rail, 0, 2);
 	tcase_add_test(tcase, lingers);
 	tcase_add_test(tcase, gives_back);
+	tcase_add_loop_test(tcase, asks_for_keys, 0, 2);
+	tcase_add_loop_test(tcase, silent_in_handshake, 0, 2);
 	suite_add_tcase(suite, tcase);
 	return run_suite(suite, tcase);
 }

@@ -186,6 +186,33 @@ START_TEST(refuses)
 }
 END_TEST
 
+/* What has come, be it read or not, complete or behind a gap, is told from what lacks. */
+START_TEST(lacks)
+{
+	char got[10];
+	const struct iovec iov = {got, sizeof(got)};
+
+	ck_assert(tcp_window_open(&in));
+	ck_assert(tcp_window_lacks(&in, 0, TCP_WINDOW));
+	ck_assert(tcp_window_came(&in, 0, 20));
+	ck_assert_uint_eq(tcp_window_read(&in, &iov, 1), 10);
+	ck_assert(!tcp_window_lacks(&in, 5, 100));
+	ck_assert(!tcp_window_lacks(&in, 19, 1));
+	ck_assert(tcp_window_lacks(&in, 20, 100));
+	ck_assert(tcp_window_came(&in, 30, 10)); /* 30 to 39 */
+	ck_assert(tcp_window_came(&in, 60, 10)); /* 60 to 69 */
+	ck_assert(tcp_window_lacks(&in, 20, 10));
+	ck_assert(!tcp_window_lacks(&in, 20, 11));
+	ck_assert(!tcp_window_lacks(&in, 20, 100));
+	ck_assert(!tcp_window_lacks(&in, 32, 2));
+	ck_assert(!tcp_window_lacks(&in, 39, 5));
+	ck_assert(tcp_window_lacks(&in, 40, 20));
+	ck_assert(!tcp_window_lacks(&in, 40, 21));
+	ck_assert(tcp_window_lacks(&in, 70, 1000));
+	tcp_window_close(&in);
+}
+END_TEST
+
 /* Memory that is not used any more goes back. */
 START_TEST(trims)
 {
@@ -216,6 +243,7 @@ int main(void)
 	tcase_set_timeout(tcase, 50);
 	tcase_add_loop_test(tcase, stream, 0, 4);
 	tcase_add_test(tcase, refuses);
+	tcase_add_test(tcase, lacks);
 	tcase_add_test(tcase, trims);
 	suite_add_tcase(suite, tcase);
 	return suite_run(suite);

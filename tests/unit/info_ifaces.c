@@ -3,6 +3,7 @@
  * Proves the order of addresses, on invented hosts, and that the kernel's interfaces are read
  * right.
  */
+#include <errno.h>
 #include <ifaddrs.h>
 #include <net/if.h>
 #include <netinet/in.h>
@@ -12,6 +13,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "info/ifaces.h"
 #include "suite.h"
@@ -201,6 +204,51 @@ START_TEST(near_then_route)
 	ifaces_near_first(&host, folder);
 	order_is("fast4 near4 none4 bond4 odd4 away4");
 	ck_assert_int_eq(sched_setaffinity(0, sizeof(before), &before), 0);
+	snprintf(command, sizeof(command), "rm -r %s", folder);
+	ck_assert_int_eq(system(command), 0);
+}
+END_TEST
+
+/* If not 0: a kernel that knows so many processors, and lets the thread run on the last one alone. */
+static size_t processors;
+
+/* Stands for that of libc. */
+int sched_getaffinity(pid_t pid, size_t size, cpu_set_t *set)
+{
+	long len;
+
+	memset(set, 0, size);
+	if (!processors) {
+		len = syscall(SYS_sched_getaffinity, pid, size, set);
+		return len < 0 ? -1 : 0;
+	}
+	if (size * 8 < processors) {
+		errno = EINVAL;
+		return -1;
+	}
+	CPU_SET_S(processors - 1, size, set);
+	return 0;
+}
+
+/* More processors than the set of usual size holds. */
+START_TEST(near_of_many)
+{
+	char folder[] = "/tmp/weft_sys.XXXXXX", command[64];
+
+	processors = 5000;
+	ck_assert_ptr_nonnull(mkdtemp(folder));
+	tell(folder, "devices/system/node/node0/cpulist", "0-2499,5000-9999999999");
+	tell(folder, "devices/system/node/node1/cpulist", "2500-4999");
+	add("away", IFACE_NIC);
+	has("fi_sockaddr_in://10.0.0.1:0");
+	tell(folder, NODE_OF("away"), "0");
+	add("near", IFACE_NIC);
+	has("fi_sockaddr_in://10.1.0.1:0");
+	tell(folder, NODE_OF("near"), "1");
+	order_is("away4 near4");
+	ifaces_near_first(&host, folder);
+	order_is("near4 away4");
+	processors = 0;
 	snprintf(command, sizeof(command), "rm -r %s", folder);
 	ck_assert_int_eq(system(command), 0);
 }
@@ -438,6 +486,7 @@ int main(void)
 	tcase_add_test(rank, loopback_alone);
 	tcase_add_test(rank, speed_then_route);
 	tcase_add_test(rank, near_then_route);
+	tcase_add_test(rank, near_of_many);
 	tcase_add_test(rank, equals_keep_their_order);
 	tcase_add_test(rank, link_local_comes_last);
 	tcase_add_test(rank, pending_addresses_wait);

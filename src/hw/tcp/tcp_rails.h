@@ -43,13 +43,13 @@ struct tcp_rail {
 	uint64_t rate;   /* bytes a second at the last check */
 	uint64_t most; /* bytes that may be on their way; UINT64_MAX: as many as the kernel takes */
 	uint64_t silence; /* ms in which checks, one after the other, found packets unanswered */
-	/* What goes out, as far as `sent` says, head included; with `secure`, that is encrypted, and `left` has to go out. */
+	/* What goes out, as far as `sent` says, head included; with `secure`, that is encrypted, and the last `left` bytes have to go out. */
 	bool busy;
 	size_t sent;
 	struct tcp_chunk out;
 	struct tcp_tls secure;
 	struct tls_out encrypted;
-	struct iovec left; /* of `encrypted` */
+	size_t left; /* bytes at the end of `encrypted` */
 	/* What comes in. */
 	size_t have; /* bytes of `in` */
 	size_t got;  /* bytes behind it */

@@ -114,7 +114,10 @@ static int take(struct tcp_link *l, struct tcp_rail *r, const unsigned char *fro
 	return err;
 }
 
-/* Fills in where the next bytes go: the rest of a chunk (*placed bytes), then `buf`. */
+/*
+ * Fills in where the next bytes go: the rest of a chunk (*placed bytes), then `buf`. Nothing that has come lies there: a kernel
+ * that decrypts puts bytes to their place before it knows whether they are the peer's.
+ */
 static size_t places(const struct tcp_link *l, const struct tcp_rail *r, const struct iovec *buf,
 		     struct iovec iov[3], size_t *placed)
 {
@@ -122,7 +125,7 @@ static size_t places(const struct tcp_link *l, const struct tcp_rail *r, const s
 	size_t left = r->have == sizeof(r->in) ? r->in.len - r->got : 0, count = 0;
 	uint64_t at = r->in.at + r->got;
 
-	*placed = left >= PLACE_MIN && at >= in->next ? left : 0;
+	*placed = left >= PLACE_MIN && tcp_window_lacks(in, at, left) ? left : 0;
 	if (*placed)
 		count = tcp_window_iov(in, at, left, iov);
 	iov[count] = *buf;
@@ -225,15 +228,16 @@ static bool any_open(const struct tcp_rails *rails)
 	return false;
 }
 
-static bool any_usable(const struct tcp_rails *rails)
+/* Is the handshake of a rail done? It may leave packets unanswered nevertheless: the next look finds others. */
+static bool any_secured(const struct tcp_rails *rails)
 {
 	for (uint32_t i = 0; i < WIRE_RAILS_MAX; i++)
-		if (tcp_rails_usable(&rails->rail[i]))
+		if (rails->rail[i].sock >= 0 && !rails->rail[i].securing)
 			return true;
 	return false;
 }
 
-/* The first rail is ready: packets may be sent, and the other rails asked for. The engine may close the link. */
+/* The first rail is secured: packets may be sent, and the other rails asked for. The engine may close the link. */
 static void open_up(struct tcp_link *l)
 {
 	tcp_reopen(l);
@@ -249,7 +253,7 @@ ssize_t tcp_rails_recv(struct tcp_link *l, const struct iovec *iov, size_t count
 	int err;
 
 	shake_all(l);
-	if (l->tx == TCP_SECURING && any_usable(rails)) {
+	if (l->tx == TCP_SECURING && any_secured(rails)) {
 		open_up(l);
 		return fail(EAGAIN);
 	}

@@ -60,19 +60,18 @@ static void push_plain(struct tcp_link *l, struct tcp_rail *r)
 /* A chunk is encrypted as a whole when it begins. */
 static void push_encrypted(struct tcp_link *l, struct tcp_rail *r)
 {
-	struct iovec iov[3];
-	size_t n;
+	const struct tls_out *out = &r->encrypted;
+	struct iovec iov[3], left;
 
 	if (r->sent) {
-		n = sent_now(r, send(r->sock, r->left.iov_base, r->left.iov_len,
-				     MSG_DONTWAIT | MSG_NOSIGNAL));
-		r->left.iov_base = (char *)r->left.iov_base + n;
-		r->left.iov_len -= n;
+		r->left -= sent_now(r, send(r->sock, out->bytes + out->len - r->left, r->left,
+					    MSG_DONTWAIT | MSG_NOSIGNAL));
 	} else {
-		r->broken |= tcp_tls_send(&r->secure, iov, unsent(l, r, iov), &r->left) != 0;
+		r->broken |= tcp_tls_send(&r->secure, iov, unsent(l, r, iov), &left) != 0;
+		r->left = left.iov_len;
 		r->sent = sizeof(r->out) + r->out.len;
 	}
-	r->busy = r->left.iov_len;
+	r->busy = r->left;
 }
 
 /* Sends more of the rail's chunk. True: all of it went. */

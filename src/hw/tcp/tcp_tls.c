@@ -152,6 +152,7 @@ static ssize_t decrypt(const struct tcp_link *l, struct tls *tls, const struct i
 ssize_t tcp_tls_read(struct tcp_link *l, struct tcp_tls *s, const struct iovec *cipher,
 		     const struct iovec *iov, size_t count)
 {
+	const size_t output = s->out->len;
 	ssize_t len;
 
 	if (!tls_unused(s->tls)) {
@@ -161,7 +162,15 @@ ssize_t tcp_tls_read(struct tcp_link *l, struct tcp_tls *s, const struct iovec *
 		l->heard += (size_t)len;
 		tls_input(s->tls, cipher->iov_base, (size_t)len);
 	}
-	return decrypt(l, s->tls, iov, count);
+	len = decrypt(l, s->tls, iov, count);
+	if (s->out->len == output || (len < 0 && errno != EAGAIN))
+		return len;
+	LOG_WARN(
+		LOG_EP_DATA,
+		"tcp: peer %#x: what came makes TLS answer with %zu bytes, as by a request for new "
+		"keys: no peer of ours asks for an answer",
+		l->id, s->out->len - output);
+	return broken(EPROTO);
 }
 
 /* Bytes that are being encrypted and sent. */

@@ -23,7 +23,10 @@ ssize_t tcp_tls_shake(struct tcp_link *l, struct tcp_tls *s);
  * it could not send.
  */
 int tcp_tls_fault(const struct tcp_link *l);
-/* As recvmsg, by way of the buffer `cipher`: decrypts. Reads the socket only when tcp_tls_unused is false. */
+/*
+ * As recvmsg, by way of the buffer `cipher`: decrypts. Reads the socket only when tcp_tls_unused is false. EPROTO, logged, for
+ * other bytes than the peer's, and for those that TLS would have to answer; the connection must be failed at once then.
+ */
 ssize_t tcp_tls_read(struct tcp_link *l, struct tcp_tls *s, const struct iovec *cipher,
 		     const struct iovec *iov, size_t count);
 /*

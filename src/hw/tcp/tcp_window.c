@@ -201,6 +201,13 @@ bool tcp_window_came(struct tcp_window *w, uint64_t at, size_t len)
 	return true;
 }
 
+bool tcp_window_lacks(const struct tcp_window *w, uint64_t at, size_t len)
+{
+	uint32_t i = find(w, at + 1);
+
+	return at >= w->next && (i == w->count || w->span[i].from >= at + len);
+}
+
 size_t tcp_window_read(struct tcp_window *w, const struct iovec *iov, size_t count)
 {
 	struct iovec have[2];

@@ -80,6 +80,8 @@ static inline bool tcp_window_fits(const struct tcp_window *w, uint64_t at, size
 }
 /* The bytes are in their place. False: there are more parts than a peer makes. */
 bool tcp_window_came(struct tcp_window *w, uint64_t at, size_t len);
+/* Has none of these bytes come? */
+bool tcp_window_lacks(const struct tcp_window *w, uint64_t at, size_t len);
 /* Copies what is complete and not read yet to the segments. Returns the bytes. */
 size_t tcp_window_read(struct tcp_window *w, const struct iovec *iov, size_t count);
 
