@@ -119,6 +119,19 @@ START_TEST(credits_come_back)
 }
 END_TEST
 
+/* Nor does a rail that takes no more, as its wire is dark, keep the worker awake. */
+START_TEST(sleeps_with_credits)
+{
+	ends[1].l->posted = ends[1].l->arrived + VERBS_FLIGHT;
+	ends[1].l->freed = 1;
+	ck_assert(verbs_arm(&v));
+	ck_assert(list_empty(&device(1)->attend));
+	verbs_sent(ends[1].l, ends[1].l->posted);
+	ck_assert(verbs_arm(&v));
+	ck_assert_uint_eq(ends[1].returned, 1);
+}
+END_TEST
+
 static uint32_t posted(void)
 {
 	return ends[0].l->posted + ends[1].l->posted;
@@ -309,6 +322,7 @@ int main(void)
 	tcase_add_test(c, disconnects_behind);
 	tcase_add_test(c, comes_back);
 	tcase_add_loop_test(c, credits_come_back, 0, 2);
+	tcase_add_test(c, sleeps_with_credits);
 	tcase_add_test(c, probes_at_once);
 	tcase_add_test(c, cannot_probe);
 	tcase_add_test(c, waits_for_no_reader);

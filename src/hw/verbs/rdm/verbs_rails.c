@@ -332,11 +332,18 @@ static void look(struct verbs_rails *r, uint64_t now)
 	}
 }
 
+/* Can credits go back now? Those that cannot would keep the worker awake. */
+static bool may_return(const struct verbs_rail *rail)
+{
+	return verbs_rail_usable(rail) && rail->link->freed &&
+	       verbs_in_flight(rail->link) < VERBS_FLIGHT;
+}
+
 /* The sender's slots are limited for all its peers, so a few credits go back, too. */
 static void return_credits(struct verbs_rails *r)
 {
 	for (unsigned int i = 0; i < VERBS_RAILS; i++)
-		if (verbs_rail_usable(&r->rail[i]) && r->rail[i].link->freed)
+		if (may_return(&r->rail[i]))
 			verbs_say(r->rail[i].link, false);
 }
 
