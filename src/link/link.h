@@ -243,9 +243,8 @@ struct link {
 	bool reaches;        /* RDMA reaches regions with keys that satisfy mr_key_in_nic */
 	bool counted;        /* the peer counts RDMA accesses: send it WIRE_NOTIFY */
 	bool securing;       /* takes no packet before rx_ready */
-	bool watches; /* it finds out by itself that the peer is out of reach: its socket may be lost */
-	bool silent; /* accepted, no packet received yet: the peer may have given up */
-	int reason;  /* prov_errno for operations that fail with the link; 0: the error itself */
+	bool silent;         /* accepted, no packet received yet: the peer may have given up */
+	int reason; /* prov_errno for operations that fail with the link; 0: the error itself */
 	/* Place of the last packet that went by sendv or had WIRE_DATA: for cancel_posted */
 	uint64_t last;
 };
@@ -354,14 +353,13 @@ struct transport {
 	const char *name;
 	unsigned int bit; /* PROVIDER_ bit of info/providers.h */
 	/*
-	 * For LINK_SOCKET the link owns the bootstrap socket: non-blocking, in no epoll instance,
-	 * and noted with forked_guard. The link reads everything from the socket and reports its
-	 * end by rx_ended.
+	 * For LINK_SOCKET the link owns the bootstrap socket: non-blocking, in no epoll instance, and noted with
+	 * forked_guard. The link reads everything from the socket and reports its end by rx_ended.
 	 */
 	enum link_kind kind;
 	/*
-	 * Opens the transport's state for one worker; sets NULL if the worker's address cannot use
-	 * this transport. Returns 0 or a negative error.
+	 * Opens the transport's state for one worker; sets NULL if the worker's address cannot use this transport.
+	 * Returns 0 or a negative error.
 	 */
 	int (*open)(struct worker *worker, void **state);
 	/* Waits, a bounded time, until peers have the last packets sent. */
@@ -370,6 +368,10 @@ struct transport {
 	int (*sock)(const struct link *link);
 	/* Links with `rails`: rail `rail` is `sock` of *peer from now on, as for connect. 0 or an error. NULL: none. */
 	int (*join)(struct link *link, uint32_t rail, const struct link_peer *peer);
+	/* Makes the link report a peer that is out of reach soon, by rx_ended. False: it cannot tell. NULL: false. */
+	bool (*probe)(struct link *link);
+	/* LINK_SOCKET: has the other end's kernel, or its process, all that was sent, so that closing loses nothing? */
+	bool (*arrived)(const struct link *link);
 	/* Fills in what the link knows of itself, for reports. NULL: nothing. */
 	void (*describe)(const struct link *link, struct link_state *state);
 	/* Delivers arrived packets, a bounded number per call. True: there was at least one. */
@@ -402,16 +404,14 @@ struct transport {
 	/* Makes the link. Returns 0 or a negative error. */
 	int (*connect)(void *state, const struct link_peer *peer, struct link **link);
 	/*
-	 * Waits, a bounded time, until everything sent has arrived. The engine closes the bootstrap
-	 * sockets next and discards later arrivals; a fetch of our memory after this call must not
-	 * yield a message. NULL: not needed, because a peer that sees the socket's end already has
-	 * everything and fetches nothing.
+	 * Waits, a bounded time, until everything sent has arrived. The engine closes the bootstrap sockets next and
+	 * discards later arrivals; a fetch of our memory after this call must not yield a message. NULL: not needed,
+	 * because a peer that sees the socket's end already has everything and fetches nothing.
 	 */
 	void (*drain)(void *state);
 	/*
-	 * Cleans up what the dead peer `id` left half done in shared memory, so that others are not
-	 * blocked. True: complete messages of the peer are queued behind others' and will be
-	 * delivered later, under its id. NULL: false.
+	 * Cleans up what the dead peer `id` left half done in shared memory, so that others are not blocked. True:
+	 * complete messages of the peer are queued behind others' and will be delivered later, under its id. NULL: false.
 	 */
 	bool (*reap)(void *state, uint32_t id);
 	/*

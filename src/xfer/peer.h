@@ -73,6 +73,7 @@ struct peer_conn {
 	bool losing;    /* peer_failed or peer_not_taken is under way */
 	bool wrong_key; /* the peer has used an unknown key */
 	bool disconnect_received;
+	bool socket_lost;    /* the link goes on without its bootstrap socket: conn_socket.c */
 	bool probing;        /* connect_probe is on for the link's socket */
 	bool unread;         /* disconnected with undelivered messages; the peer keeps its id */
 	enum link_kind kind; /* kind of peer->real */

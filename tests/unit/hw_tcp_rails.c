@@ -130,6 +130,22 @@ START_TEST(sent_again)
 }
 END_TEST
 
+/* A packet has arrived when the peer says so: its kernel may have it, and yet none but us can send it over another rail. */
+START_TEST(arrived)
+{
+	uint32_t id = raw_link();
+	unsigned char got[CHUNK + FRAME + 100];
+
+	ck_assert(tcp_transport.arrived(link_of(id)));
+	ck_assert_int_eq(post(id, 100, 1), 0);
+	ck_assert_uint_eq(hear(peer_of(id), got, sizeof(got)), sizeof(got));
+	ck_assert(!tcp_transport.arrived(link_of(id)));
+	put_chunk(peer_of(id), 0, FRAME + 100, 0, 0);
+	quiet_calls(10);
+	ck_assert(tcp_transport.arrived(link_of(id)));
+}
+END_TEST
+
 /* A receiver acknowledges when it has read as far as it was asked, and not before. */
 START_TEST(acknowledges)
 {
@@ -338,6 +354,7 @@ int main(void)
 	tcase_add_test(tcase, in_the_middle);
 	tcase_add_loop_test(tcase, hostile, 0, 6);
 	tcase_add_test(tcase, sent_again);
+	tcase_add_test(tcase, arrived);
 	tcase_add_test(tcase, acknowledges);
 	tcase_add_test(tcase, holds_reports);
 	tcase_add_test(tcase, silent_within_chunk);

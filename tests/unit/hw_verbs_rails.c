@@ -119,6 +119,74 @@ START_TEST(credits_come_back)
 }
 END_TEST
 
+/* Nor does a rail that takes no more, as its wire is dark, keep the worker awake. */
+START_TEST(sleeps_with_credits)
+{
+	ends[1].l->posted = ends[1].l->arrived + VERBS_FLIGHT;
+	ends[1].l->freed = 1;
+	ck_assert(verbs_arm(&v));
+	ck_assert(list_empty(&device(1)->attend));
+	verbs_sent(ends[1].l, ends[1].l->posted);
+	ck_assert(verbs_arm(&v));
+	ck_assert_uint_eq(ends[1].returned, 1);
+}
+END_TEST
+
+static uint32_t posted(void)
+{
+	return ends[0].l->posted + ends[1].l->posted;
+}
+
+/* The socket is lost: both rails show at once whether the peer is there, not when they are due. */
+START_TEST(probes_at_once)
+{
+	uint32_t before;
+
+	for (unsigned int i = 0; i < VERBS_RAILS; i++) {
+		verbs_sent(ends[i].l, ends[i].l->posted);
+		r->rail[i].probe_due = UINT64_MAX;
+	}
+	before = posted();
+	verbs_rails_progress(&v);
+	ck_assert_uint_eq(posted(), before);
+	ck_assert(verbs_transport.probe(link_made));
+	verbs_rails_progress(&v);
+	ck_assert_uint_eq(posted(), before + VERBS_RAILS);
+}
+END_TEST
+
+/* A target may not send before it has heard its peer, nor does a link of one device probe. */
+START_TEST(cannot_probe)
+{
+	ck_assert(!verbs_transport.probe(&ends[0].l->link));
+	for (unsigned int i = 0; i < VERBS_RAILS; i++)
+		ends[i].l->heard = false;
+	ck_assert(!verbs_transport.probe(link_made));
+}
+END_TEST
+
+/* A peer that has disconnected over one rail reads nothing that comes by the other one, either. */
+START_TEST(waits_for_no_reader)
+{
+	uint32_t before;
+
+	send_bytes("ab");
+	ends[1].l->credits = 0;
+	breaks(0);
+	ends[0].l = make_link(0);
+	verbs_rails_add(r, 0, ends[0].l, 2);
+	ck_assert_int_eq(verbs_link_join(ends[0].l, &hello.nic, PEER), 0);
+	for (unsigned int i = 0; i < VERBS_RAILS; i++)
+		list_push(&device(i)->all, &ends[i].l->in_all);
+	ck_assert(verbs_rails_queued(&v));
+	ends[1].l->disconnected = true;
+	ck_assert(!verbs_rails_queued(&v));
+	before = posted();
+	verbs_drain(&v);
+	ck_assert_uint_eq(posted(), before);
+}
+END_TEST
+
 static bool takes(unsigned int rail, uint32_t number)
 {
 	const struct packet p = {.head = WIRE_HEAD(WIRE_RTS, 0, 0, 0)};
@@ -254,6 +322,10 @@ int main(void)
 	tcase_add_test(c, disconnects_behind);
 	tcase_add_test(c, comes_back);
 	tcase_add_loop_test(c, credits_come_back, 0, 2);
+	tcase_add_test(c, sleeps_with_credits);
+	tcase_add_test(c, probes_at_once);
+	tcase_add_test(c, cannot_probe);
+	tcase_add_test(c, waits_for_no_reader);
 	tcase_add_test(c, takes_once);
 	tcase_add_test(c, takes_no_gap);
 	tcase_add_test(c, peer_finds_it_broken);

@@ -194,6 +194,16 @@ static int tcp_sock(const struct link *link)
 	return ((const struct tcp_link *)link)->sock;
 }
 
+static bool tcp_arrived(const struct link *link)
+{
+	const struct tcp_link *l = (const struct tcp_link *)link;
+	int unsent = 0;
+
+	if (l->rails)
+		return tcp_rails_arrived(l);
+	return !ioctl(l->sock, SIOCOUTQ, &unsent) && !unsent;
+}
+
 static void tcp_describe(const struct link *link, struct link_state *state)
 {
 	struct tcp_info info = {.tcpi_total_retrans = 0};
@@ -219,5 +229,6 @@ const struct transport tcp_transport = {
 	.connect = tcp_connect,
 	.sock = tcp_sock,
 	.join = tcp_rails_join,
+	.arrived = tcp_arrived,
 	.describe = tcp_describe,
 };

@@ -220,7 +220,7 @@ bool tcp_rails_linger(struct tcp_link *l)
 		const struct tcp_rail *r = &l->rails->rail[i];
 
 		if (r->sock >= 0 && !r->silent && !tcp_acknowledged(r->sock))
-			return l->rails->out.begin == l->rails->out.end;
+			return tcp_rails_arrived(l);
 	}
 	return true;
 }

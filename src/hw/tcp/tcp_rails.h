@@ -133,6 +133,12 @@ ssize_t tcp_rails_recv(struct tcp_link *l, const struct iovec *iov, size_t count
 /* Reads and drops what comes. False: the link ends. */
 bool tcp_rails_drop(struct tcp_link *l);
 
+/* Has the peer read all? What it has not may go again over another rail, as long as the link is there. */
+static inline bool tcp_rails_arrived(const struct tcp_link *l)
+{
+	return l->rails->out.begin == l->rails->out.end;
+}
+
 /* Is something complete that is not read yet? Of a link with rails. */
 static inline bool tcp_rails_unread(const struct tcp_link *l)
 {

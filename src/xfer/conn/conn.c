@@ -267,11 +267,8 @@ static void connected_event(struct peer *peer)
 
 	if (len > 0 || (len < 0 && (errno == EAGAIN || errno == EINTR)))
 		return;
-	if (peer->real->watches && len < 0 && !peer->conn.disconnect_received) {
-		LOG_INFO(LOG_EP_CTRL, "the link to %s has lost its socket", peer_text(peer));
-		epoll_ctl(peer->worker->epfd, EPOLL_CTL_DEL, peer->conn.sock, NULL);
+	if (len < 0 && conn_outlives(peer))
 		return;
-	}
 	if (!peer->conn.inside)
 		peer = hear_out(peer);
 	if (peer)

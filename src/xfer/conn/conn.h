@@ -49,6 +49,8 @@ void conn_finish(struct peer *peer);
 void conn_rails_forget(struct peer *peer);
 /* Frees what the worker has for rails. All peers are gone. */
 void conn_rails_close(struct worker *worker);
+/* Handles the disconnect message of a packet. The peer may be freed. */
+void conn_hear_disconnect(struct peer *peer);
 /* Handles a packet about closing an idle connection. The peer may be freed. */
 void conn_retire_hear(struct peer *peer, const struct packet *p);
 /* Abandons our pending link between RDMA devices, if there is one. */

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Newcomers in the name of a peer that is connected, or that we are connecting to. A hello proves nothing: a link
- * ends only by its own socket. So the newcomer waits while the old link is asked for a sign of life. The socket of a
- * process that has ended is closed by its kernel, and a host that has forgotten the connection answers a probe with a
- * reset. If the old link answers as one that lives, the newcomer is refused.
+ * ends only by its own socket, or by its devices where these can tell (conn_socket.c). So the newcomer waits while the
+ * old link is asked for a sign of life. The socket of a process that has ended is closed by its kernel, and a host that
+ * has forgotten the connection answers a probe with a reset. If the old link answers as one that lives, the newcomer is
+ * refused.
  */
 #include <rdma/fi_errno.h>
 #include <stdio.h>
@@ -37,6 +38,7 @@ static void ask(struct peer *peer)
 	if (sock < 0)
 		return;
 	connect_probe(sock, true);
+	conn_probe(peer);
 	peer->conn.probing = peer->worker->probing = true;
 }
 

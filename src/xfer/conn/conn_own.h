@@ -80,6 +80,12 @@ void conn_retry_held(struct worker *worker);
  */
 int conn_take(struct peer *peer, struct accepted *conn, const struct hello_fields *fields);
 
+/* conn_socket.c: links that go on without their bootstrap socket */
+/* Makes the peer's link find out soon whether the peer is out of reach. False: it cannot. */
+bool conn_probe(struct peer *peer);
+/* The bootstrap socket has ended with an error. True: the link finds out by itself whether the peer is there. */
+bool conn_outlives(struct peer *peer);
+
 /* conn_retire.c: connections that make room */
 /*
  * No descriptor is free: asks peers whose connection was not used for longest to close it. False: no connection of the

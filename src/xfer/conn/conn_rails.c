@@ -305,8 +305,7 @@ static int connected(struct peer *peer, const struct peer_rails *link, struct at
 /* Is there a link, be it not ready yet, that sockets may join? */
 static bool joinable(const struct peer *peer)
 {
-	return (peer->state == PEER_CONNECTED || peer->state == PEER_SECURING) &&
-	       peer->conn.kind == LINK_SOCKET;
+	return peer_linked(peer) && peer->conn.kind == LINK_SOCKET;
 }
 
 /* Gives the socket in *conn to the link. `auth`: its proof of a key, or NULL. 0 or a negative error. */

@@ -89,13 +89,13 @@ static void retire(struct peer *peer)
 		conn_forget(peer);
 }
 
-/* Has the peer's kernel all that was sent? A link that closes waits for that a short time only. */
+/* Has the peer all that was sent? A link that closes waits for that a short time only. */
 static bool has_all(struct peer *peer)
 {
 	const struct transport *t = peer->worker->via[LINK_SOCKET].transport;
 
 	peer->real->zcopy->flush(peer->real);
-	return connect_acknowledged(t->sock(peer->real));
+	return t->arrived(peer->real);
 }
 
 /* One question in a ms is looked at: that takes a walk over the receives. */

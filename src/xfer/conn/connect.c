@@ -3,7 +3,6 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
-#include <linux/sockios.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
@@ -12,7 +11,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/eventfd.h>
-#include <sys/ioctl.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -303,13 +301,6 @@ void connect_set_linked(int sock)
 	connect_set(sock, IPPROTO_TCP, TCP_USER_TIMEOUT, 0);
 	if (within_host(sock))
 		setsockopt(sock, IPPROTO_TCP, TCP_CONGESTION, plain, sizeof(plain) - 1);
-}
-
-bool connect_acknowledged(int sock)
-{
-	int left = 0;
-
-	return !ioctl(sock, SIOCOUTQ, &left) && !left;
 }
 
 bool connect_closed(int sock)

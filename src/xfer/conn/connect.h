@@ -46,8 +46,6 @@ int connect_inside(const struct addr *name);
 int connect_network(const struct addr *name, const struct addr *source);
 /* Returns for how long (ms) the TCP connection has carried nothing, either way. */
 uint64_t connect_quiet_ms(int sock);
-/* Has the other end's kernel all that was sent on the TCP connection? */
-bool connect_acknowledged(int sock);
 /* Has the other end closed the connection? */
 bool connect_closed(int sock);
 /* Returns the outcome of connect(). 0: connected; -FI_EAGAIN: under way; else its error. */

@@ -177,7 +177,7 @@ static void deliver_control(struct worker *worker, struct peer *peer, const stru
 		rma_answer(peer, p);
 		break;
 	case WIRE_DISCONNECT:
-		peer->conn.disconnect_received = true;
+		conn_hear_disconnect(peer);
 		break;
 	case WIRE_GROUP:
 		coll_hear(worker, peer, p);

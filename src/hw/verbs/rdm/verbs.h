@@ -2,8 +2,10 @@
 /*
  * The verbs transport of the engine: packets are sends between reliable queue pairs, one per peer,
  * which the hellos describe. All peers of a worker share its receive slots. Each peer has credits
- * for some of them, so no packet arrives without a slot. No queue is made before the first peer.
- * Links over several devices: verbs_rails.h.
+ * for some of them, so no packet arrives without a slot: packets that only return credits have spare
+ * ones. No queue is made before the first peer.
+ * Links over several devices (verbs_rails.h) also return few credits at a time, and probe: a peer that does not read
+ * for long may get more of these than it has spare slots, and its device makes us send them again.
  */
 #ifndef WEFT_HW_VERBS_H
 #define WEFT_HW_VERBS_H
@@ -118,6 +120,12 @@ struct verbs_link {
 static inline uint32_t verbs_flags(const struct verbs_link *l)
 {
 	return l->link.rdma_usable ? 0 : VERBS_PLAIN;
+}
+
+/* Returns the number of sends that are not known to be complete. */
+static inline uint32_t verbs_in_flight(const struct verbs_link *l)
+{
+	return l->posted - l->arrived;
 }
 
 /* verbs_worker.c */

@@ -161,8 +161,9 @@ static const struct link_rdma_ops verbs_rdma_ops = {
 /* Is something under way on the link that will still arrive? */
 static bool under_way(const struct verbs_link *l)
 {
-	return !l->err && l->heard && !l->disconnected &&
-	       (l->arrived != l->posted || verbs_rdma_writes(l));
+	bool read = l->rails ? !verbs_rails_disconnected(l->rails) : !l->disconnected;
+
+	return read && !l->err && l->heard && (l->arrived != l->posted || verbs_rdma_writes(l));
 }
 
 static bool device_done(const struct verbs *v)

@@ -168,7 +168,7 @@ int verbs_rails_connect(struct verbs_link *l, const struct link_peer *peer, stru
 	if (!r)
 		return -FI_ENOMEM;
 	r->link = (struct link){LINK_BARE, .ops = &rails_ops, .eager_max = VERBS_PACKET_MAX,
-				.packet_max = VERBS_PACKET_MAX, .watches = true};
+				.packet_max = VERBS_PACKET_MAX};
 	r->link.rndv = &rails_rndv_ops;
 	r->link.rdma = &rails_rdma_ops;
 	r->own = l->own;
@@ -288,6 +288,23 @@ static void probe(struct verbs_rail *rail, uint64_t now)
 	rail->probe_due = now + (ms > 0 ? (uint64_t)ms / 3 : PROBE_MS);
 }
 
+/* A target that has not heard its peer cannot send, so it cannot tell. */
+bool verbs_rails_probe(struct link *link)
+{
+	struct verbs_rails *r = (struct verbs_rails *)link;
+
+	bool can = false;
+
+	if (link->ops != &rails_ops)
+		return false;
+	for (unsigned int i = 0; i < VERBS_RAILS; i++) {
+		r->rail[i].probe_due = 0;
+		can |= verbs_rail_usable(&r->rail[i]);
+	}
+	r->own->multi->due = 0;
+	return can;
+}
+
 static void look_at_rail(struct verbs_rails *r, struct verbs_rail *rail, uint64_t now)
 {
 	if (!verbs_rail_usable(rail))
@@ -315,11 +332,18 @@ static void look(struct verbs_rails *r, uint64_t now)
 	}
 }
 
+/* Can credits go back now? Those that cannot would keep the worker awake. */
+static bool may_return(const struct verbs_rail *rail)
+{
+	return verbs_rail_usable(rail) && rail->link->freed &&
+	       verbs_in_flight(rail->link) < VERBS_FLIGHT;
+}
+
 /* The sender's slots are limited for all its peers, so a few credits go back, too. */
 static void return_credits(struct verbs_rails *r)
 {
 	for (unsigned int i = 0; i < VERBS_RAILS; i++)
-		if (verbs_rail_usable(&r->rail[i]) && r->rail[i].link->freed)
+		if (may_return(&r->rail[i]))
 			verbs_say(r->rail[i].link, false);
 }
 

@@ -96,6 +96,15 @@ static inline bool verbs_rail_usable(const struct verbs_rail *rail)
 	return rail->link && !rail->link->err && rail->link->heard;
 }
 
+/* Has the peer sent a disconnect message, over whichever rail? */
+static inline bool verbs_rails_disconnected(const struct verbs_rails *r)
+{
+	for (unsigned int i = 0; i < VERBS_RAILS; i++)
+		if (r->rail[i].link && r->rail[i].link->disconnected)
+			return true;
+	return false;
+}
+
 /* verbs_rails.c */
 /* Finds the further devices of the worker whose first one `v` is, if FI_WEFT_RAILS asks for some. */
 void verbs_rails_find(struct verbs *v);
@@ -111,6 +120,8 @@ uint8_t verbs_rails_ack_timeout(void);
 int verbs_rails_connect(struct verbs_link *l, const struct link_peer *peer, struct link **link);
 /* Returns the link that carries the packets of a link. */
 const struct verbs_link *verbs_rails_carrier(const struct link *link);
+/* Implements transport.probe. */
+bool verbs_rails_probe(struct link *link);
 /* A link becomes a rail, before its queue pairs are connected; and is none if that fails. */
 void verbs_rails_add(struct verbs_rails *r, unsigned int rail, struct verbs_link *l,
 		     uint32_t serial);

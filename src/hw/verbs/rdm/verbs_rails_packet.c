@@ -160,7 +160,8 @@ bool verbs_rails_queued(const struct verbs *v)
 	LIST_EACH (node, &v->multi->links) {
 		const struct verbs_rails *r = LIST_ENTRY(node, struct verbs_rails, in_all);
 
-		if (!list_empty(&r->queue) && verbs_rail_usable(&r->rail[r->active]))
+		if (!list_empty(&r->queue) && verbs_rail_usable(&r->rail[r->active]) &&
+		    !verbs_rails_disconnected(r))
 			return true;
 	}
 	return false;

@@ -89,11 +89,6 @@ static int post_copy(struct verbs_link *l, const struct verbs_head *h, const str
 	return err;
 }
 
-static inline uint32_t in_flight(const struct verbs_link *l)
-{
-	return l->posted - l->arrived;
-}
-
 /* Does the packet carry data of an operation that is reported complete once it is sent? */
 static inline bool carries(uint64_t head)
 {
@@ -114,9 +109,9 @@ static int send_packet(struct verbs_link *l, const struct packet *p, const struc
 	int err;
 
 	/* The last entry of the queue is for credits and for disconnect, which needs no credits. */
-	if (!disconnect && (!l->credits || in_flight(l) >= VERBS_FLIGHT - 1))
+	if (!disconnect && (!l->credits || verbs_in_flight(l) >= VERBS_FLIGHT - 1))
 		return -FI_EAGAIN;
-	if (in_flight(l) >= VERBS_FLIGHT)
+	if (verbs_in_flight(l) >= VERBS_FLIGHT)
 		return -FI_EAGAIN;
 	err = sizeof(h) + p->len <= l->inline_max && count < VERBS_SEGMENTS
 		      ? post_inline(l, &h, iov, count)
@@ -138,7 +133,7 @@ int verbs_send_kept(struct verbs_link *l, struct verbs_head *h, const struct iov
 	uint16_t kept;
 	int err;
 
-	if (!l->credits || in_flight(l) >= VERBS_FLIGHT - 1)
+	if (!l->credits || verbs_in_flight(l) >= VERBS_FLIGHT - 1)
 		return -FI_EAGAIN;
 	h->freed = l->freed;
 	kept = fill_slot(&l->own->send, h, iov, count, &sge);
@@ -183,7 +178,7 @@ void verbs_say(struct verbs_link *l, bool signaled)
 
 	if (signaled)
 		wr.send_flags |= IBV_SEND_SIGNALED;
-	if (in_flight(l) < VERBS_FLIGHT && !post(l, &wr, VERBS_NO_SLOT)) {
+	if (verbs_in_flight(l) < VERBS_FLIGHT && !post(l, &wr, VERBS_NO_SLOT)) {
 		l->freed = 0;
 		l->owes = false;
 		return;
@@ -202,7 +197,7 @@ void verbs_tell(struct verbs_link *l)
 void verbs_sent(struct verbs_link *l, uint32_t posted)
 {
 	/* Ignores completions of sends that were never posted. */
-	if (posted - l->arrived > in_flight(l))
+	if (posted - l->arrived > verbs_in_flight(l))
 		return;
 	while (l->arrived != posted) {
 		uint16_t slot = l->slots[++l->arrived % VERBS_FLIGHT];

@@ -104,6 +104,7 @@ const struct transport verbs_transport = {
 	.prepare = verbs_prepare,
 	.abandon = verbs_abandon,
 	.connect = verbs_connect,
+	.probe = verbs_rails_probe,
 	.describe = verbs_describe,
 	.drain = verbs_drain,
 };
