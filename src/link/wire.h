@@ -251,11 +251,12 @@ _Static_assert(2 * WIRE_AMO_MAX + sizeof(struct wire_ranges) + sizeof(struct wir
 
 /*
  * Flags of wire_nic: this end's device accesses memory by the library's keys; this end counts
- * accesses that WIRE_NOTIFY reports; this end has further devices for links over several.
+ * accesses that WIRE_NOTIFY reports; this end has further devices for links over several. (0x4
+ * named an earlier protocol of those: with such a peer a link has one device.)
  */
 #define WIRE_NIC_KEYS   0x1u
 #define WIRE_NIC_COUNTS 0x2u
-#define WIRE_NIC_RAILS  0x4u
+#define WIRE_NIC_RAILS  0x8u
 
 /* One end of an RDMA link; all zero: no RDMA link is possible. */
 struct wire_nic {

@@ -3,6 +3,7 @@
 #ifndef UNIT_FAKE_RAILS_H
 #define UNIT_FAKE_RAILS_H
 
+#include <arpa/inet.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -35,6 +36,8 @@ struct end {
 	char first[SENDS];              /* first byte of each payload */
 	struct verbs_rail_message said; /* the last message about rails */
 	unsigned int sends;
+	struct verbs_head credit[SENDS];  /* packets of credits alone: a ring */
+	unsigned int alone, probes;       /* number of these, and of requests without bytes */
 	uint32_t returned;                /* credits, by packets of their own */
 	struct request request[REQUESTS]; /* a ring */
 	unsigned int requests, done;
@@ -62,6 +65,10 @@ static inline int post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ib
 	struct end *e = qp->qp_context;
 
 	(void)bad;
+	if (!wr->num_sge) {
+		e->probes++;
+		return 0;
+	}
 	if (qp == &e->direct) {
 		e->request[e->requests++ % REQUESTS] =
 			(struct request){wr->wr_id, wr->wr.rdma.remote_addr, wr->sg_list[0].length,
@@ -73,10 +80,21 @@ static inline int post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ib
 	if (e->sent[e->sends].flags & VERBS_RAIL)
 		memcpy(&e->said, (char *)(uintptr_t)wr->sg_list[0].addr + sizeof(e->sent[0]),
 		       sizeof(e->said));
-	if (e->sent[e->sends].head)
+	if (e->sent[e->sends].head) {
 		e->sends++;
-	else
+	} else {
+		e->credit[e->alone++ % SENDS] = e->sent[e->sends];
 		e->returned += e->sent[e->sends].freed;
+	}
+	return 0;
+}
+
+static inline int post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr,
+				struct ibv_recv_wr **bad)
+{
+	(void)srq;
+	(void)wr;
+	(void)bad;
 	return 0;
 }
 
@@ -147,6 +165,7 @@ static inline void make_device(unsigned int i)
 
 	memset(e, 0, sizeof(*e));
 	e->ctx.ops.post_send = post_send;
+	e->ctx.ops.post_srq_recv = post_srq_recv;
 	e->ctx.ops.poll_cq = poll_cq;
 	e->dev = (struct verbs_dev){.lib = &lib,
 				    .ctx = &e->ctx,
@@ -154,11 +173,15 @@ static inline void make_device(unsigned int i)
 				    .forked = forked_count(),
 				    .attr = {.max_qp_rd_atom = 16, .max_qp_init_rd_atom = 16}};
 	e->qp = (struct ibv_qp){.context = &e->ctx, .qp_context = e, .qp_num = 2 * i + 1};
+	e->srq.context = &e->ctx;
+	e->cq.context = &e->ctx;
 	e->direct = (struct ibv_qp){.context = &e->ctx, .qp_context = e, .qp_num = 2 * i + 2};
 	verbs_state_init(own, &worker, NULL);
 	own->path = (struct verbs_path){.dev = &e->dev, .mtu = IBV_MTU_1024};
 	own->cq = &e->cq;
+	own->srq = &e->srq;
 	verbs_slots_init(&own->send, &e->dev, VERBS_SLOT);
+	verbs_slots_init(&own->recv, &e->dev, VERBS_SLOT);
 	e->l = make_link(i);
 }
 
@@ -200,6 +223,7 @@ static inline void teardown(void)
 	link_made->ops->close(link_made);
 	for (unsigned int i = 0; i < VERBS_RAILS; i++) {
 		verbs_slots_fini(&device(i)->send, false);
+		verbs_slots_fini(&device(i)->recv, false);
 		pool_fini(&device(i)->links);
 		pool_fini(&device(i)->rdma_posted);
 	}
@@ -249,6 +273,25 @@ static inline void credit(unsigned int rail, uint32_t count)
 {
 	ends[rail].l->credits += count;
 	verbs_rails_credited(ends[rail].l, count);
+}
+
+/* A packet without a payload arrives over the rail. */
+static inline void arrives(unsigned int rail, const struct verbs_head *h)
+{
+	struct verbs *own = device(rail);
+	struct verbs_link *l = ends[rail].l;
+
+	ck_assert(own->recv.count || !verbs_slots_grow(&own->recv));
+	memcpy(verbs_slots_at(&own->recv, 0), h, sizeof(*h));
+	own->wc[0] = (struct ibv_wc){.byte_len = sizeof(*h),
+				     .imm_data = htonl(pool_id(l)),
+				     .qp_num = l->qp->qp_num,
+				     .wc_flags = IBV_WC_WITH_IMM};
+	own->got = 1;
+	own->up = true;
+	own->progress_calls = 0; /* the fake has no events */
+	verbs_progress_device(own);
+	own->up = false;
 }
 
 #endif

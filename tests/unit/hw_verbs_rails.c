@@ -132,6 +132,93 @@ START_TEST(sleeps_with_credits)
 }
 END_TEST
 
+/* A peer that does not read gets no more packets of credits than it has spare slots, however often we sleep. */
+START_TEST(spares_are_bounded)
+{
+	struct verbs_head h = {.flags = 2u << VERBS_SPARES};
+	unsigned int before;
+
+	for (unsigned int i = 0; i < VERBS_WINDOW; i++) {
+		ends[1].l->freed++;
+		verbs_arm(&v);
+		multi.due = 0;
+		verbs_rails_progress(&v);
+		verbs_sent(ends[1].l, ends[1].l->posted);
+	}
+	ck_assert_uint_le(ends[1].alone, VERBS_SPARE);
+	ck_assert(list_empty(&device(1)->attend)); /* or nobody would sleep */
+	before = ends[1].alone;
+	ck_assert_uint_gt(ends[1].l->freed, 0);
+	arrives(1, &h);
+	ck_assert_uint_eq(ends[1].alone, before + 1);
+	ck_assert_uint_eq(ends[1].l->freed, 0);
+	ck_assert_uint_eq(ends[1].returned, VERBS_WINDOW);
+}
+END_TEST
+
+/* More spare slots than there are, returned or used, break the rail. */
+START_TEST(spares_are_checked)
+{
+	struct verbs_head h = {.flags = 0};
+
+	ck_assert_uint_eq(ends[1].l->spares,
+			  VERBS_SPARE - 1); /* the first packet of the initiator */
+	if (_i) {
+		h.flags = 2u << VERBS_SPARES;
+		arrives(1, &h);
+	} else {
+		ends[1].l->spares = 0;
+		for (unsigned int i = 0; i < VERBS_SPARE; i++)
+			arrives(1, &h);
+		ck_assert_int_eq(ends[1].l->err, 0);
+		arrives(1, &h);
+	}
+	ck_assert_int_eq(ends[1].l->err, FI_EPROTO);
+}
+END_TEST
+
+#define ROUNDS 2000
+#define TURNS  20
+
+/* A turn of one of two ends: it returns a credit, or the other end reads its next packet of credits. */
+static void turn(unsigned int from, bool say, unsigned int read[VERBS_RAILS])
+{
+	struct end *e = &ends[from];
+
+	verbs_sent(e->l, e->l->posted);
+	if (say) {
+		e->l->freed += e->l->freed < VERBS_WINDOW;
+		verbs_say(e->l, false);
+	} else if (read[from] != e->alone) {
+		ends[1 - from].l->credits = 0; /* room for all that is returned */
+		arrives(1 - from, &e->credit[read[from]++ % SENDS]);
+	}
+	ck_assert_uint_le(e->alone - read[from], VERBS_SPARE);
+	ck_assert_int_eq(e->l->err, 0);
+}
+
+/*
+ * The links of both rails stand for two ends of one, which say much and read late, then all: neither ever has more to
+ * read than spare slots, nor do they wait for each other in the end.
+ */
+START_TEST(spares_never_run_out)
+{
+	unsigned int read[VERBS_RAILS] = {ends[0].alone, ends[1].alone}, seed = 1;
+
+	for (unsigned int i = 0; i < VERBS_RAILS; i++)
+		ends[i].l->spares = VERBS_SPARE;
+	for (int round = 0; round < ROUNDS; round++) {
+		for (int i = 0; i < TURNS; i++)
+			turn((unsigned int)rand_r(&seed) / 7 % VERBS_RAILS,
+			     rand_r(&seed) / 7 % TURNS >= round % TURNS, read);
+		while (read[0] != ends[0].alone || read[1] != ends[1].alone)
+			turn((unsigned int)rand_r(&seed) / 7 % VERBS_RAILS, false, read);
+		for (unsigned int i = 0; i < VERBS_RAILS; i++)
+			ck_assert(!ends[i].l->owes);
+	}
+}
+END_TEST
+
 static uint32_t posted(void)
 {
 	return ends[0].l->posted + ends[1].l->posted;
@@ -152,6 +239,8 @@ START_TEST(probes_at_once)
 	ck_assert(verbs_transport.probe(link_made));
 	verbs_rails_progress(&v);
 	ck_assert_uint_eq(posted(), before + VERBS_RAILS);
+	ck_assert_uint_eq(ends[0].probes, 1); /* which take no slot of the peer's */
+	ck_assert_uint_eq(ends[1].probes, 1);
 }
 END_TEST
 
@@ -323,6 +412,9 @@ int main(void)
 	tcase_add_test(c, comes_back);
 	tcase_add_loop_test(c, credits_come_back, 0, 2);
 	tcase_add_test(c, sleeps_with_credits);
+	tcase_add_test(c, spares_are_bounded);
+	tcase_add_loop_test(c, spares_are_checked, 0, 2);
+	tcase_add_test(c, spares_never_run_out);
 	tcase_add_test(c, probes_at_once);
 	tcase_add_test(c, cannot_probe);
 	tcase_add_test(c, waits_for_no_reader);

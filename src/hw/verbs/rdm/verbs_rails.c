@@ -143,7 +143,9 @@ void verbs_rails_add(struct verbs_rails *r, unsigned int rail, struct verbs_link
 	r->rail[rail] =
 		(struct verbs_rail){.link = l, .device = r->rail[rail].device, .serial = serial};
 	l->rails = r;
-	l->unknown = (1u << VERBS_NUMBER) - 1 - VERBS_PLAIN - VERBS_RAIL;
+	l->unknown = (1u << VERBS_NUMBER) - 1 - VERBS_PLAIN - VERBS_RAIL -
+		     (VERBS_SPARES_MASK << VERBS_SPARES);
+	l->spares = VERBS_SPARE;
 	r->own->multi->due = 0;
 }
 
@@ -273,8 +275,8 @@ void verbs_rails_broke(struct verbs_link *l)
 /* ---- Progress -------------------------------------------------------------------------------- */
 
 /*
- * Posts a send whose acknowledgement is awaited: whether an idle rail still works shows before it is
- * needed, and a peer whose host has gone is found without its socket.
+ * Whether an idle rail still works shows before it is needed, and a peer whose host has gone is found without its
+ * socket.
  */
 static void probe(struct verbs_rail *rail, uint64_t now)
 {
@@ -283,7 +285,7 @@ static void probe(struct verbs_rail *rail, uint64_t now)
 
 	if ((int32_t)(l->arrived - rail->probe) < 0 || now < rail->probe_due)
 		return;
-	verbs_say(l, true);
+	verbs_probe(l);
 	rail->probe = l->posted;
 	rail->probe_due = now + (ms > 0 ? (uint64_t)ms / 3 : PROBE_MS);
 }

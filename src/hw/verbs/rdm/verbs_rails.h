@@ -156,6 +156,11 @@ int verbs_rails_sendv(struct link *link, const struct packet *p, const struct io
 int verbs_rails_post(struct verbs_rails *r, const struct verbs_rail_message *m);
 /* The peer's process has returned so many credits of the rail. */
 void verbs_rails_credited(struct verbs_link *l, uint32_t credits);
+/*
+ * Takes the spare slots that a packet returns, and notes that one of ours is free if it took one. False: the peer
+ * returns, or has used, more than there are.
+ */
+bool verbs_rails_spared(struct verbs_link *l, const struct verbs_head *h);
 /* Packets go over the first rail again, if it is back and the other one keeps none. */
 void verbs_rails_return(struct verbs_rails *r);
 /* Is the packet, received over this rail, one for the engine? May end the link. */

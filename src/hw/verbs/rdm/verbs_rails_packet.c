@@ -27,7 +27,8 @@ static int post(struct verbs_rails *r, struct verbs_head *h, const struct iovec 
 
 	if (!verbs_rail_usable(rail))
 		return -FI_EAGAIN;
-	h->flags = (h->flags & ~VERBS_PLAIN) | verbs_flags(rail->link);
+	h->flags = (h->flags & ~(VERBS_PLAIN | VERBS_SPARES_MASK << VERBS_SPARES)) |
+		   verbs_flags(rail->link);
 	err = verbs_send_kept(rail->link, h, iov, count, &rail->kept[last].slot,
 			      &rail->kept[last].len);
 	if (!err)
@@ -181,6 +182,17 @@ void verbs_rails_credited(struct verbs_link *l, uint32_t credits)
 	release(&l->rails->rail[l->rails->rail[0].link == l ? 0 : 1], credits);
 	verbs_rails_return(l->rails);
 	verbs_rails_flush(l->rails);
+}
+
+bool verbs_rails_spared(struct verbs_link *l, const struct verbs_head *h)
+{
+	uint32_t returned = h->flags >> VERBS_SPARES & VERBS_SPARES_MASK;
+
+	if (returned > VERBS_SPARE - l->spares || (!h->head && l->spares_freed == VERBS_SPARE))
+		return false;
+	l->spares += returned;
+	l->spares_freed += !h->head;
+	return true;
 }
 
 void verbs_rails_return(struct verbs_rails *r)
