@@ -9,7 +9,7 @@
 
 #include "base/forked.h"
 #include "core/domain.h"
-#include "hw/verbs/rdm/verbs_rails.h"
+#include "hw/verbs/rdm/verbs_transfer.h"
 #include "suite.h"
 #include "xfer/worker.h"
 
@@ -22,6 +22,7 @@
 struct request {
 	uint64_t number, at;
 	uint32_t len, rkey;
+	unsigned char first; /* byte of our memory */
 };
 
 /* A rail: a device of ours, its end of the link, and what was posted. */
@@ -53,7 +54,8 @@ static struct link *link_made;
 static struct ibv_mr mr;
 static unsigned char *memory; /* that a message is read to */
 static unsigned char times_read[LONG];
-static unsigned int registrations, registrations_max;
+static struct verbs_rail_message asked; /* the last question about a key; `what` 0: answered */
+static unsigned int registrations, registrations_max, deregistrations;
 
 static inline struct verbs *device(unsigned int i)
 {
@@ -70,16 +72,19 @@ static inline int post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ib
 		return 0;
 	}
 	if (qp == &e->direct) {
-		e->request[e->requests++ % REQUESTS] =
-			(struct request){wr->wr_id, wr->wr.rdma.remote_addr, wr->sg_list[0].length,
-					 wr->wr.rdma.rkey};
+		e->request[e->requests++ % REQUESTS] = (struct request){
+			wr->wr_id, wr->wr.rdma.remote_addr, wr->sg_list[0].length, wr->wr.rdma.rkey,
+			*(unsigned char *)(uintptr_t)wr->sg_list[0].addr};
 		return 0;
 	}
 	memcpy(&e->sent[e->sends], (void *)(uintptr_t)wr->sg_list[0].addr, sizeof(e->sent[0]));
 	e->first[e->sends] = ((char *)(uintptr_t)wr->sg_list[0].addr)[sizeof(e->sent[0])];
-	if (e->sent[e->sends].flags & VERBS_RAIL)
+	if (e->sent[e->sends].flags & VERBS_RAIL) {
 		memcpy(&e->said, (char *)(uintptr_t)wr->sg_list[0].addr + sizeof(e->sent[0]),
 		       sizeof(e->said));
+		if (e->said.what == VERBS_RAIL_KEY_ASKED)
+			asked = e->said;
+	}
 	if (e->sent[e->sends].head) {
 		e->sends++;
 	} else {
@@ -132,6 +137,7 @@ static inline struct ibv_mr *reg_mr(struct ibv_pd *pd, void *at, size_t len, int
 static inline int dereg_mr(struct ibv_mr *of)
 {
 	(void)of;
+	deregistrations++;
 	return 0;
 }
 
@@ -155,6 +161,7 @@ static inline struct verbs_link *make_link(unsigned int i)
 	list_init(&l->direct.rdma_posted);
 	l->direct.qp = &ends[i].direct;
 	l->direct.read_max = VERBS_READ_MAX;
+	l->direct.write_max = VERBS_WRITE_MAX;
 	return l;
 }
 
@@ -199,12 +206,13 @@ static inline void setup(void)
 	memset(&v, 0, sizeof(v));
 	memset(&multi, 0, sizeof(multi));
 	memset(times_read, 0, sizeof(times_read));
+	memset(&asked, 0, sizeof(asked));
 	memory = malloc(LONG);
-	registrations = 0;
+	registrations = deregistrations = 0;
 	registrations_max = UINT32_MAX;
 	multi.count = 1;
 	list_init(&multi.links);
-	verbs_rails_pool(&multi.pieces);
+	verbs_transfer_pool(&multi.pieces);
 	v.multi = &multi;
 	for (unsigned int i = 0; i < VERBS_RAILS; i++)
 		make_device(i);
@@ -273,6 +281,34 @@ static inline void credit(unsigned int rail, uint32_t count)
 {
 	ends[rail].l->credits += count;
 	verbs_rails_credited(ends[rail].l, count);
+}
+
+/* The rail has another link, which works. */
+static inline void comes_again(unsigned int rail)
+{
+	bool reaches = ends[rail].l->link.reaches;
+
+	ends[rail].l = make_link(rail);
+	verbs_rails_add(r, rail, ends[rail].l, r->rail[rail].serial + 1);
+	ck_assert_int_eq(verbs_link_join(ends[rail].l, &hello.nic, PEER), 0);
+	ends[rail].l->link.reaches = reaches;
+	r->rail[rail].proven = true;
+	verbs_rails_update(r);
+}
+
+/* The peer says something about a rail by packet `number` over rail `over`. */
+static inline void hears(unsigned int over, uint32_t number, const struct verbs_rail_message *m,
+			 size_t len)
+{
+	const struct packet p = {.head = WIRE_HEAD(WIRE_MSG, 0, 0, 0), .payload = m, .len = len};
+
+	ck_assert(!verbs_rails_take(ends[over].l, number << VERBS_NUMBER | VERBS_RAIL, &p));
+}
+
+/* It does so by its next packet, over the rail that carries ours. */
+static inline void hears_next(const struct verbs_rail_message *m)
+{
+	hears(r->active, r->got + 1, m, sizeof(*m));
 }
 
 /* A packet without a payload arrives over the rail. */

@@ -79,6 +79,7 @@ struct verbs {
 	struct verbs_slots send;
 	unsigned int credits_granted; /* windows and spares of all links */
 	unsigned int regions;         /* registrations of links over several devices */
+	struct list asked_regions;    /* of the application, registered here: verbs_rails_keys.c */
 	struct pool links;            /* struct verbs_link */
 	struct pool rdma_posted;      /* struct verbs_rdma of all links */
 	struct list all;              /* struct verbs_link.in_all */

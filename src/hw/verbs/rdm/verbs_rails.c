@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Life of links over two devices: the worker's devices, their rails, what happens when one breaks. */
-#include "hw/verbs/rdm/verbs_rails.h"
+#include "hw/verbs/rdm/verbs_transfer.h"
 
 #include <rdma/fi_errno.h>
 #include <stdlib.h>
@@ -113,7 +113,7 @@ void verbs_rails_find(struct verbs *v)
 	add_devices(v, &s, &all);
 	ifaces_free(&all);
 	if (v->multi->count) {
-		verbs_rails_pool(&v->multi->pieces);
+		verbs_transfer_pool(&v->multi->pieces);
 		return;
 	}
 	LOG_INFO(LOG_EP_CTRL,
@@ -146,6 +146,7 @@ void verbs_rails_add(struct verbs_rails *r, unsigned int rail, struct verbs_link
 	l->unknown = (1u << VERBS_NUMBER) - 1 - VERBS_PLAIN - VERBS_RAIL -
 		     (VERBS_SPARES_MASK << VERBS_SPARES);
 	l->spares = VERBS_SPARE;
+	verbs_rails_forget_keys(r, rail);
 	r->own->multi->due = 0;
 }
 
@@ -177,7 +178,8 @@ int verbs_rails_connect(struct verbs_link *l, const struct link_peer *peer, stru
 	r->id = peer->id;
 	r->initiator = peer->initiator;
 	list_init(&r->queue);
-	list_init(&r->reads);
+	list_init(&r->messages);
+	list_init(&r->operations);
 	verbs_rails_add(r, 0, l, 0);
 	err = verbs_link_join(l, &peer->hello->nic, peer->id);
 	if (err) {

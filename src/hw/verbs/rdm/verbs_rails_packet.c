@@ -202,7 +202,6 @@ void verbs_rails_return(struct verbs_rails *r)
 	if (!r->active || r->rail[1].count || !verbs_rail_usable(first) || !first->proven)
 		return;
 	r->active = 0;
-	verbs_rails_update(r);
 }
 
 bool verbs_rails_take(struct verbs_link *l, uint32_t flags, const struct packet *p)
