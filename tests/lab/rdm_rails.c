@@ -25,7 +25,7 @@
 #define ENOUGH  40 /* messages */
 #define SLOTS   8  /* messages under way in each direction */
 #define LONGEST ((size_t)700000)
-#define RECORD  ((size_t)600000) /* bytes of the longest write */
+#define RECORD  ((size_t)300000) /* bytes of the longest write */
 #define RECORDS 4
 #define STEP    97 /* checks every STEPth byte */
 #define NAP_MS  50
