@@ -17,6 +17,7 @@ static unsigned int wires_limit = 110;
 
 /* How wires fail, by commands of the first host with the number of the wire, and how that is undone. */
 struct ways {
+	const char *prepare; /* a command of both hosts before all that, or NULL */
 	struct {
 		const char *breaks, *mends;
 	} way[8];
@@ -254,6 +255,9 @@ static void live(void *arg)
 	lab = *(struct lab *)arg;
 	lab_enter(&lab);
 	second_wire(&lab);
+	for (unsigned int i = 0; ways->prepare && i < 2; i++)
+		if (run(ways->prepare, i))
+			fail("wire %u cannot be prepared", i);
 	setenv("FI_WEFT_RAILS", "auto", 1);
 	setenv("FI_WEFT_RAIL_TIMEOUT", TIMEOUT, 1);
 	if (level)
