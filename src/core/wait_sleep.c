@@ -97,8 +97,8 @@ unsigned int wait_arm(struct waiter *w)
 }
 
 /*
- * Who slept here is awake, so events need not signal until somebody arms again. An application that
- * polls the descriptor itself, or the set, may have armed, too, and remains armed. Gate held.
+ * All that slept here are awake, so events need not signal until one of them arms again. An application
+ * that polls the descriptor itself, or a set, may have armed, too, and remains armed. Gate held.
  */
 static void disarm(struct waiter *w)
 {

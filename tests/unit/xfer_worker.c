@@ -106,7 +106,7 @@ START_TEST(message_before_the_sockets)
 	arrive(1);
 	fake_expect(buf, FI_TAGGED | FI_RECV);
 	ck_assert(fake.worker->armed);
-	ck_assert(!fake.worker->sleepers); /* whoever else sleeps was told to look */
+	ck_assert(!fake.worker->sleepers); /* it was told to arm again */
 	fake_expect_nothing();
 	ck_assert(!fake.worker->armed);
 }
