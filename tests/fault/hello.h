@@ -17,7 +17,8 @@
 struct hello {
 	uint32_t magic;
 	uint16_t version, size;
-	uint32_t kind, your_id;
+	uint16_t kind, flags;
+	uint32_t your_id;
 	uint64_t incarnation, serial, probe_addr, probe_value;
 	uint32_t name_format, name_len;
 	char name[96];
