@@ -54,6 +54,7 @@ struct frame {
 #define WIRE_GROUP      16u
 #define WIRE_JOINT      17u
 #define WIRE_RETIRE     18u
+#define WIRE_INTRODUCE  19u
 #define PACKET_MAX      ((1u << 20) + 4096) /* bytes of a payload */
 
 static inline struct hello good_hello(unsigned int n)
