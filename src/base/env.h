@@ -57,6 +57,9 @@
 	ROW(bool, tcp_firewall_addr, "FI_TCP_FIREWALL_ADDR", "no",                                \
 	    "Peers cannot connect to this process: its endpoints connect to each address that "    \
 	    "is inserted into their address vector")                                               \
+	ROW(const char *, relay, "FI_WEFT_RELAY", NULL,                                            \
+	    "Address of an endpoint, as fi_av_straddr prints it, that tells those behind a "       \
+	    "firewall who waits for them: these connect to it at once, the others when they wait") \
 	ROW(int, peer_timeout, "FI_WEFT_PEER_TIMEOUT", "30000",                                    \
 	    "Milliseconds without a sign of life after which a peer across the network is gone")   \
 	ROW(const char *, rails, "FI_WEFT_RAILS", "1",                                             \

@@ -123,6 +123,13 @@ struct worker {
 		uint64_t looked; /* ms: when the acceptor's need was last looked at */
 		bool possible;   /* there was a connection that could make room */
 	} retire;
+	/* Introductions: conn_introduce.c. */
+	struct {
+		struct addr relay; /* FI_WEFT_RELAY, unmapped; ADDR_NONE: none */
+		uint64_t next;     /* ms: not before, the relay is connected to again */
+		uint64_t logged;   /* log_due */
+		bool asks;         /* an operation waits for a peer that alone can connect */
+	} introduce;
 	int epfd;
 	struct auth_own auth;
 	struct acceptor acceptor;

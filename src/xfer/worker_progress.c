@@ -49,6 +49,7 @@ static __attribute__((noinline, cold)) bool poll_sockets(struct worker *worker)
 	worker->armed = worker->awaited = false;
 	rxreq_check(worker, now);
 	conn_stuck_check(worker, now);
+	conn_relay_check(worker, now);
 	stats_poll(worker);
 	return conn_poll(worker);
 }
