@@ -135,6 +135,7 @@ static int add_rails(struct tcp_link *l, const struct link_peer *peer)
 	l->link.ops = &rails_link_ops;
 	l->link.zcopy = &rails_zcopy_ops;
 	l->link.zcopy_min = 0;
+	l->link.packet_max = between(l->link.eager_max, TCP_FRAGMENT, TCP_PACKET_MAX);
 	return tcp_rails_open(l, peer);
 }
 

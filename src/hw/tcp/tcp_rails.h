@@ -23,6 +23,8 @@
 
 #define TCP_ASK   (TCP_WINDOW / 8) /* bytes after which the sender asks for an acknowledgement */
 #define TCP_MARKS 32u /* packets, or rows of them, whose ends are noted to report them */
+/* Longest fragment, unless whole messages are longer: packets behind it wait until the rails have taken it. */
+#define TCP_FRAGMENT (4 * TCP_CHUNK)
 
 /* Head of a chunk on a rail, in host byte order. */
 struct tcp_chunk {
@@ -72,6 +74,7 @@ struct tcp_rails {
 	uint64_t acked;   /* the last acknowledgement to the peer */
 	uint64_t asked;   /* by the peer: it wants to know when all up to here is read */
 	uint64_t ask;     /* likewise by us; the answer has come when out.begin is as far */
+	uint64_t bulk;    /* the last fragment that is sent or waits ends here */
 	uint64_t quiet;   /* out.next at the last check */
 	uint64_t silence; /* ms in which checks, one after the other, found all rails silent */
 	struct tcp_window in, out;

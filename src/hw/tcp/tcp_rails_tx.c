@@ -253,29 +253,47 @@ static bool fits(struct tcp_link *l, size_t len)
 	return false;
 }
 
+/* Is it a part of a long message, or of a long answer? Progress calls send the next one whenever it is taken. */
+static bool is_fragment(const struct packet *p)
+{
+	return wire_op(p->head) == WIRE_FRAG || wire_op(p->head) == WIRE_RESULT;
+}
+
 /*
- * A packet is taken if all before it is with the kernels, and if it fits the window: what a process keeps is lost
- * when it ends. Two kinds go behind the rest: a disconnect message, and an RTS, of which nothing is reported before its
- * answer. An RTS that had to wait until the rails take more would find them full of the fragments of earlier messages
- * again, and when these end the rails would have nothing to carry until it is answered.
+ * May a packet go behind others that wait for the rails? Were it for none, fragments would be there whenever the rails take
+ * more: short messages would wait for the end of long ones, and so would the announcements of the next long ones, for which
+ * the rails would then have to wait. So fragments wait for each other alone, and all else may follow the last one, a chunk
+ * of it at a time. A disconnect message is always taken.
  */
+static bool may_follow(const struct tcp_rails *rails, const struct packet *p)
+{
+	const struct tcp_window *out = &rails->out;
+	uint64_t begin = rails->bulk > out->next ? rails->bulk : out->next;
+
+	if (is_fragment(p))
+		return rails->bulk <= out->next && !out->again;
+	return out->end - begin < TCP_CHUNK || wire_op(p->head) == WIRE_DISCONNECT;
+}
+
+/* A packet is taken if it fits the window, and if it need not wait for those before it. */
 static int put(struct tcp_link *l, const struct packet *p, const struct iovec *iov, size_t count,
 	       bool counted)
 {
 	struct tcp_window *out = &l->rails->out;
 	struct tcp_frame f = tcp_frame_of(p);
 	bool last = wire_op(p->head) == WIRE_DISCONNECT; /* there is always space for it */
-	bool waits = !last && wire_op(p->head) != WIRE_RTS;
 
 	if (p->len > TCP_PACKET_MAX)
 		return -FI_EMSGSIZE;
-	if (l->tx >= TCP_SECURING || (l->tx == TCP_REST && waits) ||
+	if (l->tx >= TCP_SECURING || (l->tx == TCP_REST && !may_follow(l->rails, p)) ||
 	    !fits(l, sizeof(f) + p->len + (last ? 0 : sizeof(f))))
 		return -FI_EAGAIN;
 	tcp_window_put(out, &f, sizeof(f));
 	for (size_t i = 0; i < count; i++)
 		if (iov[i].iov_len)
 			tcp_window_put(out, iov[i].iov_base, iov[i].iov_len);
+	if (is_fragment(p))
+		l->rails->bulk = out->end;
 	if (counted)
 		mark(l);
 	tcp_rails_flush(l);
