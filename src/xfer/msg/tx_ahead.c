@@ -40,7 +40,7 @@ static bool has_space(const struct peer *peer)
 }
 
 /*
- * Sends a message that the link copies, at once or within a stream (zcopy_min is 0) soon: members wait for its bytes,
+ * Sends a message that the link copies, at once or within a stream soon: members wait for its bytes,
  * nobody for the report that they are out. Returns 0, or a negative error: it takes a request.
  */
 static int send_copy(struct link *link, const struct packet *p)
@@ -49,9 +49,7 @@ static int send_copy(struct link *link, const struct packet *p)
 
 	if (proto_copies(link, p->len))
 		return link->ops->send(link, p->payload, p->len, p->data, p->head, p->tag);
-	if (link->zcopy_min || proto_is_long(link, p->len))
-		return -FI_EAGAIN;
-	return link->ops->sendv(link, p, &iov, 1);
+	return proto_gathers(link, p->len) ? link->ops->sendv(link, p, &iov, 1) : -FI_EAGAIN;
 }
 
 int tx_ahead(struct peer *peer, const struct packet *p, struct work *work)
