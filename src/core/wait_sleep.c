@@ -97,6 +97,20 @@ unsigned int wait_arm(struct waiter *w)
 }
 
 /*
+ * The leader is awake, and wakes all others: what it finds now, for itself mostly, need not be signalled. Those who arm
+ * later do so behind the wakeup, partner wait_arm. An application that sleeps on the descriptor by itself stays armed,
+ * also one that asks for the descriptor just now: one of us sees what the other stored. Gate held.
+ */
+static void disarm(struct waiter *w)
+{
+	if (w->set || __atomic_load_n(&w->exported, __ATOMIC_RELAXED))
+		return;
+	__atomic_store_n(&w->sleeping, 0, __ATOMIC_SEQ_CST);
+	if (__atomic_load_n(&w->exported, __ATOMIC_SEQ_CST))
+		ring(w);
+}
+
+/*
  * Sleeps as leader. Gate held, released while asleep. Uses poll, which only a handled signal
  * interrupts; epoll_wait also returns in a process that was stopped and continued.
  */
@@ -119,6 +133,7 @@ static int lead(struct waiter *w, int timeout)
 		__atomic_store_n(&w->rung, 0, __ATOMIC_RELAXED);
 		unring(w);
 	}
+	disarm(w);
 	wake_all(w);
 	if (n < 0)
 		return err == EINTR ? -FI_EINTR : -err;
