@@ -106,9 +106,9 @@ static inline void wait_notify(struct waiter *w)
 }
 
 /*
- * Announces a sleep: every event published from now on signals. Check the queue again afterwards. The result is for
- * wait_sleep_since, whose end withdraws the announcement. Callers must not clear `sleeping`: other threads may be
- * asleep.
+ * Announces a sleep: every event published from now on signals. Check the queue again afterwards.
+ * The result is for wait_sleep_since. Callers must not
+ * clear `sleeping`: other threads may be asleep.
  */
 unsigned int wait_arm(struct waiter *w);
 

@@ -97,17 +97,13 @@ unsigned int wait_arm(struct waiter *w)
 }
 
 /*
- * The leader is awake, and wakes all others: what it finds now, for itself mostly, need not be signalled. Those who arm
- * later do so behind the wakeup, partner wait_arm. An application that sleeps on the descriptor by itself stays armed,
- * also one that asks for the descriptor just now: one of us sees what the other stored. Gate held.
+ * All that slept here are awake, so events need not signal until one of them arms again. An application
+ * that polls the descriptor itself, or a set, may have armed, too, and remains armed. Gate held.
  */
 static void disarm(struct waiter *w)
 {
-	if (w->set || __atomic_load_n(&w->exported, __ATOMIC_RELAXED))
-		return;
-	__atomic_store_n(&w->sleeping, 0, __ATOMIC_SEQ_CST);
-	if (__atomic_load_n(&w->exported, __ATOMIC_SEQ_CST))
-		ring(w);
+	if (!w->set && !__atomic_load_n(&w->exported, __ATOMIC_SEQ_CST))
+		__atomic_store_n(&w->sleeping, 0, __ATOMIC_SEQ_CST);
 }
 
 /*
@@ -128,12 +124,12 @@ static int lead(struct waiter *w, int timeout)
 	err = errno;
 	pthread_mutex_lock(&w->gate);
 	w->leader = false;
+	disarm(w);
 	if (n > 0 && __atomic_load_n(&w->rung, __ATOMIC_ACQUIRE) &&
 	    epoll_wait(w->epfd, &event, 1, 0) > 0 && event.data.fd == w->evfd) {
 		__atomic_store_n(&w->rung, 0, __ATOMIC_RELAXED);
 		unring(w);
 	}
-	disarm(w);
 	wake_all(w);
 	if (n < 0)
 		return err == EINTR ? -FI_EINTR : -err;

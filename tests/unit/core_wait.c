@@ -116,32 +116,6 @@ START_TEST(descriptors_wake)
 }
 END_TEST
 
-/* What a thread finds after it woke up needs no signal, unless the application may sleep on the descriptor by itself. */
-START_TEST(the_woken_are_not_signalled)
-{
-	struct waiter w;
-	int ends[2], fd;
-	char byte;
-
-	ck_assert_int_eq(pipe(ends), 0);
-	ck_assert_int_eq(wait_init(&w, FI_WAIT_FD, NULL), 0);
-	ck_assert_int_eq(wait_add_fd(&w, ends[0]), 0);
-	for (int exported = 0; exported < 2; exported++) {
-		if (exported)
-			ck_assert_int_eq(wait_control(&w, FI_GETWAIT, &fd), 0);
-		ck_assert_int_eq(write(ends[1], "x", 1), 1);
-		ck_assert_int_eq(wait_sleep_since(&w, wait_arm(&w), FOREVER), 0);
-		ck_assert_int_eq(read(ends[0], &byte, 1), 1);
-		wait_notify(&w);
-		ck_assert_int_eq(readable(w.epfd, 0), exported);
-		wait_drain(&w);
-	}
-	wait_fini(&w);
-	close(ends[0]);
-	close(ends[1]);
-}
-END_TEST
-
 int main(void)
 {
 	Suite *suite = suite_create("core_wait");
@@ -151,7 +125,6 @@ int main(void)
 	tcase_add_test(tcase, exported_objects);
 	tcase_add_test(tcase, one_signal_for_one_arming);
 	tcase_add_test(tcase, descriptors_wake);
-	tcase_add_test(tcase, the_woken_are_not_signalled);
 	suite_add_tcase(suite, tcase);
 	return suite_run(suite);
 }
