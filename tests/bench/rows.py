@@ -173,15 +173,14 @@ def secured(b):
 
 
 def rails(b):
-    """Two wires with limits: what they carry together, beside what one does. Needs root."""
+    """Two wires with limits: what they carry together, beside what one does, and a plain socket over each. Needs root."""
     for name, second in ("alike", 1000), ("unequal", 250):
-        def both(rails, second=second):
-            return ("rails", "1000", str(second), rails, "{}")
+        def over(how, second=second):
+            return ("rails", "1000", str(second), how, "{}")
 
-        total = 1 + second / 1000
+        alone = program(b.path("rails"), *over("1")[1:], LD_LIBRARY_PATH=b.sides[0].folder)
         yield Row(f"rails/{name}", "GB/s", [1048576], {
-            **ours_alone(b, *both("4")), **b.limit("the sum", *both("1"), scale=lambda value, _, total=total: value * total,
-                                                   LD_LIBRARY_PATH=b.sides[0].folder)})
+            **ours_alone(b, *over("4")), **({"one rail": alone} if b.rivals else {}), **b.limit("two sockets", *over("sockets"))})
 
 
 def peers(b):
@@ -276,6 +275,7 @@ GOALS = [
     *(("encrypted/latency", size, LIMIT, 1.1) for size in (8, 4096)),
     *(("encrypted/bandwidth", size, LIMIT, 1) for size in LONG),
     *((f"rails/{name}", 1048576, LIMIT, 0.95) for name in ("alike", "unequal")),
+    ("rails/alike", 1048576, "one rail", 1.9),
     ("peers/address-address", 100000, None, 32),
     ("peers/dense-connection", 132, None, 8192),
     *((f"collective/{what}-{members}", size, who, bound)

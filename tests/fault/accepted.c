@@ -5,7 +5,7 @@
  * send whose completion was read, arrive although the sender closes its endpoint at once, exits, or
  * is killed. One or three senders run at a time; their first operation connects them. The receiver
  * waits, is slow, is stopped, or opens late. Of a stream over TCP a process that is killed may lose
- * what it sent in the last millisecond, so it lives a little longer.
+ * what it sent in the last 50 us, so it lives a little longer.
  *   accepted [ROUNDS [WAY [OP]]]    ROUNDS rounds of each operation with each kind of end
  */
 #ifndef LIMIT

@@ -91,6 +91,33 @@ static inline void lab_light(const struct lab *lab)
 		fail("the wire stays dark");
 }
 
+/* Runs `live` of a struct lab as two hosts. */
+static inline void two_hosts(void (*live)(void *lab))
+{
+	struct lab one = {.which = 1}, zero = {.which = 0};
+	pid_t first, second;
+	int ends[2];
+
+	wire(ends);
+	one.end = ends[1];
+	second = start("second", live, &one);
+	zero.end = ends[0];
+	zero.peer = second;
+	first = start("first", live, &zero);
+	close(ends[0]);
+	close(ends[1]);
+	finish(first, "first");
+	finish(second, "second");
+}
+
+/* Does `try`, which ends its process, succeed in one of its own? */
+static inline bool lab_can(void (*try)(void *))
+{
+	int status;
+
+	return waitpid(start("try", try, NULL), &status, 0) > 0 && status == 0;
+}
+
 static inline void lab_try(void *arg)
 {
 	(void)arg;
@@ -102,15 +129,31 @@ static inline void lab_try(void *arg)
 /* Skips the test where network namespaces or veth pairs cannot be made. */
 static inline void need_lab(void)
 {
-	int status;
-
 	if (geteuid() != 0) {
 		printf("needs root\n");
 		exit(77);
 	}
-	if (waitpid(start("try", lab_try, NULL), &status, 0) > 0 && status == 0)
+	if (lab_can(lab_try))
 		return;
 	printf("no networks of our own here, or no ip to make them with\n");
+	exit(77);
+}
+
+static inline void lab_try_ipv6(void *arg)
+{
+	(void)arg;
+	exit(unshare(CLONE_NEWNET) ||
+			     run("ip link set lo up && ip addr add fe80::1/64 dev lo 2>/dev/null")
+		     ? EXIT_FAILURE
+		     : EXIT_SUCCESS);
+}
+
+/* Skips the test where kernel or ip know no IPv6. Needs the lab. */
+static inline void need_ipv6(void)
+{
+	if (lab_can(lab_try_ipv6))
+		return;
+	printf("no IPv6 here\n");
 	exit(77);
 }
 

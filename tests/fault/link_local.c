@@ -8,32 +8,20 @@
 #include <net/if.h>
 
 #include "hello.h"
-#include "lab.h"
 #include "talk.h"
+#include "two_wires.h"
 
 #define ROUNDS 3
 
 static struct lab lab;
-
-struct life {
-	struct lab lab;
-	bool as_is; /* the other host's name is inserted as it is */
-};
+static bool as_is; /* the other host's name is inserted as it is */
 
 /* Adds a wire with addresses of the link alone; the second host has an interface more, so its number differs. */
-static void second_wire(void)
+static void link_wire(void)
 {
-	if (lab.which == 1) {
-		if (run("ip link add spare0 type veth peer name spare1"))
-			fail("no spare interface");
-		tell(lab.end, "", 1);
-		hear(lab.end, &(char){0}, 1);
-	} else {
-		hear(lab.end, &(char){0}, 1);
-		if (run("ip link add eth1 type veth peer name eth1 netns %d", (int)lab.peer))
-			fail("no second wire");
-		tell(lab.end, "", 1);
-	}
+	if (lab.which == 1 && run("ip link add spare0 type veth peer name spare1"))
+		fail("no spare interface");
+	make_second_wire(&lab);
 	if (run("ip addr add fe80::%d/64 dev eth1 nodad && ip link set eth1 up", lab.which + 1))
 		fail("no IPv6 address of a link");
 	lab_wait_for_wire("eth1");
@@ -51,7 +39,7 @@ static struct name own_name(void)
 }
 
 /* Exchanges names; the scopes of the two hosts differ. */
-static fi_addr_t meet(struct node *n, bool as_is)
+static fi_addr_t meet(struct node *n)
 {
 	struct name mine = node_name(n), theirs;
 	struct sockaddr_in6 in6;
@@ -84,17 +72,16 @@ static void talk_directed(struct node *n, fi_addr_t peer)
 
 static void live(void *arg)
 {
-	const struct life *life = arg;
 	struct name name;
 	fi_addr_t peer;
 	struct node n;
 
-	lab = life->lab;
+	lab = *(struct lab *)arg;
 	lab_enter(&lab);
-	second_wire();
+	link_wire();
 	name = own_name();
 	node_open(&n, &name);
-	peer = meet(&n, life->as_is);
+	peer = meet(&n);
 	talk_directed(&n, peer);
 	for (unsigned int i = 0; i < ROUNDS; i++)
 		talk(&n, peer, i, lab.which);
@@ -103,44 +90,14 @@ static void live(void *arg)
 	node_close(&n);
 }
 
-static void both(bool as_is)
-{
-	struct life life = {.lab.which = 1, .as_is = as_is};
-	pid_t first, second;
-	int ends[2];
-
-	wire(ends);
-	life.lab.end = ends[1];
-	second = start("second", live, &life);
-	life.lab = (struct lab){.end = ends[0], .which = 0, .peer = second};
-	first = start("first", live, &life);
-	close(ends[0]);
-	close(ends[1]);
-	finish(first, "first");
-	finish(second, "second");
-}
-
-static void try_ipv6(void *arg)
-{
-	(void)arg;
-	exit(unshare(CLONE_NEWNET) ||
-			     run("ip link set lo up && ip addr add fe80::1/64 dev lo 2>/dev/null")
-		     ? EXIT_FAILURE
-		     : EXIT_SUCCESS);
-}
-
 int main(void)
 {
-	int status;
-
 	alarm(LIMIT);
 	need_lab();
+	need_ipv6();
 	need_network();
-	if (waitpid(start("try", try_ipv6, NULL), &status, 0) < 0 || status) {
-		printf("no IPv6 here\n");
-		return 77;
-	}
-	both(false);
-	both(true);
+	two_hosts(live);
+	as_is = true;
+	two_hosts(live);
 	return EXIT_SUCCESS;
 }

@@ -186,23 +186,9 @@ static void play(void)
 	tell(lab.end, &word, 1);
 }
 
-static void live(void *arg)
-{
-	lab = *(struct lab *)arg;
-	lab_enter(&lab);
-	second_wire(&lab);
-	if (lab.which)
-		serve();
-	else
-		play();
-}
-
 int main(void)
 {
-	alarm(LIMIT);
-	need_lab();
-	need_network();
 	proof_need_library();
-	two_hosts(live);
+	rails_run(play, serve);
 	return EXIT_SUCCESS;
 }

@@ -240,23 +240,9 @@ static void play(void)
 	tell(lab.end, "", 1);
 }
 
-static void live(void *arg)
-{
-	lab = *(struct lab *)arg;
-	lab_enter(&lab);
-	second_wire(&lab);
-	if (lab.which)
-		call();
-	else
-		play();
-}
-
 int main(void)
 {
-	alarm(LIMIT);
-	need_lab();
-	need_network();
 	proof_need_library();
-	two_hosts(live);
+	rails_run(play, call);
 	return EXIT_SUCCESS;
 }

@@ -7,20 +7,15 @@
 
 #define TEXT "in two parts"
 
-static struct lab lab;
-
 /* ---- The endpoint, on the second host ---- */
 
-static void serve(void *arg)
+static void serve(void)
 {
 	char buf[64] = "", word = 0;
 	struct name name;
 	struct node n;
 	struct event e;
 
-	lab = *(struct lab *)arg;
-	lab_enter(&lab);
-	second_wire(&lab);
 	setenv("FI_WEFT_RAILS", "auto", 1);
 	node_open(&n, NULL);
 	name = node_name(&n);
@@ -91,7 +86,7 @@ static void try_connection(const struct hello *accept)
 	close(sock);
 }
 
-static void play(void *arg)
+static void play(void)
 {
 	struct frame f = {.head = WIRE_MSG, .len = sizeof(TEXT)};
 	unsigned char stream[sizeof(f) + sizeof(TEXT)], wrong[HALF];
@@ -100,9 +95,6 @@ static void play(void *arg)
 	int first, second;
 	char word = 0;
 
-	lab = *(struct lab *)arg;
-	lab_enter(&lab);
-	second_wire(&lab);
 	hear(lab.end, &name, sizeof(name));
 	first = make_link(&name, &accept);
 	try_connection(&accept);
@@ -126,21 +118,8 @@ static void play(void *arg)
 	tell(lab.end, &word, 1);
 }
 
-static void live(void *arg)
-{
-	const struct lab *host = arg;
-
-	if (host->which)
-		serve(arg);
-	else
-		play(arg);
-}
-
 int main(void)
 {
-	alarm(LIMIT);
-	need_lab();
-	need_network();
-	two_hosts(live);
+	rails_run(play, serve);
 	return EXIT_SUCCESS;
 }

@@ -11,8 +11,6 @@
 #define TEXT  "in two parts"
 #define PACK  (sizeof(struct frame) + sizeof(TEXT))
 
-static struct lab lab;
-
 static inline void with_rails(void)
 {
 	setenv("FI_WEFT_RAILS", "auto", 1);

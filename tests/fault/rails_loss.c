@@ -3,8 +3,6 @@
  * TIMEOUT=120
  * Messages over two wires that lose a part of the packets, or all in one direction.
  */
-#define LIMIT 110
-
 #include "failing_wires.h"
 
 /* Drops packets of a wire at the hook `hook` of the first host, where `rule` says which. */

@@ -12,6 +12,8 @@
 #define FLAG_RAILS   0x40000u /* in the upper half of `kind` */
 #define HALF         16       /* bytes of each half of a token */
 
+static struct lab lab;
+
 /* An interface in a hello: link/wire.h. */
 struct rail {
 	uint8_t ip[16];
@@ -94,6 +96,30 @@ static inline void send_part(int sock, const unsigned char *stream, uint64_t fro
 
 	write_all(sock, &c, sizeof(c));
 	write_all(sock, stream + from, to - from);
+}
+
+static void (*rails_first)(void), (*rails_second)(void);
+
+static inline void rails_live(void *arg)
+{
+	lab = *(struct lab *)arg;
+	lab_enter(&lab);
+	second_wire(&lab);
+	if (lab.which)
+		rails_second();
+	else
+		rails_first();
+}
+
+/* Runs what each of two hosts with two wires does. */
+static inline void rails_run(void (*first)(void), void (*second)(void))
+{
+	alarm(LIMIT);
+	need_lab();
+	need_network();
+	rails_first = first;
+	rails_second = second;
+	two_hosts(rails_live);
 }
 
 #endif

@@ -21,22 +21,21 @@
 static struct lab lab;
 static bool encrypted;
 
-struct wires {
-	struct lab lab;
+static struct wires {
 	const char *rails; /* FI_WEFT_RAILS */
 	unsigned int mbit[2];
 	unsigned int count; /* messages */
 	double *rate;       /* Mbit/s that the messages came at; shared */
-};
+} wires;
 
 static unsigned char bytes[DEPTH][LEN];
 
 /* Queues of network devices are about as long. */
-static void limit_rates(const struct wires *w)
+static void limit_rates(void)
 {
 	for (unsigned int i = 0; i < 2; i++)
 		if (run("tc qdisc add dev eth%u root tbf rate %umbit burst 64kb limit 512kb", i,
-			w->mbit[i]))
+			wires.mbit[i]))
 			fail("no limit for eth%u", i);
 }
 
@@ -86,26 +85,25 @@ static double receive_all(struct node *n, unsigned int count)
 
 static void live(void *arg)
 {
-	struct wires *w = arg;
 	struct node n;
 	fi_addr_t peer;
 
-	lab = w->lab;
+	lab = *(struct lab *)arg;
 	lab_enter(&lab);
 	second_wire(&lab);
-	limit_rates(w);
-	setenv("FI_WEFT_RAILS", w->rails, 1);
+	limit_rates();
+	setenv("FI_WEFT_RAILS", wires.rails, 1);
 	if (encrypted)
 		use_key("encrypt", "a key of a good length", 22);
 	node_open(&n, NULL);
 	peer = node_meet(&n, lab.end);
 	if (lab.which) {
-		double rate = receive_all(&n, w->count);
+		double rate = receive_all(&n, wires.count);
 
 		tell(lab.end, &rate, sizeof(rate));
 	} else {
-		send_all(&n, peer, w->count);
-		hear(lab.end, w->rate, sizeof(*w->rate));
+		send_all(&n, peer, wires.count);
+		hear(lab.end, wires.rate, sizeof(*wires.rate));
 	}
 	node_close(&n);
 }
@@ -113,26 +111,14 @@ static void live(void *arg)
 static double rate_of(const char *rails, unsigned int first, unsigned int second,
 		      unsigned int count)
 {
-	struct wires one = {.rails = rails, .mbit = {first, second}, .count = count};
-	struct wires zero = one;
-	pid_t pids[2];
-	int ends[2];
+	double *shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE,
+			      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	double rate;
-	double *shared =
-		mmap(NULL, sizeof(rate), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 
-	zero.rate = shared;
-	wire(ends);
-	one.lab = (struct lab){.end = ends[1], .which = 1};
-	pids[1] = start("second", live, &one);
-	zero.lab = (struct lab){.end = ends[0], .peer = pids[1]};
-	pids[0] = start("first", live, &zero);
-	close(ends[0]);
-	close(ends[1]);
-	finish(pids[0], "first");
-	finish(pids[1], "second");
+	wires = (struct wires){rails, {first, second}, count, shared};
+	two_hosts(live);
 	rate = *shared;
-	munmap(shared, sizeof(rate));
+	munmap(shared, sizeof(*shared));
 	printf("%u and %u Mbit/s, FI_WEFT_RAILS=%s%s: %.1f Mbit/s\n", first, second, rails,
 	       encrypted ? ", encrypted" : "", rate);
 	return rate;

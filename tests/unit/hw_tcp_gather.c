@@ -41,20 +41,6 @@ ssize_t sendmsg(int sock, const struct msghdr *m, int flags)
 	return syscall(SYS_sendmsg, sock, &some, flags);
 }
 
-/* Pauses of the flusher, in ns. Atomic. */
-static long last_tick, first_tick;
-static unsigned int ticks;
-
-/* Only the flusher calls it. */
-int nanosleep(const struct timespec *pause, struct timespec *left)
-{
-	if (!ticks)
-		__atomic_store_n(&first_tick, pause->tv_nsec, __ATOMIC_RELAXED);
-	__atomic_store_n(&last_tick, pause->tv_nsec, __ATOMIC_RELAXED);
-	__atomic_fetch_add(&ticks, 1, __ATOMIC_RELEASE);
-	return (int)syscall(SYS_nanosleep, pause, left);
-}
-
 static void let(size_t bytes)
 {
 	__atomic_store_n(&most, bytes, __ATOMIC_RELAXED);
@@ -237,47 +223,6 @@ START_TEST(left_alone)
 }
 END_TEST
 
-static unsigned int ticks_now(void)
-{
-	return __atomic_load_n(&ticks, __ATOMIC_ACQUIRE);
-}
-
-/* Lets the flusher tick, if it has not since `before`. Returns how many times the first pause the present one is. */
-static long let_tick(unsigned int before)
-{
-	while (ticks_now() == before)
-		usleep(10);
-	return __atomic_load_n(&last_tick, __ATOMIC_RELAXED) /
-	       __atomic_load_n(&first_tick, __ATOMIC_RELAXED);
-}
-
-/*
- * Ticks take time of the core. While progress calls send all, they become rare; after a packet that
- * only the flusher sent, they are frequent again.
- */
-START_TEST(rare_ticks)
-{
-	uint32_t id = join_both();
-	unsigned int count = 0, before;
-
-	for (int i = 0; i < 2; i++) {
-		do {
-			before = ticks_now();
-			put_row(id, count, count + 40);
-			count += 40;
-			PROGRESS_UNTIL(seen_count >= count);
-		} while (let_tick(before) < 4);
-		put_row(id, count, count + 40);
-		count += 40;
-		while (let_tick(ticks_now()) > 1)
-			;
-		ck_assert(link_holds(link_of(id)));
-		PROGRESS_UNTIL(seen_count >= count);
-	}
-	expect_row(id + 1, count);
-}
-END_TEST
-
 /* A full buffer goes out; what is in it counts as sent. */
 START_TEST(full)
 {
@@ -447,7 +392,6 @@ int main(void)
 	tcase_add_test(tcase, next_row);
 	tcase_add_test(tcase, requests);
 	tcase_add_test(tcase, left_alone);
-	tcase_add_test(tcase, rare_ticks);
 	tcase_add_test(tcase, full);
 	tcase_add_test(tcase, more);
 	tcase_add_test(tcase, order);

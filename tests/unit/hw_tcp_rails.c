@@ -310,6 +310,32 @@ START_TEST(lingers)
 }
 END_TEST
 
+/* Where rails take no more, the announcement of a long message goes behind what waits, in order, and a message does not. */
+START_TEST(announces)
+{
+	const uint64_t rts = WIRE_HEAD(WIRE_RTS, 0, 0, 0);
+	uint32_t id = link_between();
+	struct link *link = link_of(id);
+	const struct tcp_link *l = (const struct tcp_link *)link;
+	unsigned int count = 0;
+
+	buffers(l->sock, 4096);
+	buffers(((const struct tcp_link *)link_of(id + 1))->sock, 4096);
+	while (!post(id, 60000, count))
+		count++;
+	ck_assert_int_eq(l->tx, TCP_REST);
+	for (unsigned int i = 0; i < 2; i++)
+		ck_assert_int_eq(link->ops->send(link, bytes, 40 + i, 0, rts, count + i), 0);
+	ck_assert_int_eq(post(id, 1, count), -FI_EAGAIN);
+	PROGRESS_UNTIL(seen_count == count + 2);
+	for (unsigned int i = 0; i < seen_count; i++) {
+		ck_assert_uint_eq(seen[i].tag, i);
+		ck_assert_uint_eq(wire_op(seen[i].head), i < count ? WIRE_MSG : WIRE_RTS);
+		ck_assert_uint_eq(seen[i].len, i < count ? 60000 : 40 + i - count);
+	}
+}
+END_TEST
+
 /* A closed link that has sent all, and its end, answers no question any more, and loses no rail by that. */
 START_TEST(asked_too_late)
 {
@@ -362,6 +388,7 @@ int main(void)
 	tcase_add_test(tcase, gives_back);
 	tcase_add_loop_test(tcase, awaits, 0, 2);
 	tcase_add_test(tcase, lingers);
+	tcase_add_test(tcase, announces);
 	tcase_add_test(tcase, asked_too_late);
 	suite_add_tcase(suite, tcase);
 	return run_suite(suite, tcase);

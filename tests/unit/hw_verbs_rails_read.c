@@ -191,6 +191,37 @@ START_TEST(rdma_gets_no_answer)
 }
 END_TEST
 
+/* Registers a message with the devices; returns its key, and what is to be deregistered. */
+static uint64_t registered_key(void **registered)
+{
+	struct iovec iov = {memory, LONG};
+	struct fi_rma_iov at;
+
+	ck_assert_int_eq(
+		link_made->rndv->reg(link_made, PROTO_RDMA, &iov, 1, NULL, &at, registered), 0);
+	return at.key;
+}
+
+/* A device that is taken away is closed when no message is registered with it, so none is anew. */
+START_TEST(removed_device_knows_no_more)
+{
+	void *before, *after;
+
+	mr.rkey = 11;
+	v.up = multi.further[0].up = true;
+	ck_assert_uint_eq(registered_key(&before), KEY(11, 11));
+	ends[_i].dev.removed = true;
+	ck_assert_uint_eq(registered_key(&after), _i ? KEY(11, 0) : KEY(0, 11));
+	ck_assert_uint_eq(device((unsigned int)_i)->regions, 1);
+	link_made->rndv->dereg(link_made, before);
+	ck_assert_uint_eq(device((unsigned int)_i)->regions, 0);
+	ck_assert_uint_eq(device(1 - (unsigned int)_i)->regions, 1);
+	link_made->rndv->dereg(link_made, after);
+	ends[_i].dev.removed = false;
+	v.up = multi.further[0].up = false;
+}
+END_TEST
+
 int main(void)
 {
 	Suite *s = suite_create("hw_verbs_rails_read");
@@ -201,6 +232,7 @@ int main(void)
 	tcase_add_test(c, reads_divide);
 	tcase_add_loop_test(c, reads_go_again, 0, VERBS_RAILS);
 	tcase_add_test(c, reads_by_one);
+	tcase_add_loop_test(c, removed_device_knows_no_more, 0, VERBS_RAILS);
 	tcase_add_test(c, memory_runs_out);
 	tcase_add_test(c, fails_with_reads_under_way);
 	tcase_add_loop_test(c, access_is_refused, 0, 2);

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * While links gather, the thread ticks. Setting a timer costs more than sending a packet on virtual
- * machines, so none is set for what one link has gathered. A tick sends what the one before found waiting;
- * what is younger is left to the progress call of its owner.
+ * machines, so none is set for what one link has gathered.
  */
 #include "hw/tcp/tcp_flusher.h"
 
@@ -18,14 +17,8 @@
 #include "base/log.h"
 #include "hw/tcp/tcp.h"
 
-/*
- * ns between two ticks, at first and at most: it doubles if links have gathered since the last one
- * and nothing is late, as the owners' progress calls send in time. A tick on the core of an
- * application takes 20 us of that on virtual machines.
- */
-#define TICK_NS     50000
-#define TICK_MAX_NS 400000
-#define IDLE_NS     1000000 /* ns in which nobody gathered; then the thread sleeps */
+#define TICK_NS    50000 /* ns between two ticks: no gathered packet waits longer */
+#define IDLE_TICKS 20u   /* ticks in which nobody gathered; then the thread sleeps */
 
 static struct {
 	/* Guards `users` and `thread`; taken before `lock`. */
@@ -53,7 +46,7 @@ void tcp_flusher_send(struct tcp_gather *g)
 		g->err = errno;
 }
 
-/* Sends all that waits. Locked. */
+/* Sends for all links. Locked. */
 static void send_all(void)
 {
 	LIST_EACH (node, &flusher.gathers) {
@@ -65,25 +58,6 @@ static void send_all(void)
 	}
 }
 
-/* Sends what has waited since the last tick. Returns whether anything has. Locked. */
-static bool send_late(void)
-{
-	bool late = false;
-
-	LIST_EACH (node, &flusher.gathers) {
-		struct tcp_gather *g = LIST_ENTRY(node, struct tcp_gather, in_flusher);
-
-		lock_take(&g->lock);
-		if (g->ticked && g->sent < g->len) {
-			tcp_flusher_send(g);
-			late = true;
-		}
-		g->ticked = true;
-		lock_give(&g->lock);
-	}
-	return late;
-}
-
 static void wake_thread(void)
 {
 	if (!flusher.asleep)
@@ -92,44 +66,34 @@ static void wake_thread(void)
 	sem_post(&flusher.wake);
 }
 
-/* Sleeps until somebody gathers. Locked; releases the lock meanwhile. */
-static void sleep_thread(void)
+/* One tick, or a sleep until somebody gathers. Locked; releases the lock meanwhile. */
+static void pause_thread(unsigned int idle)
 {
-	flusher.asleep = true;
-	lock_give(&flusher.lock);
-	while (sem_wait(&flusher.wake) && errno == EINTR)
-		;
-	lock_take(&flusher.lock);
-}
+	const struct timespec tick = {.tv_nsec = TICK_NS};
 
-/* Locked; releases the lock meanwhile. */
-static void pause_thread(long ns)
-{
-	lock_give(&flusher.lock);
-	nanosleep(&(struct timespec){.tv_nsec = ns}, NULL);
+	flusher.asleep = idle >= IDLE_TICKS;
+	if (flusher.asleep) {
+		lock_give(&flusher.lock);
+		while (sem_wait(&flusher.wake) && errno == EINTR)
+			;
+	} else {
+		lock_give(&flusher.lock);
+		nanosleep(&tick, NULL);
+	}
 	lock_take(&flusher.lock);
 }
 
 static void *run(void *arg)
 {
-	unsigned int added = 0;
-	long tick = TICK_NS, idle = 0;
+	unsigned int seen = 0, idle = 0;
 
 	prctl(PR_SET_TIMERSLACK, 1UL, 0UL, 0UL, 0UL);
 	lock_take(&flusher.lock);
 	while (!flusher.stop) {
-		idle = list_empty(&flusher.gathers) && flusher.added == added ? idle + tick : 0;
-		added = flusher.added;
-		if (idle > IDLE_NS) {
-			sleep_thread();
-			tick = TICK_NS;
-			continue;
-		}
-		pause_thread(tick);
-		if (send_late())
-			tick = TICK_NS;
-		else if (flusher.added != added && tick < TICK_MAX_NS)
-			tick *= 2;
+		idle = list_empty(&flusher.gathers) && flusher.added == seen ? idle + 1 : 0;
+		seen = flusher.added;
+		pause_thread(idle);
+		send_all();
 	}
 	lock_give(&flusher.lock);
 	return arg;

@@ -15,7 +15,6 @@
 struct tcp_gather {
 	struct list in_flusher;
 	struct lock lock; /* guards what follows, against the flusher */
-	bool ticked;      /* a tick has passed since the buffer began anew */
 	int sock;
 	int err;     /* errno of the send that failed; 0: none has */
 	size_t sent; /* bytes that the kernel has taken */

@@ -61,7 +61,6 @@ static struct tcp_gather *buffer_of(struct tcp_link *l)
 	if (!g)
 		return NULL;
 	lock_init(&g->lock);
-	g->ticked = false;
 	g->sock = l->sock;
 	g->err = 0;
 	g->sent = g->len = 0;
@@ -128,7 +127,6 @@ static bool make_space(struct tcp_link *l, struct tcp_gather *g, size_t len)
 	if (g->len != g->sent)
 		return false;
 	g->len = g->sent = 0;
-	g->ticked = false;
 	l->link.zcopy_done = l->link.zcopy_posted;
 	return tcp_has_space(l, TCP_GATHER_MAX);
 }

@@ -255,7 +255,9 @@ static bool fits(struct tcp_link *l, size_t len)
 
 /*
  * A packet is taken if all before it is with the kernels, and if it fits the window: what a process keeps is lost
- * when it ends. A disconnect message goes behind the rest.
+ * when it ends. Two kinds go behind the rest: a disconnect message, and an RTS, of which nothing is reported before its
+ * answer. An RTS that had to wait until the rails take more would find them full of the fragments of earlier messages
+ * again, and when these end the rails would have nothing to carry until it is answered.
  */
 static int put(struct tcp_link *l, const struct packet *p, const struct iovec *iov, size_t count,
 	       bool counted)
@@ -263,10 +265,11 @@ static int put(struct tcp_link *l, const struct packet *p, const struct iovec *i
 	struct tcp_window *out = &l->rails->out;
 	struct tcp_frame f = tcp_frame_of(p);
 	bool last = wire_op(p->head) == WIRE_DISCONNECT; /* there is always space for it */
+	bool waits = !last && wire_op(p->head) != WIRE_RTS;
 
 	if (p->len > TCP_PACKET_MAX)
 		return -FI_EMSGSIZE;
-	if (l->tx >= TCP_SECURING || (l->tx == TCP_REST && !last) ||
+	if (l->tx >= TCP_SECURING || (l->tx == TCP_REST && waits) ||
 	    !fits(l, sizeof(f) + p->len + (last ? 0 : sizeof(f))))
 		return -FI_EAGAIN;
 	tcp_window_put(out, &f, sizeof(f));

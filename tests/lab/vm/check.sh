@@ -20,7 +20,7 @@ export BUILD
 limit=1300 # limit of a virtual machine in seconds: four times what one kernel's tests take on an idle machine
 more=1500  # and for the tests of tests/lab/more
 boot=240   # of these, the limit for booting
-passed=0 failed=0 skipped=0 qemu='' work=''
+passed=0 failed=0 skipped=0 qemu='' work='' failures=()
 . tests/lab/vm/kernel.bash
 . tests/lab/vm/boot.bash
 
@@ -47,9 +47,9 @@ end_guest() {
 }
 
 # hear: reads the machine's lines until it ends; sets $status (its exit status), $at (how far it
-# came), and counts.
+# came), and counts. What it says about failed tests once more, at its end, is kept for ours.
 hear() {
-	local line seconds=$boot start=$SECONDS done=0
+	local line seconds=$boot start=$SECONDS done=0 again=
 	status='' at='did not come up'
 	while IFS= read -r -t "$seconds" line; do
 		case $line in
@@ -60,7 +60,9 @@ hear() {
 		'lab: broken: '*) at="is ${line#lab: }" && continue ;;
 		'lab: end '*) status=${line##* } && continue ;;
 		*' passed, '*' failed'*) continue ;; # counts of this machine
+		'failed:') again=1 line="failed, $head:" ;;
 		esac
+		if [ -n "$again" ]; then failures+=("$line") && continue; fi
 		echo "$line"
 		if counted "$line"; then done=$((done + 1)); fi
 		[ "$seconds" -eq $boot ] || at="went down during ${tests[done]-its end}"
@@ -183,6 +185,7 @@ for i in "${!versions[@]}"; do
 	run_guest "${versions[i]}" $(of_progress "$i" ${#versions[@]})
 done
 
+[ ${#failures[@]} -eq 0 ] || printf '%s\n' "${failures[@]}"
 summary="$passed passed, $failed failed"
 [ $skipped -eq 0 ] || summary+=", $skipped skipped"
 echo "$summary"

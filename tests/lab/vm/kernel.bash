@@ -7,7 +7,7 @@
 #     LAB_MIRROR  mirror to fetch them from
 
 declare -A suites=([6.1]=bookworm [6.12]=bookworm-backports)
-modules=(virtio_pci 9pnet_virtio 9p overlay rdma_rxe rdma_ucm ib_uverbs dummy veth tls)
+modules=(virtio_pci 9pnet_virtio 9p overlay rdma_rxe rdma_ucm ib_uverbs dummy veth tls sch_netem sch_tbf)
 # For rxe's checksums and the cipher of TLS, where the kernel has them as modules.
 optional=(crc32_generic crc32_pclmul gcm ctr ghash_generic aesni_intel ghash_clmulni_intel)
 

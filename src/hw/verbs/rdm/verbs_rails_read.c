@@ -374,13 +374,18 @@ void verbs_rails_deregister(struct link *link, void *registered)
 	drop(registered);
 }
 
-/* Registers a segment with the device of a rail, if it has one. Returns the rkey; 0: none. */
+/*
+ * Registers a segment with the device of a rail, if it has one. Returns the rkey; 0: none. A removed
+ * device is closed once nothing is registered with it, and gets nothing new until then.
+ */
 static uint32_t add_part(const struct verbs_rails *r, struct rails_region *e, unsigned int rail,
 			 const struct iovec *segment)
 {
 	struct verbs *v = r->rail[rail].device;
 	struct verbs_mem *mem =
-		v && v->up ? verbs_mem_get(v->path.dev, segment, IBV_ACCESS_REMOTE_READ) : NULL;
+		v && v->up && verbs_usable(v)
+			? verbs_mem_get(v->path.dev, segment, IBV_ACCESS_REMOTE_READ)
+			: NULL;
 
 	if (!mem)
 		return 0;
