@@ -46,7 +46,7 @@ static __attribute__((noinline, cold)) bool poll_sockets(struct worker *worker)
 	if (!worker->armed && !expecting(worker) && now < worker->next_poll)
 		return false;
 	worker->next_poll = now + POLL_MS;
-	worker->armed = false;
+	worker->armed = worker->awaited = false;
 	rxreq_check(worker, now);
 	conn_stuck_check(worker, now);
 	stats_poll(worker);
@@ -60,13 +60,13 @@ static inline unsigned int poll_calls(const struct worker *worker)
 }
 
 /*
- * Are the sockets to be polled? Not by the call in which something came that may have woken a sleeper: it returns sooner,
- * and the next call polls them.
+ * Are the sockets to be polled? Not by the call in which something came that may have woken a sleeper, unless it wants
+ * what they have: it returns sooner, and the next call polls them.
  */
 static inline bool sockets_due(const struct worker *worker, bool progressed)
 {
 	return !(worker->idle.progress_calls & poll_calls(worker)) ||
-	       (worker->armed && !(worker->sleepers && progressed));
+	       (worker->armed && (worker->awaited || !(worker->sleepers && progressed)));
 }
 
 /* Has the next progress call nothing to do but to poll the sockets, if that is due? */

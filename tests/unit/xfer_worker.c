@@ -112,6 +112,19 @@ START_TEST(message_before_the_sockets)
 }
 END_TEST
 
+/* An event queue wants what the sockets have, whatever else comes in that call. */
+START_TEST(event_queue_gets_the_sockets)
+{
+	become_idle();
+	ck_assert_int_eq(fi_trecv(fake.ep, buf, sizeof(buf), NULL, FI_ADDR_UNSPEC, 1, 0, buf), 0);
+	worker_arm(fake.worker);
+	arrive(1);
+	cm_progress(fake.worker);
+	ck_assert(!fake.worker->armed);
+	fake_expect(buf, FI_TAGGED | FI_RECV);
+}
+END_TEST
+
 /* Whatever grants calls between two reads, every 64th drives the domain's other workers. */
 START_TEST(other_workers_are_driven)
 {
@@ -166,6 +179,7 @@ int main(void)
 	tcase_add_test(tcase, request_is_acknowledged_by_the_read_that_finds_it);
 	tcase_add_test(tcase, armed_worker_polls_its_sockets);
 	tcase_add_test(tcase, message_before_the_sockets);
+	tcase_add_test(tcase, event_queue_gets_the_sockets);
 	tcase_add_test(tcase, handshake_makes_polls_frequent);
 	tcase_add_test(tcase, other_workers_are_driven);
 	suite_add_tcase(suite, tcase);
