@@ -230,13 +230,9 @@ struct link {
 	size_t spec_max;   /* bytes of a message that follow its RTS speculatively; 0: none */
 	size_t joint_min;  /* shortest copy (bytes) for link_local_ops.joint; SIZE_MAX: never */
 	size_t packet_max; /* longest payload of one packet, at least WIRE_PACKET_MIN */
-	/*
-	 * Shortest payload (bytes) for link_zcopy_ops.sendv; SIZE_MAX: none; 0 while packets wait
-	 * for others, so that messages whose end is reported get a number.
-	 */
+	/* Shortest payload (bytes) for link_zcopy_ops.sendv; SIZE_MAX: none; 0 while packets wait for others: all get a number. */
 	size_t zcopy_min;
-	/* Longest payload (bytes) that waits for others within a stream; 0: none does. */
-	size_t gather_max;
+	size_t gather_max; /* longest payload (bytes) that waits for others in a stream; 0: none */
 	/* Number of packets that link_zcopy_ops.sendv did not send completely; never reset. */
 	uint64_t zcopy_posted;
 	uint64_t zcopy_done; /* how many of those are sent completely, or copied */

@@ -7,6 +7,7 @@
 #include <rdma/fi_errno.h>
 #include <stdio.h>
 #include <sys/ioctl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
@@ -52,11 +53,22 @@ static bool may_make(struct shm_pipes *all)
 	return all->open < all->allowed / 2 / SHM_PIPE_BYTES / (all->links + 1);
 }
 
+/*
+ * Does the pipe leave half of the process's descriptors to connections and the application? The kernel gives the
+ * lowest free ones: so many are in use.
+ */
+static bool leaves_half(const struct shm_pipe *p)
+{
+	struct rlimit files;
+
+	return getrlimit(RLIMIT_NOFILE, &files) || (rlim_t)p->ends[1] < files.rlim_cur / 2;
+}
+
 static bool make(struct shm_pipes *all, struct shm_pipe *p)
 {
 	if (pipe2(p->ends, O_CLOEXEC | O_NONBLOCK))
 		return false;
-	p->key = key_of(p->ends[0], p->ends[0]);
+	p->key = leaves_half(p) ? key_of(p->ends[0], p->ends[0]) : 0;
 	if (p->key && fcntl(p->ends[1], F_SETPIPE_SZ, SHM_PIPE_BYTES) >= 0 &&
 	    !forked_guard(p->ends[0]) && !forked_guard(p->ends[1])) {
 		p->open = true;
@@ -167,13 +179,13 @@ static dev_t pipe_device(void)
  * Is the file of `place` (O_PATH) the anonymous pipe that the key names? Asks only the kernel: the
  * peer may have put a file there whose file system is a process that never answers.
  */
-static bool is_pipe(int place, uint64_t key)
+static bool is_pipe(int place, uint64_t key, dev_t device)
 {
 	struct statx st;
 
 	return !statx(place, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_TYPE | STATX_INO, &st) &&
 	       S_ISFIFO(st.stx_mode) && (uint32_t)st.stx_ino == key >> 32 &&
-	       makedev(st.stx_dev_major, st.stx_dev_minor) == pipe_device();
+	       makedev(st.stx_dev_major, st.stx_dev_minor) == device;
 }
 
 /*
@@ -183,13 +195,17 @@ static bool is_pipe(int place, uint64_t key)
 static int pipe_of(pid_t pid, uint64_t key)
 {
 	int fd = -FI_ECONNRESET, place;
+	dev_t device = pipe_device();
 	char path[64];
+
+	if (!device)
+		return -FI_EMFILE;
 
 	snprintf(path, sizeof(path), "/proc/%d/fd/%d", (int)pid, (int)(uint32_t)key - 1);
 	place = open(path, O_PATH | O_CLOEXEC);
 	if (place < 0)
 		return errno == ENOENT ? -FI_ECONNRESET : -errno;
-	if (is_pipe(place, key)) {
+	if (is_pipe(place, key, device)) {
 		snprintf(path, sizeof(path), "/proc/self/fd/%d", place);
 		fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
 		if (fd < 0)
