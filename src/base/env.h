@@ -57,6 +57,9 @@
 	ROW(bool, tcp_firewall_addr, "FI_TCP_FIREWALL_ADDR", "no",                                \
 	    "Peers cannot connect to this process: its endpoints connect to each address that "    \
 	    "is inserted into their address vector")                                               \
+	ROW(const char *, relay, "FI_WEFT_RELAY", NULL,                                            \
+	    "Address of an endpoint, as fi_av_straddr prints it, that tells those behind a "       \
+	    "firewall who waits for them: these connect to it at once, the others when they wait") \
 	ROW(int, peer_timeout, "FI_WEFT_PEER_TIMEOUT", "30000",                                    \
 	    "Milliseconds without a sign of life after which a peer across the network is gone")   \
 	ROW(const char *, rails, "FI_WEFT_RAILS", "1",                                             \
@@ -113,8 +116,8 @@
 	    "Bytes of a collective's message up to which its receivers copy it out of the "        \
 	    "sender's bounce buffer, 262144 at most; 0: never")                                  \
 	ROW(size_t, pipe_min, "FI_WEFT_PIPE_MIN", "65536",                                         \
-	    "Bytes of a collective's message from which on its pages go through a pipe if the "    \
-	    "bounce buffer is full; -1: never")                                                    \
+	    "Bytes of a collective's message from which on its pages go through a pipe if one "    \
+	    "member receives it, or the bounce buffer is full; -1: never")                                       \
 	ROW(size_t, tcp_eager_max, "FI_WEFT_TCP_EAGER_MAX", "262144",                              \
 	    "Bytes of a message up to which tcp sends it at once, from 4096 to 1048576; longer "   \
 	    "ones go by rendezvous")                                                               \

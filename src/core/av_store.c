@@ -181,7 +181,7 @@ static int grow(struct av_store *s, size_t capacity)
 int av_store_reserve(struct av_store *s, size_t more)
 {
 	size_t fresh = more > s->holes ? more - s->holes : 0;
-	size_t half_again = s->capacity + s->capacity / 2;
+	size_t eighth_more = s->capacity + s->capacity / 8;
 
 	if (s->rows.shared || fresh <= s->capacity - s->count)
 		return 0;
@@ -190,7 +190,7 @@ int av_store_reserve(struct av_store *s, size_t more)
 			 more, AV_STORE_MAX);
 		return -FI_ENOMEM;
 	}
-	return grow(s, s->count + fresh > half_again ? s->count + fresh : half_again);
+	return grow(s, s->count + fresh > eighth_more ? s->count + fresh : eighth_more);
 }
 
 /* Returns the lowest free index. There is space for it. */

@@ -6,7 +6,6 @@
 #include "core/mr_object.h"
 #include "info/rdma_ports.h"
 #include "info/providers.h"
-#include "link/link.h"
 
 #define WRITERS  (FI_RECV | FI_READ | FI_REMOTE_WRITE) /* rights by which a device writes */
 #define FIND_MAX 32 /* limit of regions searched, last used first */
@@ -65,20 +64,27 @@ static bool suits(const struct region *r)
 	       r->mr.length < SIZE_MAX / 2 && !(r->mr.flags & FI_RMA_EVENT);
 }
 
+struct device_region mr_nic_memory(const struct region *r)
+{
+	return (struct device_region){.memory = *r->mr.iov,
+				      .access = r->mr.access,
+				      .bare = !mr_object_mode(r->mr.dom, FI_MR_ALLOCATED)};
+}
+
 void mr_nic_add(struct domain *dom, struct region *r)
 {
-	struct device_region region = {.memory = *r->mr.iov,
-				       .access = r->mr.access,
-				       .bare = !mr_object_mode(dom, FI_MR_ALLOCATED)};
+	struct device_region region;
 	struct device_memory mem;
 	bool there;
 
 	list_init(&r->in_nic);
+	list_init(&r->further);
 	if (!suits(r))
 		return;
 	domain_lock(dom);
 	there = mr_nic_open(dom);
 	domain_unlock(dom);
+	region = mr_nic_memory(r);
 	if (!there || rc_transport.device->add(dom->nic, &region, &mem))
 		return;
 	r->mr.handle = mem.handle;
@@ -100,11 +106,23 @@ void mr_nic_remove(struct domain *dom, struct region *r)
 	if (!mem.handle)
 		return;
 	list_remove(&r->in_nic);
+	while (!list_empty(&r->further)) {
+		struct mr_further *f = LIST_ENTRY(r->further.next, struct mr_further, in_region);
+
+		f->remove(f);
+	}
 	r->mr.handle = NULL;
 	err = rc_transport.device->remove(dom->nic, &mem);
 	if (err)
 		LOG_WARN(LOG_MR, "an RDMA device cannot deregister a region: %s",
 			 fi_strerror(-err));
+}
+
+struct region *mr_nic_region(const struct domain *dom, uint64_t key)
+{
+	struct region *r = mr_table_find(dom->mrs, key);
+
+	return r && r->mr.handle && mr_key_in_nic(key) ? r : NULL;
 }
 
 bool mr_nic_find(struct domain *dom, const struct iovec *memory, bool write, uint32_t *lkey)

@@ -8,6 +8,14 @@
 #define WEFT_CORE_MR_NIC_H
 
 #include "core/mr_table.h"
+#include "link/link.h"
+
+/* A region's registration with a further device: a transport makes and owns it. */
+struct mr_further {
+	struct list in_region; /* region.further */
+	/* Ends it, because the region ends. Domain locked. */
+	void (*remove)(struct mr_further *further);
+};
 
 /* Opens the device of the domain's address, if there is one. false: none. Domain locked. */
 bool mr_nic_open(struct domain *dom);
@@ -20,8 +28,13 @@ void mr_nic_close(struct domain *dom);
 void mr_nic_add(struct domain *dom, struct region *r);
 /* Makes the region known to mr_nic_find, once it has a key. Domain locked. */
 void mr_nic_enter(struct domain *dom, struct region *r);
-/* Deregisters the region: the device refuses accesses from now on. Domain locked. */
+/* Deregisters the region: devices refuse accesses from now on. Domain locked. */
 void mr_nic_remove(struct domain *dom, struct region *r);
+
+/* Returns the region of the key if the device has it, so that others may, too; or NULL. Domain locked. */
+struct region *mr_nic_region(const struct domain *dom, uint64_t key);
+/* Returns what to register of it with a device. */
+struct device_region mr_nic_memory(const struct region *r);
 
 /*
  * Finds the device's lkey for local memory inside a registered region. `write`: the device will

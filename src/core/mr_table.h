@@ -15,6 +15,7 @@ struct region {
 	struct region *base; /* fi_mr_attr.base_mr, or NULL */
 	int subs;            /* regions that have this one as base */
 	struct list in_nic;  /* in dom->nic_regions if `handle` is set */
+	struct list further; /* struct mr_further.in_region of core/mr_nic.h, if `handle` is set */
 	bool sealed;         /* fi_mr_enable was called: nothing can be bound any more */
 	uint32_t slot;
 	struct iovec one; /* the segment, if there is only one */

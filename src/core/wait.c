@@ -159,6 +159,14 @@ static int get_pollfd(struct waiter *w, struct fi_wait_pollfd *arg)
 	return 0;
 }
 
+/* From now on somebody else may sleep. The gate: a leader that wakes looks at this (`disarm`). */
+static void expose(struct waiter *w)
+{
+	pthread_mutex_lock(&w->gate);
+	__atomic_store_n(&w->exported, 1, __ATOMIC_SEQ_CST); /* pairs with wait_cond_signal */
+	pthread_mutex_unlock(&w->gate);
+}
+
 static int get_wait(struct waiter *w, void *arg)
 {
 	struct fi_mutex_cond *pair = arg;
@@ -174,13 +182,13 @@ static int get_wait(struct waiter *w, void *arg)
 	case FI_WAIT_SET:
 		return wait_control(&w->set->wait, FI_GETWAIT, arg);
 	case FI_WAIT_POLLFD:
-		__atomic_store_n(&w->exported, 1, __ATOMIC_SEQ_CST);
+		expose(w);
 		return get_pollfd(w, arg);
 	default:
 		LOG_WARN(LOG_CORE, "FI_GETWAIT: wait_obj %d has no object to return", (int)w->obj);
 		return -FI_ENOSYS;
 	}
-	__atomic_store_n(&w->exported, 1, __ATOMIC_SEQ_CST); /* pairs with wait_cond_signal */
+	expose(w);
 	return 0;
 }
 

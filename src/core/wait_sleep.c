@@ -97,6 +97,16 @@ unsigned int wait_arm(struct waiter *w)
 }
 
 /*
+ * All that slept here are awake, so events need not signal until one of them arms again. An application
+ * that polls the descriptor itself, or a set, may have armed, too, and remains armed. Gate held.
+ */
+static void disarm(struct waiter *w)
+{
+	if (!w->set && !__atomic_load_n(&w->exported, __ATOMIC_SEQ_CST))
+		__atomic_store_n(&w->sleeping, 0, __ATOMIC_SEQ_CST);
+}
+
+/*
  * Sleeps as leader. Gate held, released while asleep. Uses poll, which only a handled signal
  * interrupts; epoll_wait also returns in a process that was stopped and continued.
  */
@@ -114,6 +124,7 @@ static int lead(struct waiter *w, int timeout)
 	err = errno;
 	pthread_mutex_lock(&w->gate);
 	w->leader = false;
+	disarm(w);
 	if (n > 0 && __atomic_load_n(&w->rung, __ATOMIC_ACQUIRE) &&
 	    epoll_wait(w->epfd, &event, 1, 0) > 0 && event.data.fd == w->evfd) {
 		__atomic_store_n(&w->rung, 0, __ATOMIC_RELAXED);

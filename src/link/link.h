@@ -235,6 +235,8 @@ struct link {
 	 * for others, so that messages whose end is reported get a number.
 	 */
 	size_t zcopy_min;
+	/* Longest payload (bytes) that waits for others within a stream; 0: none does. */
+	size_t gather_max;
 	/* Number of packets that link_zcopy_ops.sendv did not send completely; never reset. */
 	uint64_t zcopy_posted;
 	uint64_t zcopy_done; /* how many of those are sent completely, or copied */

@@ -71,7 +71,7 @@ void rx_rdma_done(struct worker *worker, uint64_t id);
  */
 void rx_rdma_failed(struct worker *worker, uint32_t src);
 /*
- * The same for operations on regions alone. link->reaches is false, and may become true again later.
+ * The same for operations on regions alone, which go by packets. Later ones may be posted again.
  */
 void rx_rma_failed(struct worker *worker, uint32_t src);
 /* The read of a message `id` is not done, and will not be. */

@@ -58,6 +58,8 @@ enum wire_op {
 	 */
 	WIRE_JOINT,
 	WIRE_RETIRE, /* about closing an idle connection: tag is enum wire_retire; not in a host */
+	/* One endpoint is to connect to another: tag is enum wire_introduce, payload struct wire_address. */
+	WIRE_INTRODUCE,
 	WIRE_OPS
 };
 
@@ -67,6 +69,19 @@ enum wire_retire {
 	WIRE_RETIRE_AGREE, /* yes; the sender sends no message or request until it has an answer */
 	WIRE_RETIRE_DONE,  /* the sender closes it; no packet follows */
 	WIRE_RETIRE_STAY,  /* it is in use again */
+};
+
+/* See conn_introduce.c. */
+enum wire_introduce {
+	WIRE_INTRODUCE_ASK = 1, /* tell the endpoint of this address to connect to the sender */
+	WIRE_INTRODUCE_TELL,    /* the endpoint of this address waits for you to connect to it */
+};
+
+/* The address of an endpoint across the network. */
+struct wire_address {
+	uint8_t ip[16]; /* network byte order; IPv4 in the first four bytes, the rest zero */
+	uint16_t port;
+	uint16_t in6; /* 1: an IPv6 address; 0: IPv4 */
 };
 
 /* Flags of a packet. */
@@ -251,11 +266,12 @@ _Static_assert(2 * WIRE_AMO_MAX + sizeof(struct wire_ranges) + sizeof(struct wir
 
 /*
  * Flags of wire_nic: this end's device accesses memory by the library's keys; this end counts
- * accesses that WIRE_NOTIFY reports; this end has further devices for links over several.
+ * accesses that WIRE_NOTIFY reports; this end has further devices for links over several. (0x4
+ * named an earlier protocol of those: with such a peer a link has one device.)
  */
 #define WIRE_NIC_KEYS   0x1u
 #define WIRE_NIC_COUNTS 0x2u
-#define WIRE_NIC_RAILS  0x4u
+#define WIRE_NIC_RAILS  0x8u
 
 /* One end of an RDMA link; all zero: no RDMA link is possible. */
 struct wire_nic {
@@ -321,7 +337,8 @@ struct wire_hello {
 };
 
 /* Of hellos of unconnected endpoints that use several interfaces: `data` is a struct wire_rails. */
-#define WIRE_HELLO_RAILS 0x4u
+#define WIRE_HELLO_RAILS      0x4u
+#define WIRE_HELLO_INTRODUCES 0x8u /* of all hellos with a name: the sender knows WIRE_INTRODUCE */
 /* Flags of all hellos of a connection of endpoints with a key: */
 #define WIRE_HELLO_ENCRYPTS   0x1u /* what follows is encrypted by TLS */
 #define WIRE_HELLO_KERNEL_TLS 0x2u /* the sender's kernel can do that */
@@ -348,6 +365,7 @@ enum hello_kind {
 
 _Static_assert(sizeof(struct wire_segment) == 24, "layout of a segment");
 _Static_assert(sizeof(struct wire_group) == 40, "layout of a control message about a group");
+_Static_assert(sizeof(struct wire_address) == 20, "layout of an address");
 _Static_assert(sizeof(struct wire_range) == 24, "layout of a range, that of struct fi_rma_iov");
 _Static_assert(offsetof(struct wire_ranges, range) == 16, "layout of ranges");
 _Static_assert(sizeof(struct wire_amo) == 8, "layout of an atomic");

@@ -45,7 +45,7 @@ static const struct link_ops full_ops = {
 struct link peer_full_link = {LINK_BARE, .ops = &full_ops};
 struct peer peer_nobody = {.link = &peer_full_link, .addr = FI_ADDR_NOTAVAIL, .conn.sock = -1};
 
-static struct peer *find(struct worker *worker, const struct addr *key, unsigned int key_slot)
+struct peer *peer_find(struct worker *worker, const struct addr *key, unsigned int key_slot)
 {
 	LIST_EACH (node, &worker->peers_list) {
 		struct peer *peer = LIST_ENTRY(node, struct peer, in_worker);
@@ -94,7 +94,7 @@ struct peer *peer_new(struct worker *worker, const struct addr *name)
 struct peer *peer_by_name(struct worker *worker, const struct addr *name, unsigned int key_slot)
 {
 	struct addr key = addr_unmapped(name);
-	struct peer *peer = find(worker, &key, key_slot);
+	struct peer *peer = peer_find(worker, &key, key_slot);
 
 	if (peer)
 		return peer;

@@ -73,6 +73,7 @@ struct peer_conn {
 	bool losing;    /* peer_failed or peer_not_taken is under way */
 	bool wrong_key; /* the peer has used an unknown key */
 	bool disconnect_received;
+	bool introduces;     /* the peer understands introductions: conn_introduce.c */
 	bool socket_lost;    /* the link goes on without its bootstrap socket: conn_socket.c */
 	bool probing;        /* connect_probe is on for the link's socket */
 	bool unread;         /* disconnected with undelivered messages; the peer keeps its id */
@@ -87,6 +88,8 @@ struct peer_conn {
 	 * While unread: error for receives that name this peer alone; 0: such receives stay posted.
 	 */
 	int end;
+	unsigned int heard;   /* introductions that the peer has sent since `heard_ms` */
+	uint64_t heard_ms;    /* ms */
 	unsigned int retries; /* of this attempt */
 	unsigned int pauses;  /* before retries of this attempt, up to PAUSES_MAX */
 	uint64_t again_ms;    /* ms: no retry before */
@@ -248,6 +251,8 @@ void peer_busy(struct peer *peer);
 
 /* Returns the peer of entry `addr`, making it on first use. NULL: no such entry, or no memory. */
 struct peer *peer_get(struct worker *worker, fi_addr_t addr);
+/* Returns the peer of this unmapped name and key, or NULL. */
+struct peer *peer_find(struct worker *worker, const struct addr *key, unsigned int key_slot);
 /* Returns the peer of this name and key, making it if there is none. NULL: no memory. */
 struct peer *peer_by_name(struct worker *worker, const struct addr *name, unsigned int key_slot);
 /* Makes a new peer of this name, even if another peer has the name. NULL: no memory. */

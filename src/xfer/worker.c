@@ -11,6 +11,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "core/av.h"
 #include "info/ifaces.h"
@@ -174,7 +175,9 @@ int worker_open(struct domain *dom, const struct fi_info *info, unsigned int bar
 	if (err)
 		goto free_worker;
 	if (info->ep_attr->type == FI_EP_RDM) {
-		err = conn_listen(worker);
+		err = conn_relay_open(worker);
+		if (!err)
+			err = conn_listen(worker);
 	} else if (info->ep_attr->type == FI_EP_MSG && !worker->offload) {
 		worker->key = addr_unmapped(&worker->name);
 		err = conn_single(worker);
@@ -317,6 +320,7 @@ static void worker_forget(struct worker *worker, fi_addr_t fi_addr)
 void worker_reach_out(struct worker *worker)
 {
 	worker->reaches_out = true;
+	conn_relay_check(worker, clock_coarse_ms());
 	for (fi_addr_t i = 0; worker->av && i < av_count(worker->av); i++)
 		conn_reach_out(worker, i);
 }

@@ -46,13 +46,14 @@ struct worker {
 	unsigned int open_count;
 	bool in_progress;
 	bool closing;
-	bool counts;                  /* peers must notify us of accesses to our memory */
-	bool armed;                   /* poll the sockets at the next progress call */
-	bool sleepers;                /* a thread may sleep on the worker's descriptor */
-	unsigned int served;          /* one-sided requests received from peers */
-	uint64_t next_poll;           /* ms: earliest time of the next poll of the sockets */
-	uint64_t next_check;          /* ms: the same for rxreq_check */
-	uint64_t next_stuck;          /* ms: the same for conn_stuck_check */
+	bool counts;         /* peers must notify us of accesses to our memory */
+	bool armed;          /* poll the sockets at the next progress call */
+	bool awaited;        /* `armed`, whatever comes before: the caller waits for the sockets */
+	bool sleepers;       /* a thread may sleep on the worker's descriptor */
+	unsigned int served; /* one-sided requests received from peers */
+	uint64_t next_poll;  /* ms: earliest time of the next poll of the sockets */
+	uint64_t next_check; /* ms: the same for rxreq_check */
+	uint64_t next_stuck; /* ms: the same for conn_stuck_check */
 	struct unexpected *collected; /* memory of the packet that is being delivered; or NULL */
 	struct spare spare;           /* of collected payloads, and of scratch */
 	struct list busy;             /* peers with queued output: struct peer.tx.in_busy */
@@ -122,6 +123,13 @@ struct worker {
 		uint64_t looked; /* ms: when the acceptor's need was last looked at */
 		bool possible;   /* there was a connection that could make room */
 	} retire;
+	/* Introductions: conn_introduce.c. */
+	struct {
+		struct addr relay; /* FI_WEFT_RELAY, unmapped; ADDR_NONE: none */
+		uint64_t next;     /* ms: not before, the relay is connected to again */
+		uint64_t logged;   /* log_due */
+		bool asks;         /* an operation waits for a peer that alone can connect */
+	} introduce;
 	int epfd;
 	struct auth_own auth;
 	struct acceptor acceptor;

@@ -46,9 +46,10 @@ static __attribute__((noinline, cold)) bool poll_sockets(struct worker *worker)
 	if (!worker->armed && !expecting(worker) && now < worker->next_poll)
 		return false;
 	worker->next_poll = now + POLL_MS;
-	worker->armed = false;
+	worker->armed = worker->awaited = false;
 	rxreq_check(worker, now);
 	conn_stuck_check(worker, now);
+	conn_relay_check(worker, now);
 	stats_poll(worker);
 	return conn_poll(worker);
 }
@@ -57,6 +58,16 @@ static __attribute__((noinline, cold)) bool poll_sockets(struct worker *worker)
 static inline unsigned int poll_calls(const struct worker *worker)
 {
 	return expecting(worker) ? POLL_CALLS_BUSY : POLL_CALLS_IDLE;
+}
+
+/*
+ * Are the sockets to be polled? Not by the call in which something came that may have woken a sleeper, unless it wants
+ * what they have: it returns sooner, and the next call polls them.
+ */
+static inline bool sockets_due(const struct worker *worker, bool progressed)
+{
+	return !(worker->idle.progress_calls & poll_calls(worker)) ||
+	       (worker->armed && (worker->awaited || !(worker->sleepers && progressed)));
 }
 
 /* Has the next progress call nothing to do but to poll the sockets, if that is due? */
@@ -104,8 +115,8 @@ bool worker_progress(struct worker *worker)
 		progressed |= flush_busy(worker);
 	if (__builtin_expect(!list_empty(&worker->awaiting), 0) && !(++worker->waits & HELP_CALLS))
 		progressed |= rma_help(worker, false);
-	if (__builtin_expect(!(++worker->idle.progress_calls & poll_calls(worker)) || worker->armed,
-			     0))
+	worker->idle.progress_calls++;
+	if (__builtin_expect(sockets_due(worker, progressed), 0))
 		heard = poll_sockets(worker);
 	/* The calls above may have read the byte that was to wake a sleeper. */
 	if (__builtin_expect(worker->sleepers && (progressed || heard), 0))

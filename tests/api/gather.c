@@ -4,7 +4,9 @@
  * whatever the sender does behind the last one, and completions tell the truth.
  */
 #include "api.h"
+#include "lib/data.h"
 #include "lib/side.h"
+#include "lib/group.h"
 
 #define COUNT 500
 #define LONG  100000
@@ -190,13 +192,52 @@ static void dies(struct api *a)
 	side_close_alone(&s);
 }
 
+/* Broadcasts by a root that reads each completion, and then sleeps until all members have all, or closes. */
+static void run_broadcasts(struct api *a, enum then then)
+{
+	struct group g;
+	struct club c;
+
+	club_open(&c, a);
+	group_all(&g, &c);
+	group_barrier(&g);
+	for (uint64_t i = 1; i <= COUNT; i++) {
+		uint64_t value = a->rank ? 0 : i;
+
+		POST(&c.s,
+		     fi_broadcast(c.s.ep, &value, 1, NULL, g.addr, c.s.addr[0], FI_UINT64, 0, &g));
+		GROUP_DONE(&c, &g);
+		CHECK_EQ(value, i);
+	}
+	if (then == SLEEP)
+		api_meet_still(a);
+	group_close(&g);
+	club_end(&c);
+}
+
+static void broadcasts_sleep(struct api *a)
+{
+	run_broadcasts(a, SLEEP);
+}
+
+static void broadcasts_close(struct api *a)
+{
+	run_broadcasts(a, CLOSE);
+}
+
 int main(int argc, char **argv)
 {
 	static const struct api_case cases[] = {
-		{"sleeps", sleeps, 2, {0}},     {"sleeps-injecting", sleeps_injecting, 2, {0}},
-		{"dangling", dangling, 2, {0}}, {"closes", closes, 2, {0}},
-		{"exits", exits, 2, {0}},       {"exits-injecting", exits_injecting, 2, {0}},
-		{"mixes", mixes, 2, {0}},       {"dies", dies, 2, {0}},
+		{"sleeps", sleeps, 2, {0}},
+		{"sleeps-injecting", sleeps_injecting, 2, {0}},
+		{"dangling", dangling, 2, {0}},
+		{"closes", closes, 2, {0}},
+		{"exits", exits, 2, {0}},
+		{"exits-injecting", exits_injecting, 2, {0}},
+		{"mixes", mixes, 2, {0}},
+		{"dies", dies, 2, {0}},
+		{"broadcasts-sleep", broadcasts_sleep, 3, {0}},
+		{"broadcasts-close", broadcasts_close, 3, {0}},
 	};
 
 	return api_main(argc, argv, cases, API_COUNT(cases));

@@ -199,8 +199,9 @@ def threads(b):
         for how in "domain", "endpoint", "shared":
             ours = b.sides[0]
             alternating = b.limit("alternating", "threads", *options, "alternate", ours.providers[kind][0], "{}", LD_LIBRARY_PATH=ours.folder)
+            sockets = b.limit("sockets", "threads", *options, "sockets", kind, "{}") if kind == "tcp" else {}
             yield Row(f"{kind}/threads-{how}", "M/s", [1, 2],
-                      {**b.sided(kind, "threads", *options, how, "PROVIDER", "{}"), **(alternating if how == "shared" else {})})
+                      {**b.sided(kind, "threads", *options, how, "PROVIDER", "{}"), **(alternating if how == "shared" else sockets)})
 
 
 def wake(b):

@@ -7,6 +7,8 @@
  *     threads [-n] shared PROVIDER THREADS     all threads use the same endpoints and queue,
  *                                              FI_THREAD_SAFE
  *     threads [-n] alternate PROVIDER THREADS  the same, but one thread sends a window, then the next one
+ *     threads -n sockets tcp THREADS           no library: a pair of TCP sockets for each thread, a window with
+ *                                              headers of 32 bytes by one system call on each side
  *
  * With two cores there is none left for a partner of each thread: a thread plays both ends. It
  * posts a window of 64 receives on one endpoint, sends as many from another endpoint of the process, and
@@ -17,6 +19,10 @@
  * Status 77: the provider is not available. The same file runs on any libfabric.so.1 in
  * LD_LIBRARY_PATH. */
 #define _GNU_SOURCE
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <rdma/fi_tagged.h>
@@ -40,11 +46,17 @@ struct operation {
 	int owner;
 };
 
+/* A message as it goes over a socket. */
+struct framed {
+	char header[32], message[8];
+};
+
 struct worker {
 	pthread_t thread;
 	int number;
 	struct lane *lane;
-	uint64_t waited; /* completions of its operations */
+	int tx_sock, rx_sock; /* instead of a lane */
+	uint64_t waited;      /* completions of its operations */
 	char message[8], room[8];
 	struct operation sends[WINDOW], receives[WINDOW];
 	/* Completions that this thread has read, by the owner of the operation. Other threads read them. */
@@ -56,6 +68,7 @@ static struct lane lanes[THREADS_MAX];
 static int threads, windows;
 static _Atomic int arrivals;
 static bool alternates;
+static void (*way)(struct worker *w); /* transfers a window */
 static _Alignas(
 	64) _Atomic int next_thread; /* number of the thread that sends, if they alternate */
 
@@ -126,6 +139,28 @@ static void window_alternating(struct worker *w)
 	atomic_store_explicit(&next_thread, (w->number + 1) % threads, memory_order_release);
 }
 
+/* All messages of a window are copied together and sent by one call, received by one call, and copied. */
+static void window_sockets(struct worker *w)
+{
+	struct framed all[WINDOW];
+	size_t got = 0;
+
+	memset(all, 0, sizeof all);
+	for (int i = 0; i < WINDOW; i++)
+		memcpy(all[i].message, w->message, sizeof w->message);
+	if (send(w->tx_sock, all, sizeof all, MSG_DONTWAIT | MSG_NOSIGNAL) != sizeof all)
+		pair_fail("send");
+	while (got < sizeof all) {
+		ssize_t n = recv(w->rx_sock, (char *)all + got, sizeof all - got, MSG_DONTWAIT);
+
+		if (!n || (n < 0 && errno != EAGAIN))
+			pair_fail("recv");
+		got += n > 0 ? (size_t)n : 0;
+	}
+	for (int i = 0; i < WINDOW; i++)
+		memcpy(w->room, all[i].message, sizeof w->room);
+}
+
 static void pin(int core)
 {
 	cpu_set_t cpus;
@@ -157,7 +192,7 @@ static void *run(void *arg)
 		meet(&met);
 		start = microseconds();
 		for (int i = 0; i < windows; i++)
-			alternates ? window_alternating(w) : window(w);
+			way(w);
 		meet(&met);
 		values[repeat < 0 ? 0 : repeat] =
 			threads * windows * WINDOW / (microseconds() - start);
@@ -211,6 +246,22 @@ static void worker_open(int number, struct lane *lane)
 		w->sends[i].owner = w->receives[i].owner = number;
 }
 
+static void sockets_open(struct worker *w)
+{
+	struct sockaddr_in addr = {.sin_family = AF_INET, .sin_addr.s_addr = inet_addr(PAIR_HOST)};
+	int listener = socket(AF_INET, SOCK_STREAM, 0), on = 1;
+	socklen_t len = sizeof addr;
+
+	w->tx_sock = socket(AF_INET, SOCK_STREAM, 0);
+	if (bind(listener, (struct sockaddr *)&addr, len) || listen(listener, 1) ||
+	    getsockname(listener, (struct sockaddr *)&addr, &len) ||
+	    connect(w->tx_sock, (struct sockaddr *)&addr, len) ||
+	    setsockopt(w->tx_sock, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on))
+		pair_fail("connecting");
+	w->rx_sock = accept(listener, NULL, NULL);
+	close(listener);
+}
+
 static void open_all(const char *provider, const char *how)
 {
 	struct fi_info *hints = fabric_hints(provider, FI_MSG | FI_TAGGED, false);
@@ -250,6 +301,7 @@ static void close_all(void)
 int main(int argc, char **argv)
 {
 	const char *how;
+	bool sockets;
 
 	if (argc > 1 && !strcmp(argv[1], "-n")) {
 		pair_network = true;
@@ -257,23 +309,31 @@ int main(int argc, char **argv)
 		argv++;
 	}
 	how = argc == 4 ? argv[1] : "";
+	sockets = !strcmp(how, "sockets");
 	threads = argc == 4 ? atoi(argv[3]) : 0;
 	if (threads < 1 || threads > THREADS_MAX ||
 	    (strcmp(how, "domain") != 0 && strcmp(how, "endpoint") != 0 &&
-	     strcmp(how, "shared") != 0 && strcmp(how, "alternate") != 0)) {
-		fputs("Usage: threads [-n] domain|endpoint|shared|alternate PROVIDER THREADS\n",
+	     strcmp(how, "shared") != 0 && strcmp(how, "alternate") != 0 && !sockets)) {
+		fputs("Usage: threads [-n] domain|endpoint|shared|alternate|sockets PROVIDER THREADS\n",
 		      stderr);
 		return EXIT_FAILURE;
 	}
 	alternates = !strcmp(how, "alternate");
+	way = sockets ? window_sockets : alternates ? window_alternating : window;
 	alarm(LIMIT);
 	windows = pair_network ? 200 : 2000;
-	open_all(argv[2], how);
+	for (int i = 0; i < threads && sockets; i++) {
+		worker_open(i, NULL);
+		sockets_open(&workers[i]);
+	}
+	if (!sockets)
+		open_all(argv[2], how);
 	for (int i = 0; i < threads; i++)
 		if (pthread_create(&workers[i].thread, NULL, run, &workers[i]))
 			pair_fail("pthread_create");
 	for (int i = 0; i < threads; i++)
 		pthread_join(workers[i].thread, NULL);
-	close_all();
+	if (!sockets)
+		close_all();
 	return EXIT_SUCCESS;
 }

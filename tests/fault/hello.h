@@ -17,7 +17,8 @@
 struct hello {
 	uint32_t magic;
 	uint16_t version, size;
-	uint32_t kind, your_id;
+	uint16_t kind, flags;
+	uint32_t your_id;
 	uint64_t incarnation, serial, probe_addr, probe_value;
 	uint32_t name_format, name_len;
 	char name[96];
@@ -53,6 +54,7 @@ struct frame {
 #define WIRE_GROUP      16u
 #define WIRE_JOINT      17u
 #define WIRE_RETIRE     18u
+#define WIRE_INTRODUCE  19u
 #define PACKET_MAX      ((1u << 20) + 4096) /* bytes of a payload */
 
 static inline struct hello good_hello(unsigned int n)

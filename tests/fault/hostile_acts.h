@@ -114,6 +114,13 @@ static void idle_words(struct run *r, struct raw_link *l)
 		ACT_OF(r, l, WIRE_RETIRE);
 }
 
+/* About endpoints that the endpoint is to connect to, or to tell of others. */
+static void introductions(struct run *r, struct raw_link *l)
+{
+	RUN_OFTEN (r, 8)
+		ACT_OF(r, l, WIRE_INTRODUCE);
+}
+
 static void group_control(struct run *r, struct raw_link *l)
 {
 	RUN_OFTEN (r, 8)

@@ -193,6 +193,16 @@ static inline size_t payload_any(struct rng *r)
 	return len < PACKET_MAX ? len : PACKET_MAX;
 }
 
+/* An address, of this host or any, that is well formed or not. */
+static inline size_t payload_introduce(struct rng *r)
+{
+	size_t at = put_word(0, rng_one_in(r, 2) ? htonl(INADDR_LOOPBACK) : rng_bits(r, 64));
+
+	at = put_word(at, rng_one_in(r, 2) ? 0 : rng_bits(r, 64));
+	put_word(at, rng_bits(r, rng_one_in(r, 2) ? 16 : 18));
+	return rng_one_in(r, 8) ? payload_any(r) : 20;
+}
+
 static inline size_t hostile_payload(struct rng *r, unsigned int op, unsigned int flags)
 {
 	switch (op) {
@@ -202,6 +212,8 @@ static inline size_t hostile_payload(struct rng *r, unsigned int op, unsigned in
 		return payload_group(r);
 	case WIRE_JOINT:
 		return payload_joint(r);
+	case WIRE_INTRODUCE:
+		return payload_introduce(r);
 	case WIRE_PUT:
 	case WIRE_GET:
 	case WIRE_AMO:
@@ -218,7 +230,7 @@ static inline size_t hostile_payload(struct rng *r, unsigned int op, unsigned in
 static inline uint64_t hostile_tag(struct rng *r, const struct raw_link *l, unsigned int op,
 				   unsigned int flags)
 {
-	if (op == WIRE_RETIRE && !rng_one_in(r, 4))
+	if ((op == WIRE_RETIRE || op == WIRE_INTRODUCE) && !rng_one_in(r, 4))
 		return 1 + rng_below(r, 4);
 	if (op > WIRE_RTS) /* an offset, an address, an error, a request */
 		return rng_one_in(r, 2) ? hostile_number(r) : hostile_id(r, l);

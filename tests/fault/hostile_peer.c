@@ -56,6 +56,7 @@ static const struct act {
 	ACT(group_control, ANYWHERE, true),
 	ACT(joint_copies, ANYWHERE, true),
 	ACT(idle_words, ANYWHERE, true),
+	ACT(introductions, ANYWHERE, true),
 	ACT(messages_to_groups, ANYWHERE, true),
 	ACT(disconnect_then_more, ANYWHERE, true),
 	ACT(close_and_reconnect, ANYWHERE, true),

@@ -133,7 +133,7 @@ static int come(void)
 }
 
 /* A connection that wants to begin with a greeting of this kind. */
-static struct hello next_hello(uint32_t kind)
+static struct hello next_hello(uint16_t kind)
 {
 	struct hello h = good_hello(number);
 
@@ -210,7 +210,7 @@ static void kept_out(int sock, const char *what)
 	refused(what);
 }
 
-static void without_key(uint32_t kind)
+static void without_key(uint16_t kind)
 {
 	struct hello h = next_hello(kind);
 	int sock = come();
@@ -392,7 +392,7 @@ static struct hello relayed(const struct hello *greeting)
 
 static struct hello first_reply(enum reply how, const struct hello *greeting)
 {
-	static const uint32_t kinds[] = {
+	static const uint16_t kinds[] = {
 		[ACCEPTS] = HELLO_ACCEPT, [CROSSES] = HELLO_CROSSED, [REJECTS] = HELLO_REJECT};
 	struct proof p = proof_begin(OTHER);
 	uint8_t code[PROOF_LEN];

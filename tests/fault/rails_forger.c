@@ -67,7 +67,7 @@ static int make_link(const struct name *name, struct hello *accept)
 	h = hello_of(HELLO_CONNECT);
 	add_rails(&h, &rails);
 	h = sealed(&p, PROOF_INITIATOR, h);
-	if (!ask(sock, &h, accept) || accept->kind != (HELLO_ACCEPT | FLAG_RAILS) ||
+	if (!ask(sock, &h, accept) || accept->kind != HELLO_ACCEPT ||
 	    !proof_good(&p, PROOF_TARGET, accept) || rails_in(accept).count != 2)
 		fail("no link of two rails, but kind %#x", accept->kind);
 	return sock;

@@ -85,8 +85,8 @@ static int accept_link(int listener, struct hello *accept, const uint16_t ports[
 	int sock = take_call(listener, &h);
 
 	h = challenge(sock, &p, &h);
-	if (h.kind != (HELLO_CONNECT | FLAG_RAILS))
-		fail("no offer of rails, but kind %#x", h.kind);
+	if (h.kind != HELLO_CONNECT || !(h.flags & FLAG_RAILS))
+		fail("no offer of rails, but kind %u with flags %#x", h.kind, h.flags);
 	for (int i = 0; i < 2; i++)
 		rails.rail[i].port = ports[i];
 	*accept = hello_of(HELLO_ACCEPT);
@@ -178,8 +178,8 @@ static int take_rail(int listener, const struct hello *accept)
 	int sock = take_call(listener, &h);
 
 	h = challenge(sock, &p, &h);
-	if (h.kind != (HELLO_JOIN | FLAG_RAILS) || rails_in(&h).number != 1 ||
-	    h.your_id != accept->your_id || memcmp(h.nonce, accept->nonce, HALF) != 0)
+	if (h.kind != HELLO_JOIN || rails_in(&h).number != 1 || h.your_id != accept->your_id ||
+	    memcmp(h.nonce, accept->nonce, HALF) != 0)
 		fail("the endpoint does not ask for its rail, but says kind %#x", h.kind);
 	h = sealed(&p, PROOF_TARGET, joined(accept));
 	write_all(sock, &h, sizeof(h));

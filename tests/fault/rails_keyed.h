@@ -36,7 +36,7 @@ static inline void pack(unsigned char stream[PACK])
 	memcpy(stream + sizeof(f), TEXT, sizeof(TEXT));
 }
 
-static inline struct hello hello_of(uint32_t kind)
+static inline struct hello hello_of(uint16_t kind)
 {
 	static unsigned int number;
 	struct sockaddr_in in = {.sin_family = AF_INET, .sin_port = htons(4711)};

@@ -9,8 +9,8 @@
 #define WAIT_MS      3000
 #define HELLO_JOIN   8u
 #define HELLO_JOINED 9u
-#define FLAG_RAILS   0x40000u /* in the upper half of `kind` */
-#define HALF         16       /* bytes of each half of a token */
+#define FLAG_RAILS   0x4u /* of `flags` */
+#define HALF         16   /* bytes of each half of a token */
 
 static struct lab lab;
 
@@ -62,7 +62,7 @@ static inline struct rail rail_of(unsigned int wire)
 
 static inline void add_rails(struct hello *h, const struct rails *rails)
 {
-	h->kind |= FLAG_RAILS;
+	h->flags |= FLAG_RAILS;
 	h->data_len = sizeof(*rails);
 	memcpy(h->data, rails, sizeof(*rails));
 }
@@ -72,7 +72,7 @@ static inline struct rails rails_in(const struct hello *h)
 {
 	struct rails rails = {0};
 
-	if (h->kind & FLAG_RAILS && h->data_len == sizeof(rails))
+	if (h->flags & FLAG_RAILS && h->data_len == sizeof(rails))
 		memcpy(&rails, h->data, sizeof(rails));
 	return rails;
 }

@@ -6,7 +6,7 @@
 #include "hello.h"
 
 #define WAIT_MS    5000
-#define FLAG_RAILS 0x40000u /* in the upper half of `kind` */
+#define FLAG_RAILS 0x4u /* of `flags` */
 #define TEXT       "over one"
 
 /* The data of a hello with FLAG_RAILS: link/wire.h. */
@@ -49,8 +49,8 @@ static void read_all(int sock, void *to, size_t len)
 	}
 }
 
-/* Sends to a listener, whose hello in answer has this kind. Returns the connection. */
-static int exchange_hellos(uint32_t kind)
+/* Sends to a listener, whose HELLO_ACCEPT has these flags. Returns the connection. */
+static int exchange_hellos(uint16_t flags)
 {
 	const struct rails rails = {.count = 2};
 	struct hello theirs, ours = good_hello(1);
@@ -68,8 +68,9 @@ static int exchange_hellos(uint32_t kind)
 	read_all(sock, &theirs, sizeof(theirs));
 	if (theirs.kind != HELLO_CONNECT || theirs.data_len)
 		fail("a hello of kind %#x with %u bytes of data", theirs.kind, theirs.data_len);
-	ours.kind = kind;
-	if (kind & FLAG_RAILS) {
+	ours.kind = HELLO_ACCEPT;
+	ours.flags = flags;
+	if (flags & FLAG_RAILS) {
 		ours.data_len = sizeof(rails);
 		memcpy(ours.data, &rails, sizeof(rails));
 	}
@@ -86,7 +87,7 @@ static void refused(void *arg)
 
 	(void)arg;
 	node_open(&n, NULL);
-	sock = exchange_hellos(HELLO_ACCEPT | FLAG_RAILS);
+	sock = exchange_hellos(FLAG_RAILS);
 	e = node_wait(&n, WAIT_MS, "the end of the send");
 	if (e.err != FI_EPROTO)
 		fail("the send ended with %s", fi_strerror(e.err));
@@ -104,7 +105,7 @@ static void taken(void *arg)
 
 	(void)arg;
 	node_open(&n, NULL);
-	sock = exchange_hellos(HELLO_ACCEPT);
+	sock = exchange_hellos(0);
 	read_all(sock, &packet, sizeof(packet));
 	if (packet.frame.len != sizeof(TEXT) || strcmp(packet.text, TEXT) != 0)
 		fail("another message, of %u bytes", packet.frame.len);

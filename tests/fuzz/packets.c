@@ -134,6 +134,7 @@ static struct peer *connect_peer(unsigned int i)
 	f->room = 4;
 	peer->real = &f->link;
 	peer->conn.kind = LINK_SOCKET;
+	peer->conn.introduces = true;
 	peer_connected(peer);
 	return peer;
 }

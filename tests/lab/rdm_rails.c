@@ -25,7 +25,7 @@
 #define ENOUGH  40 /* messages */
 #define SLOTS   8  /* messages under way in each direction */
 #define LONGEST ((size_t)700000)
-#define RECORD  ((size_t)12000) /* bytes of a write */
+#define RECORD  ((size_t)300000) /* bytes of the longest write */
 #define RECORDS 4
 #define STEP    97 /* checks every STEPth byte */
 #define NAP_MS  50
@@ -33,6 +33,7 @@
 #define NOBODY  65534
 
 static const size_t lengths[] = {8, 64, 3000, 40000, 9000, LONGEST, 8, 150000};
+static const size_t writes_of[] = {12000, RECORD, 200};
 
 struct place {
 	uint64_t addr, key;
@@ -57,6 +58,11 @@ static int first_err;
 static size_t length_of(uint64_t number)
 {
 	return lengths[number % (sizeof(lengths) / sizeof(lengths[0]))];
+}
+
+static size_t write_of(uint64_t number)
+{
+	return writes_of[number % (sizeof(writes_of) / sizeof(writes_of[0]))];
 }
 
 static void fill(unsigned char *to, uint64_t number, size_t len)
@@ -149,12 +155,12 @@ static void post_sends(void)
 /* One write at a time, so that the last one to a record is what is left there. */
 static void post_write(void)
 {
-	size_t at = writes % RECORDS;
+	size_t at = writes % RECORDS, len = write_of(writes);
 
 	if (writes != written)
 		return;
-	fill(record[at], writes, RECORD);
-	if (begun(fi_write(me.n.ep, record[at], RECORD, NULL, me.peer, theirs.addr + at * RECORD,
+	fill(record[at], writes, len);
+	if (begun(fi_write(me.n.ep, record[at], len, NULL, me.peer, theirs.addr + at * RECORD,
 			   theirs.key, NULL)))
 		writes++;
 }
@@ -247,7 +253,7 @@ static void all_comes(void)
 	if (!said)
 		tell(me.end, ours, sizeof(ours));
 	for (uint64_t n = count[1] > RECORDS ? count[1] - RECORDS : 0; n < count[1]; n++)
-		check(region + n % RECORDS * RECORD, n, RECORD, "write");
+		check(region + n % RECORDS * RECORD, n, write_of(n), "write");
 	printf("%s: goes on: %llu messages, %llu writes, longest pause %llu ms\n", who,
 	       (unsigned long long)came, (unsigned long long)count[1],
 	       (unsigned long long)pause_ms);

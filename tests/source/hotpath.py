@@ -42,7 +42,7 @@ BUDGET = {
     "cq_read+eight": (904, 0, 1),
     "cq_read+unknown": (307, 0, 5),
     "inject_write": (163, 1, 1),
-    "cq_read+serve": (594, 2, 13),
+    "cq_read+serve": (586, 2, 12),
     "read": (174, 1, 1),
     "fetch_atomic": (200, 1, 1),
 }

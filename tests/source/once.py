@@ -22,6 +22,7 @@ PAYLOAD = {
     "src/xfer/msg/rx_deliver.c": {"read_rts": JUDGE, "deliver_rts": JUDGE, "deliver_matched": JUDGE, "place": COPY},
     "src/xfer/msg/rx_read.c": {"take": COPY},
     "src/xfer/joint.c": {"joint_help": JUDGE},
+    "src/xfer/conn/conn_introduce.c": {"read_address": JUDGE},
     "src/xfer/msg/rx.c": {"accept_rts": OUT, "rx_accept": COPY},
     "src/xfer/msg/rx_match.c": {"rx_message": PASS, "accept_unexpected": OUT},
     "src/xfer/msg/rx_unexpected.c": {"memory_of": COPY, "rx_payload_new": OUT, "rx_deliver_collected": OUT},

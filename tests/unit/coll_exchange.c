@@ -167,6 +167,51 @@ START_TEST(root_waits)
 }
 END_TEST
 
+/* Takes a packet that it sends later, from the caller's memory. */
+static int later(struct link *link, const struct packet *p, const struct iovec *iov, size_t count)
+{
+	(void)p, (void)iov, (void)count;
+	link->zcopy_posted++;
+	return 0;
+}
+
+/*
+ * The root does not wait until a stream is out: it ends each broadcast within the call. It waits for a link that sends
+ * all later without gathering, as one with rails does, since what that has copied may stay here.
+ */
+START_TEST(root_streams)
+{
+	struct link_zcopy_ops zcopy = *fake.link.zcopy;
+	struct fi_cq_tagged_entry done[4];
+	uint64_t value = 7;
+
+	zcopy.sendv = later;
+	fake.link.zcopy = &zcopy;
+	fake.link.zcopy_min = 0;
+	fake.link.gather_max = sizeof(value);
+	fake.count = 0;
+	for (int i = 0; i < 3; i++) {
+		ck_assert_int_eq(fi_broadcast(fake.ep, &value, 1, NULL, fi_mc_addr(call.mc),
+					      our.self, FI_UINT64, 0, &call),
+				 0);
+		value++; /* it is free */
+	}
+	ck_assert_int_eq(fi_cq_read(fake.cq, done, 4), 3);
+	ck_assert_uint_eq(fake.count, 3);
+	for (unsigned int i = 0; i < 3; i++)
+		ck_assert_mem_eq(fake.packets[i].payload, &(uint64_t){7 + i}, sizeof(value));
+	fake.link.gather_max = _i ? 0 : sizeof(value) - 1;
+	ck_assert_int_eq(fi_broadcast(fake.ep, &value, 1, NULL, fi_mc_addr(call.mc), our.self,
+				      FI_UINT64, 0, &call),
+			 0);
+	ck_assert_uint_eq(fake.count, 3);
+	fake_expect_nothing();
+	fake.link.zcopy_done = fake.link.zcopy_posted;
+	worker_progress(fake.worker);
+	fake_expect(&call, FI_COLLECTIVE);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("coll_exchange");
@@ -177,6 +222,7 @@ int main(void)
 	tcase_add_loop_test(tcase, peer_dies, 0, 2);
 	tcase_add_test(tcase, another_call);
 	tcase_add_test(tcase, root_waits);
+	tcase_add_loop_test(tcase, root_streams, 0, 2);
 	suite_add_tcase(suite, tcase);
 	return suite_run(suite);
 }

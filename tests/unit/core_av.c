@@ -2,6 +2,7 @@
 /* Proves how address vectors and their sets behave, without an endpoint. */
 #include <arpa/inet.h>
 #include <limits.h>
+#include <malloc.h>
 #include <netinet/in.h>
 #include <rdma/fi_collective.h>
 #include <rdma/fi_eq.h>
@@ -139,6 +140,28 @@ START_TEST(table_counts_up_and_fills_holes)
 	ck_assert_str_eq(text_at(av, 6), "fi_sockaddr_in://10.0.0.1:19");
 	ck_assert_uint_eq(find(av, 17), 3);
 	ck_assert_uint_eq(insert(av, 11), 10);
+	close_av(av);
+}
+END_TEST
+
+static size_t allocated(void)
+{
+	struct mallinfo2 now = mallinfo2();
+
+	return now.uordblks + now.hblkhd;
+}
+
+/* A row of 24 bytes, an eighth of that for rows to come, and 6 bytes of the hash, whatever the number of addresses. */
+START_TEST(addresses_take_little_memory)
+{
+	size_t before = allocated();
+	struct fid_av *av = open_av(FI_AV_TABLE, 0);
+
+	for (unsigned int count = 1; count <= 100000; count++) {
+		insert(av, count);
+		if (count >= 10000 && count % 100 == 0)
+			ck_assert_uint_le((allocated() - before) / count, 33);
+	}
 	close_av(av);
 }
 END_TEST
@@ -789,6 +812,7 @@ static void add_vector_tests(TCase *t)
 	tcase_add_test(t, open_says_what_it_chose);
 	tcase_add_test(t, open_refuses);
 	tcase_add_test(t, table_counts_up_and_fills_holes);
+	tcase_add_test(t, addresses_take_little_memory);
 	tcase_add_loop_test(t, an_address_keeps_its_index, 0, 2);
 	tcase_add_test(t, addresses_of_one_call_keep_their_index);
 	tcase_add_test(t, find_agrees_with_a_simple_model);

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "core/wait.h"
+#include "core/wait_set.h"
 #include "suite.h"
 
 #define FOREVER   -1 /* ms; the time limit of the test ends a lost wake-up */
@@ -90,6 +90,41 @@ START_TEST(all_wake)
 		ck_assert_int_eq(sleepers[i].result, i == 0 && _i ? -FI_EAGAIN : 0);
 	}
 	wait_fini(&w);
+}
+END_TEST
+
+/* How else a thread may sleep, unknown to the leader. */
+enum elsewhere { NOWHERE, ON_DESCRIPTOR, ON_SET, ELSEWHERES };
+
+/*
+ * Once a descriptor has woken the leader, events write no token, which would cost a system call and
+ * end the next sleep. Where others may sleep, too, they still do. _i: enum elsewhere.
+ */
+START_TEST(awake_is_not_signalled)
+{
+	struct wait_set set = {
+		.wait = {.evfd = 0}}; /* has a descriptor: the set's is not written */
+	struct waiter w;
+	int pipes[2], got;
+
+	ck_assert_int_eq(pipe(pipes), 0);
+	ck_assert_int_eq(wait_init(&w, FI_WAIT_FD, NULL), 0);
+	ck_assert_int_eq(wait_add_fd(&w, pipes[0]), 0);
+	if (_i == ON_DESCRIPTOR)
+		ck_assert_int_eq(wait_control(&w, FI_GETWAIT, &got), 0);
+	if (_i == ON_SET)
+		w.set = &set;
+	ck_assert_int_eq(write(pipes[1], "", 1), 1);
+	ck_assert_int_eq(wait_sleep_since(&w, wait_arm(&w), FOREVER), 0);
+	wait_notify(&w);
+	ck_assert(readable(w.evfd, 0) == (_i != NOWHERE));
+	wait_arm(&w);
+	wait_notify(&w);
+	ck_assert(readable(w.evfd, 0));
+	w.set = NULL;
+	wait_fini(&w);
+	close(pipes[0]);
+	close(pipes[1]);
 }
 END_TEST
 
@@ -344,6 +379,7 @@ int main(void)
 	tcase_add_test(plain, signal_before_the_sleep_counts);
 	tcase_add_test(plain, token_taken_before_the_sleep);
 	tcase_add_loop_test(plain, all_wake, 0, 2);
+	tcase_add_loop_test(plain, awake_is_not_signalled, 0, ELSEWHERES);
 	tcase_add_test(plain, time_out);
 	tcase_add_loop_test(plain, last_look, 0, kinds_count - 1); /* FI_WAIT_YIELD never arms */
 	tcase_add_loop_test(stress, ping_pong, 0, kinds_count);

@@ -3,12 +3,13 @@
 #ifndef UNIT_FAKE_RAILS_H
 #define UNIT_FAKE_RAILS_H
 
+#include <arpa/inet.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/forked.h"
 #include "core/domain.h"
-#include "hw/verbs/rdm/verbs_rails.h"
+#include "hw/verbs/rdm/verbs_transfer.h"
 #include "suite.h"
 #include "xfer/worker.h"
 
@@ -21,6 +22,7 @@
 struct request {
 	uint64_t number, at;
 	uint32_t len, rkey;
+	unsigned char first; /* byte of our memory */
 };
 
 /* A rail: a device of ours, its end of the link, and what was posted. */
@@ -35,6 +37,8 @@ struct end {
 	char first[SENDS];              /* first byte of each payload */
 	struct verbs_rail_message said; /* the last message about rails */
 	unsigned int sends;
+	struct verbs_head credit[SENDS];  /* packets of credits alone: a ring */
+	unsigned int alone, probes;       /* number of these, and of requests without bytes */
 	uint32_t returned;                /* credits, by packets of their own */
 	struct request request[REQUESTS]; /* a ring */
 	unsigned int requests, done;
@@ -50,7 +54,8 @@ static struct link *link_made;
 static struct ibv_mr mr;
 static unsigned char *memory; /* that a message is read to */
 static unsigned char times_read[LONG];
-static unsigned int registrations, registrations_max;
+static struct verbs_rail_message asked; /* the last question about a key; `what` 0: answered */
+static unsigned int registrations, registrations_max, deregistrations;
 
 static inline struct verbs *device(unsigned int i)
 {
@@ -62,21 +67,39 @@ static inline int post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ib
 	struct end *e = qp->qp_context;
 
 	(void)bad;
+	if (!wr->num_sge) {
+		e->probes++;
+		return 0;
+	}
 	if (qp == &e->direct) {
-		e->request[e->requests++ % REQUESTS] =
-			(struct request){wr->wr_id, wr->wr.rdma.remote_addr, wr->sg_list[0].length,
-					 wr->wr.rdma.rkey};
+		e->request[e->requests++ % REQUESTS] = (struct request){
+			wr->wr_id, wr->wr.rdma.remote_addr, wr->sg_list[0].length, wr->wr.rdma.rkey,
+			*(unsigned char *)(uintptr_t)wr->sg_list[0].addr};
 		return 0;
 	}
 	memcpy(&e->sent[e->sends], (void *)(uintptr_t)wr->sg_list[0].addr, sizeof(e->sent[0]));
 	e->first[e->sends] = ((char *)(uintptr_t)wr->sg_list[0].addr)[sizeof(e->sent[0])];
-	if (e->sent[e->sends].flags & VERBS_RAIL)
+	if (e->sent[e->sends].flags & VERBS_RAIL) {
 		memcpy(&e->said, (char *)(uintptr_t)wr->sg_list[0].addr + sizeof(e->sent[0]),
 		       sizeof(e->said));
-	if (e->sent[e->sends].head)
+		if (e->said.what == VERBS_RAIL_KEY_ASKED)
+			asked = e->said;
+	}
+	if (e->sent[e->sends].head) {
 		e->sends++;
-	else
+	} else {
+		e->credit[e->alone++ % SENDS] = e->sent[e->sends];
 		e->returned += e->sent[e->sends].freed;
+	}
+	return 0;
+}
+
+static inline int post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr,
+				struct ibv_recv_wr **bad)
+{
+	(void)srq;
+	(void)wr;
+	(void)bad;
 	return 0;
 }
 
@@ -114,6 +137,7 @@ static inline struct ibv_mr *reg_mr(struct ibv_pd *pd, void *at, size_t len, int
 static inline int dereg_mr(struct ibv_mr *of)
 {
 	(void)of;
+	deregistrations++;
 	return 0;
 }
 
@@ -137,6 +161,7 @@ static inline struct verbs_link *make_link(unsigned int i)
 	list_init(&l->direct.rdma_posted);
 	l->direct.qp = &ends[i].direct;
 	l->direct.read_max = VERBS_READ_MAX;
+	l->direct.write_max = VERBS_WRITE_MAX;
 	return l;
 }
 
@@ -147,6 +172,7 @@ static inline void make_device(unsigned int i)
 
 	memset(e, 0, sizeof(*e));
 	e->ctx.ops.post_send = post_send;
+	e->ctx.ops.post_srq_recv = post_srq_recv;
 	e->ctx.ops.poll_cq = poll_cq;
 	e->dev = (struct verbs_dev){.lib = &lib,
 				    .ctx = &e->ctx,
@@ -154,11 +180,15 @@ static inline void make_device(unsigned int i)
 				    .forked = forked_count(),
 				    .attr = {.max_qp_rd_atom = 16, .max_qp_init_rd_atom = 16}};
 	e->qp = (struct ibv_qp){.context = &e->ctx, .qp_context = e, .qp_num = 2 * i + 1};
+	e->srq.context = &e->ctx;
+	e->cq.context = &e->ctx;
 	e->direct = (struct ibv_qp){.context = &e->ctx, .qp_context = e, .qp_num = 2 * i + 2};
 	verbs_state_init(own, &worker, NULL);
 	own->path = (struct verbs_path){.dev = &e->dev, .mtu = IBV_MTU_1024};
 	own->cq = &e->cq;
+	own->srq = &e->srq;
 	verbs_slots_init(&own->send, &e->dev, VERBS_SLOT);
+	verbs_slots_init(&own->recv, &e->dev, VERBS_SLOT);
 	e->l = make_link(i);
 }
 
@@ -176,12 +206,13 @@ static inline void setup(void)
 	memset(&v, 0, sizeof(v));
 	memset(&multi, 0, sizeof(multi));
 	memset(times_read, 0, sizeof(times_read));
+	memset(&asked, 0, sizeof(asked));
 	memory = malloc(LONG);
-	registrations = 0;
+	registrations = deregistrations = 0;
 	registrations_max = UINT32_MAX;
 	multi.count = 1;
 	list_init(&multi.links);
-	verbs_rails_pool(&multi.pieces);
+	verbs_transfer_pool(&multi.pieces);
 	v.multi = &multi;
 	for (unsigned int i = 0; i < VERBS_RAILS; i++)
 		make_device(i);
@@ -200,6 +231,7 @@ static inline void teardown(void)
 	link_made->ops->close(link_made);
 	for (unsigned int i = 0; i < VERBS_RAILS; i++) {
 		verbs_slots_fini(&device(i)->send, false);
+		verbs_slots_fini(&device(i)->recv, false);
 		pool_fini(&device(i)->links);
 		pool_fini(&device(i)->rdma_posted);
 	}
@@ -249,6 +281,53 @@ static inline void credit(unsigned int rail, uint32_t count)
 {
 	ends[rail].l->credits += count;
 	verbs_rails_credited(ends[rail].l, count);
+}
+
+/* The rail has another link, which works. */
+static inline void comes_again(unsigned int rail)
+{
+	bool reaches = ends[rail].l->link.reaches;
+
+	ends[rail].l = make_link(rail);
+	verbs_rails_add(r, rail, ends[rail].l, r->rail[rail].serial + 1);
+	ck_assert_int_eq(verbs_link_join(ends[rail].l, &hello.nic, PEER), 0);
+	ends[rail].l->link.reaches = reaches;
+	r->rail[rail].proven = true;
+	verbs_rails_update(r);
+}
+
+/* The peer says something about a rail by packet `number` over rail `over`. */
+static inline void hears(unsigned int over, uint32_t number, const struct verbs_rail_message *m,
+			 size_t len)
+{
+	const struct packet p = {.head = WIRE_HEAD(WIRE_MSG, 0, 0, 0), .payload = m, .len = len};
+
+	ck_assert(!verbs_rails_take(ends[over].l, number << VERBS_NUMBER | VERBS_RAIL, &p));
+}
+
+/* It does so by its next packet, over the rail that carries ours. */
+static inline void hears_next(const struct verbs_rail_message *m)
+{
+	hears(r->active, r->got + 1, m, sizeof(*m));
+}
+
+/* A packet without a payload arrives over the rail. */
+static inline void arrives(unsigned int rail, const struct verbs_head *h)
+{
+	struct verbs *own = device(rail);
+	struct verbs_link *l = ends[rail].l;
+
+	ck_assert(own->recv.count || !verbs_slots_grow(&own->recv));
+	memcpy(verbs_slots_at(&own->recv, 0), h, sizeof(*h));
+	own->wc[0] = (struct ibv_wc){.byte_len = sizeof(*h),
+				     .imm_data = htonl(pool_id(l)),
+				     .qp_num = l->qp->qp_num,
+				     .wc_flags = IBV_WC_WITH_IMM};
+	own->got = 1;
+	own->up = true;
+	own->progress_calls = 0; /* the fake has no events */
+	verbs_progress_device(own);
+	own->up = false;
 }
 
 #endif

@@ -36,7 +36,7 @@ static void start(void)
 
 static void make_progress(void)
 {
-	while (shm_transport.progress(own))
+	while (shm_transport.progress(own) || own->gather.gap)
 		;
 }
 

@@ -58,10 +58,9 @@ START_TEST(disconnects_behind)
 }
 END_TEST
 
-/* A rail has come back: packets go over it when the other one keeps none, one-sided ones then, too. */
+/* A rail has come back: packets go over it when the other one keeps none. */
 START_TEST(comes_back)
 {
-	ends[0].l->link.reaches = true;
 	send_bytes("a");
 	credit(0, 1);
 	breaks(0);
@@ -70,7 +69,6 @@ START_TEST(comes_back)
 	ends[0].l = make_link(0);
 	verbs_rails_add(r, 0, ends[0].l, 2);
 	ck_assert_int_eq(verbs_link_join(ends[0].l, &hello.nic, PEER), 0);
-	ends[0].l->link.reaches = true;
 	ends[0].l->arrived = ends[0].l->posted;
 	ends[0].sends = 0;
 	multi.due = 0;
@@ -78,12 +76,10 @@ START_TEST(comes_back)
 	ck_assert(r->rail[0].proven);
 	send_bytes("c");
 	has_sent(1, "*bc", 2);
-	ck_assert(!link_made->reaches);
 	credit(1, 2);
 	send_bytes("d");
 	has_sent(1, "*bcd", 2);
 	credit(1, 2);
-	ck_assert(link_made->reaches);
 	send_bytes("e");
 	has_sent(0, "e", 6);
 }
@@ -132,6 +128,93 @@ START_TEST(sleeps_with_credits)
 }
 END_TEST
 
+/* A peer that does not read gets no more packets of credits than it has spare slots, however often we sleep. */
+START_TEST(spares_are_bounded)
+{
+	struct verbs_head h = {.flags = 2u << VERBS_SPARES};
+	unsigned int before;
+
+	for (unsigned int i = 0; i < VERBS_WINDOW; i++) {
+		ends[1].l->freed++;
+		verbs_arm(&v);
+		multi.due = 0;
+		verbs_rails_progress(&v);
+		verbs_sent(ends[1].l, ends[1].l->posted);
+	}
+	ck_assert_uint_le(ends[1].alone, VERBS_SPARE);
+	ck_assert(list_empty(&device(1)->attend)); /* or nobody would sleep */
+	before = ends[1].alone;
+	ck_assert_uint_gt(ends[1].l->freed, 0);
+	arrives(1, &h);
+	ck_assert_uint_eq(ends[1].alone, before + 1);
+	ck_assert_uint_eq(ends[1].l->freed, 0);
+	ck_assert_uint_eq(ends[1].returned, VERBS_WINDOW);
+}
+END_TEST
+
+/* More spare slots than there are, returned or used, break the rail. */
+START_TEST(spares_are_checked)
+{
+	struct verbs_head h = {.flags = 0};
+
+	ck_assert_uint_eq(ends[1].l->spares,
+			  VERBS_SPARE - 1); /* the first packet of the initiator */
+	if (_i) {
+		h.flags = 2u << VERBS_SPARES;
+		arrives(1, &h);
+	} else {
+		ends[1].l->spares = 0;
+		for (unsigned int i = 0; i < VERBS_SPARE; i++)
+			arrives(1, &h);
+		ck_assert_int_eq(ends[1].l->err, 0);
+		arrives(1, &h);
+	}
+	ck_assert_int_eq(ends[1].l->err, FI_EPROTO);
+}
+END_TEST
+
+#define ROUNDS 2000
+#define STEPS  20
+
+/* A step of one of two ends: it returns a credit, or the other end reads its next packet of credits. */
+static void step(unsigned int from, bool say, unsigned int read[VERBS_RAILS])
+{
+	struct end *e = &ends[from];
+
+	verbs_sent(e->l, e->l->posted);
+	if (say) {
+		e->l->freed += e->l->freed < VERBS_WINDOW;
+		verbs_say(e->l, false);
+	} else if (read[from] != e->alone) {
+		ends[1 - from].l->credits = 0; /* room for all that is returned */
+		arrives(1 - from, &e->credit[read[from]++ % SENDS]);
+	}
+	ck_assert_uint_le(e->alone - read[from], VERBS_SPARE);
+	ck_assert_int_eq(e->l->err, 0);
+}
+
+/*
+ * The links of both rails stand for two ends of one, which say much and read late, then all: neither ever has more to
+ * read than spare slots, nor do they wait for each other in the end.
+ */
+START_TEST(spares_never_run_out)
+{
+	unsigned int read[VERBS_RAILS] = {ends[0].alone, ends[1].alone}, seed = 1;
+
+	for (unsigned int i = 0; i < VERBS_RAILS; i++)
+		ends[i].l->spares = VERBS_SPARE;
+	for (int round = 0; round < ROUNDS; round++) {
+		for (int i = 0; i < STEPS; i++)
+			step((unsigned int)rand_r(&seed) / 7 % VERBS_RAILS,
+			     rand_r(&seed) / 7 % STEPS >= round % STEPS, read);
+		while (read[0] != ends[0].alone || read[1] != ends[1].alone)
+			step((unsigned int)rand_r(&seed) / 7 % VERBS_RAILS, false, read);
+		for (unsigned int i = 0; i < VERBS_RAILS; i++)
+			ck_assert(!ends[i].l->owes);
+	}
+}
+END_TEST
+
 static uint32_t posted(void)
 {
 	return ends[0].l->posted + ends[1].l->posted;
@@ -152,6 +235,8 @@ START_TEST(probes_at_once)
 	ck_assert(verbs_transport.probe(link_made));
 	verbs_rails_progress(&v);
 	ck_assert_uint_eq(posted(), before + VERBS_RAILS);
+	ck_assert_uint_eq(ends[0].probes, 1); /* which take no slot of the peer's */
+	ck_assert_uint_eq(ends[1].probes, 1);
 }
 END_TEST
 
@@ -220,15 +305,6 @@ START_TEST(takes_no_gap)
 }
 END_TEST
 
-/* The peer says something about a rail by packet `number` over rail `over`. */
-static void hears(unsigned int over, uint32_t number, const struct verbs_rail_message *m,
-		  size_t len)
-{
-	const struct packet p = {.head = WIRE_HEAD(WIRE_MSG, 0, 0, 0), .payload = m, .len = len};
-
-	ck_assert(!verbs_rails_take(ends[over].l, number << VERBS_NUMBER | VERBS_RAIL, &p));
-}
-
 /* The peer finds a rail broken: ours is destroyed before the answer, and packets go again. */
 START_TEST(peer_finds_it_broken)
 {
@@ -241,7 +317,6 @@ START_TEST(peer_finds_it_broken)
 	has_sent(1, "b*", 2);
 	ck_assert_uint_eq(ends[1].said.what, VERBS_RAIL_CLOSED);
 	ck_assert_uint_eq(ends[1].said.rail, 0);
-	ck_assert(!link_made->reaches);
 }
 END_TEST
 
@@ -274,7 +349,7 @@ START_TEST(says_nonsense)
 		size_t len;
 	} cases[] = {
 		{{.what = 0}, sizeof(struct verbs_rail_message)},
-		{{.what = VERBS_RAIL_CLOSED + 1}, sizeof(struct verbs_rail_message)},
+		{{.what = VERBS_RAIL_KEY + 1}, sizeof(struct verbs_rail_message)},
 		{{.what = VERBS_RAIL_BROKEN, .rail = VERBS_RAILS},
 		 sizeof(struct verbs_rail_message)},
 		{{.what = VERBS_RAIL_BROKEN, .rail = UINT32_MAX},
@@ -323,6 +398,9 @@ int main(void)
 	tcase_add_test(c, comes_back);
 	tcase_add_loop_test(c, credits_come_back, 0, 2);
 	tcase_add_test(c, sleeps_with_credits);
+	tcase_add_test(c, spares_are_bounded);
+	tcase_add_loop_test(c, spares_are_checked, 0, 2);
+	tcase_add_test(c, spares_never_run_out);
 	tcase_add_test(c, probes_at_once);
 	tcase_add_test(c, cannot_probe);
 	tcase_add_test(c, waits_for_no_reader);

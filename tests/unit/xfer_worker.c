@@ -97,6 +97,34 @@ START_TEST(armed_worker_polls_its_sockets)
 }
 END_TEST
 
+/* A sleeper that a message has woken gets it without a poll of the sockets, which is the next call's. */
+START_TEST(message_before_the_sockets)
+{
+	become_idle();
+	ck_assert_int_eq(fi_trecv(fake.ep, buf, sizeof(buf), NULL, FI_ADDR_UNSPEC, 1, 0, buf), 0);
+	worker_arm(fake.worker);
+	arrive(1);
+	fake_expect(buf, FI_TAGGED | FI_RECV);
+	ck_assert(fake.worker->armed);
+	ck_assert(!fake.worker->sleepers); /* it was told to arm again */
+	fake_expect_nothing();
+	ck_assert(!fake.worker->armed);
+}
+END_TEST
+
+/* An event queue wants what the sockets have, whatever else comes in that call. */
+START_TEST(event_queue_gets_the_sockets)
+{
+	become_idle();
+	ck_assert_int_eq(fi_trecv(fake.ep, buf, sizeof(buf), NULL, FI_ADDR_UNSPEC, 1, 0, buf), 0);
+	worker_arm(fake.worker);
+	arrive(1);
+	cm_progress(fake.worker);
+	ck_assert(!fake.worker->armed);
+	fake_expect(buf, FI_TAGGED | FI_RECV);
+}
+END_TEST
+
 /* Whatever grants calls between two reads, every 64th drives the domain's other workers. */
 START_TEST(other_workers_are_driven)
 {
@@ -150,6 +178,8 @@ int main(void)
 	tcase_add_test(tcase, queued_packet_goes_with_the_next_read);
 	tcase_add_test(tcase, request_is_acknowledged_by_the_read_that_finds_it);
 	tcase_add_test(tcase, armed_worker_polls_its_sockets);
+	tcase_add_test(tcase, message_before_the_sockets);
+	tcase_add_test(tcase, event_queue_gets_the_sockets);
 	tcase_add_test(tcase, handshake_makes_polls_frequent);
 	tcase_add_test(tcase, other_workers_are_driven);
 	suite_add_tcase(suite, tcase);

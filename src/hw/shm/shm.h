@@ -8,6 +8,7 @@
 #include "link/idle.h"
 #include "link/link.h"
 #include "hw/shm/shm_copy.h"
+#include "hw/shm/shm_gather.h"
 #include "hw/shm/shm_joint.h"
 #include "hw/shm/shm_pipe.h"
 #include "hw/shm/shm_ring.h"
@@ -18,9 +19,10 @@ struct shm {
 	struct ring ring;
 	/* At the head, the next slot to read; from `stop` on the head is published. Runs into the second mapping of the slots. */
 	struct link_cursor cursor;
-	uint32_t progress_calls;   /* calls of shm_progress */
-	uint32_t reaped;           /* claims of dead peers that are not skipped yet */
-	uint64_t published;        /* the head that is stored in the ring's page */
+	uint32_t progress_calls; /* calls of shm_progress */
+	uint32_t reaped;         /* claims of dead peers that are not skipped yet */
+	uint64_t published;      /* the head that is stored in the ring's page */
+	struct shm_gather gather;
 	int fd;                    /* memfd of the ring; hellos carry it */
 	struct shm_bounce *bounce; /* NULL until the first message of PROTO_BOUNCE */
 	struct shm_pipes pipes;

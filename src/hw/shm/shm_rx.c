@@ -57,9 +57,9 @@ static inline uint32_t deliver(struct shm *shm, const struct link_slot *slot, ui
 	return link_slots(slot, p.payload, p.len);
 }
 
-static inline bool recallable(uint64_t head)
+static inline bool is_request(uint64_t head)
 {
-	return wire_op(head) == WIRE_PUT || wire_op(head) == WIRE_GET;
+	return wire_op(head) >= WIRE_PUT && wire_op(head) <= WIRE_AMO;
 }
 
 /*
@@ -76,6 +76,13 @@ static __attribute__((noinline)) uint32_t take(struct shm *shm, struct link_slot
 					   __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)
 		       ? deliver(shm, slot, head)
 		       : 0;
+}
+
+/* The same if the request need not wait for others. */
+static __attribute__((noinline)) uint32_t take_later(struct shm *shm, struct link_slot *slot,
+						     uint64_t head)
+{
+	return shm_gather_waits(shm) ? 0 : take(shm, slot, head);
 }
 
 /* Returns the slots at the head that a dead peer claimed and never published; 0: none. */
@@ -110,7 +117,10 @@ static inline uint32_t step(struct shm *shm)
 			       ? skip(shm)
 			       : 0;
 	head = ONCE(slot->head);
-	return recallable(head) ? take(shm, slot, head) : deliver(shm, slot, head);
+	if (!is_request(head))
+		return deliver(shm, slot, head);
+	return shm_gather_is_clear(&shm->gather, shm->cursor.next) ? take(shm, slot, head)
+								   : take_later(shm, slot, head);
 }
 
 bool shm_progress(void *state)
@@ -148,6 +158,8 @@ bool shm_arm(void *state)
 
 	if (shm_head(shm) != shm->published)
 		shm_publish_head(shm);
+	shm_gather_clear(&shm->gather,
+			 shm->cursor.next + 1); /* nobody sleeps while a request waits */
 	return shm_ring_sleep(&shm->ring, shm_head(shm));
 }
 
@@ -201,8 +213,10 @@ static bool disarm(struct shm *shm, uint32_t id)
 /* At most one ring full of packets: other peers may go on filling the ring. */
 static void drain(struct shm *shm)
 {
+	shm_gather_clear(&shm->gather, shm->cursor.next + shm->ring.mask + 1);
 	for (uint32_t i = 0; i <= shm->ring.mask / PACKETS_PER_CALL && shm_progress(shm); i++)
 		;
+	shm_gather_clear(&shm->gather, shm->cursor.next);
 }
 
 /*

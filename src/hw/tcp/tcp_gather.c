@@ -39,12 +39,14 @@ void tcp_gather_begin(struct tcp_link *l, enum tcp_waits waits)
 		return;
 	l->waits = waits;
 	l->link.zcopy_min = 0;
+	l->link.gather_max = TCP_GATHER_LEN;
 }
 
 void tcp_gather_stop(struct tcp_link *l)
 {
 	l->waits = TCP_AT_ONCE;
 	l->link.zcopy_min = l->zcopy_min;
+	l->link.gather_max = 0;
 	l->more = false;
 }
 

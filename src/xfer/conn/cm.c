@@ -444,6 +444,6 @@ void cm_poll(struct worker *worker)
 
 void cm_progress(struct worker *worker)
 {
-	worker->armed = true;
+	worker->armed = worker->awaited = true;
 	worker_progress(worker);
 }

@@ -53,6 +53,18 @@ void conn_rails_close(struct worker *worker);
 void conn_hear_disconnect(struct peer *peer);
 /* Handles a packet about closing an idle connection. The peer may be freed. */
 void conn_retire_hear(struct peer *peer, const struct packet *p);
+/*
+ * Handles an introduction: passes it on, or connects to the endpoint that waits for us. Bad ones, and too many, are logged
+ * and dropped.
+ */
+void conn_introduce_hear(struct peer *from, const struct packet *p);
+/* Reads FI_WEFT_RELAY. 0; -FI_EINVAL: it is no address of an endpoint, which is logged. */
+int conn_relay_open(struct worker *worker);
+/*
+ * Connects to the relay, if the worker has none that is connected and needs one: it reaches out, or an operation waits for
+ * a peer that alone can connect. To be called often.
+ */
+void conn_relay_check(struct worker *worker, uint64_t now);
 /* Abandons our pending link between RDMA devices, if there is one. */
 void conn_abandon(struct peer *peer);
 /* Disconnects a peer that is over its budget. */

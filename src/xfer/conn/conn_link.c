@@ -29,6 +29,7 @@ static int make_link(struct peer *peer, struct accepted *conn, enum link_kind ki
 	peer->conn.kind = kind;
 	peer->conn.incarnation = conn->hello.incarnation;
 	peer->conn.serial = conn->hello.serial;
+	peer->conn.introduces = conn->hello.flags & WIRE_HELLO_INTRODUCES;
 	peer->conn.probing = peer->conn.socket_lost = false;
 	if (kind == LINK_SOCKET)
 		peer->conn.sock = peer->conn.wake = -1;

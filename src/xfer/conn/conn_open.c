@@ -211,9 +211,13 @@ void conn_again(struct peer *peer)
 	uint64_t deadline = peer->conn.deadline;
 	int err;
 
-	if (peer->state != PEER_CONNECTING || peer->conn.sock >= 0 || peer->conn.awaited ||
+	if (peer->state != PEER_CONNECTING || peer->conn.sock >= 0 ||
 	    clock_coarse_ms() < peer->conn.again_ms)
 		return;
+	if (peer->conn.awaited) {
+		conn_introduce_ask(peer);
+		return;
+	}
 	peer->worker->handshakes--;
 	peer->state = PEER_IDLE;
 	if (peer->worker->cm)

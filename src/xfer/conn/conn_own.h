@@ -26,7 +26,7 @@ int conn_attempt(struct peer *peer);
  */
 void conn_wait_outside(struct peer *peer);
 /*
- * Retries an attempt that has no socket. If the retry fails, a peer without an address vector entry
+ * Retries an attempt that has no socket; asks others for a peer that alone can connect. If the retry fails, a peer without an address vector entry
  * may be freed.
  */
 void conn_again(struct peer *peer);
@@ -120,6 +120,10 @@ bool conn_reach_unanswered(const struct peer *peer);
 bool conn_reach_renews(struct peer *peer, int err);
 /* Logs that an attempt failed with `err` (positive): what was tried, and why each of it failed. */
 void conn_reach_explain(const struct peer *peer, int err);
+
+/* conn_introduce.c */
+/* Asks others to tell the peer that we wait for it to connect, and sets when to ask again. */
+void conn_introduce_ask(struct peer *awaited);
 
 /* conn_rails.c */
 /* Fills in our interfaces for a hello of ours. False: the link has one rail in any case. */

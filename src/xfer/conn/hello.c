@@ -41,10 +41,11 @@ static void attach_fds(struct msghdr *msg, union control *control, const int fds
  * Fills in the fields that are the same in all hellos of a worker, and the serial. 0 or a negative
  * error.
  */
-static int introduce(struct worker *worker, struct wire_hello *hello)
+static int describe_sender(struct worker *worker, struct wire_hello *hello)
 {
 	size_t len = sizeof(hello->name);
 
+	hello->flags = worker->cm ? 0 : WIRE_HELLO_INTRODUCES;
 	hello->incarnation = worker->incarnation;
 	hello->serial = ++worker->hellos;
 	hello->probe_addr = (uintptr_t)&worker->probe;
@@ -100,7 +101,7 @@ int hello_send(struct worker *worker, int sock, bool inside, const struct hello_
 	struct iovec iov = {&hello, sizeof(hello)};
 	union control control = {0};
 	struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1};
-	int fds[WIRE_FDS], err = worker ? introduce(worker, &hello) : 0;
+	int fds[WIRE_FDS], err = worker ? describe_sender(worker, &hello) : 0;
 
 	if (err)
 		return err;

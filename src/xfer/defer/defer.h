@@ -67,6 +67,7 @@ struct work {
 	 * itself. Within a batch, receivers of the same memory share one copy.
 	 */
 	const void *batch;
+	bool shared; /* other receivers of the batch get the same memory */
 	/* A message of a collective that has been sent when the receiver has it. */
 	bool delivered;
 };

@@ -185,6 +185,9 @@ static void deliver_control(struct worker *worker, struct peer *peer, const stru
 	case WIRE_RETIRE:
 		conn_retire_hear(peer, p);
 		break;
+	case WIRE_INTRODUCE:
+		conn_introduce_hear(peer, p);
+		break;
 	default:
 		LOG_WARN(
 			LOG_EP_DATA,

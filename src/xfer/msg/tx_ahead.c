@@ -39,15 +39,26 @@ static bool has_space(const struct peer *peer)
 	       list_empty(&peer->txreqs[TXREQ_AHEAD]) && list_empty(&peer->tx.controls);
 }
 
+/*
+ * Sends a message that the link copies, at once or within a stream soon: members wait for its bytes,
+ * nobody for the report that they are out. Returns 0, or a negative error: it takes a request.
+ */
+static int send_copy(struct link *link, const struct packet *p)
+{
+	struct iovec iov = {(void *)(uintptr_t)p->payload, p->len};
+
+	if (proto_copies(link, p->len))
+		return link->ops->send(link, p->payload, p->len, p->data, p->head, p->tag);
+	return proto_gathers(link, p->len) ? link->ops->sendv(link, p, &iov, 1) : -FI_EAGAIN;
+}
+
 int tx_ahead(struct peer *peer, const struct packet *p, struct work *work)
 {
-	struct link *link = peer->real;
 	bool room = has_space(peer);
 	struct txreq *req;
 	int err;
 
-	if (room && proto_copies(link, p->len) && !(work && work->delivered) &&
-	    !link->ops->send(link, p->payload, p->len, p->data, p->head, p->tag))
+	if (room && !(work && work->delivered) && !send_copy(peer->real, p))
 		return 1;
 	if (peer->state == PEER_IDLE) {
 		err = conn_start(peer);

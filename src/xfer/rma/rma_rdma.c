@@ -171,6 +171,7 @@ void rma_rdma_failed(struct peer *peer)
 	while (!list_empty(&peer->txreqs[TXREQ_RDMA])) {
 		struct txreq *req = LIST_ENTRY(peer->txreqs[TXREQ_RDMA].prev, struct txreq, link);
 
+		req->packets = true;
 		if (!req->ep && !(req->flags & FI_INJECT))
 			tx_req_end(req, FI_ECANCELED); /* its buffers may be freed */
 		else

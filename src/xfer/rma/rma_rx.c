@@ -412,9 +412,7 @@ static void on_notify(struct worker *worker, struct peer *peer, const struct pac
 		push_data(rx, FI_RMA | FI_REMOTE_WRITE, r.total, p->data);
 }
 
-/* Not inlined: the request takes a large frame, which short ones do without. */
-static __attribute__((noinline)) void serve(struct worker *worker, struct peer *peer,
-					    const struct packet *p)
+void rma_serve_any(struct worker *worker, struct peer *peer, const struct packet *p)
 {
 	struct rma_request r;
 	int err;
@@ -434,10 +432,4 @@ static __attribute__((noinline)) void serve(struct worker *worker, struct peer *
 	}
 	if (err)
 		rma_refuse(&r, err);
-}
-
-void rma_serve(struct worker *worker, struct peer *peer, const struct packet *p)
-{
-	if (!rma_serve_short(worker, peer, p))
-		serve(worker, peer, p);
 }

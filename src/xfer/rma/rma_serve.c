@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The short path of one-sided requests at their target: one range in one segment, nothing to count,
- * no remote CQ data. All else, and all that has to be refused, takes rma_serve.
+ * no remote CQ data. All else, and all that has to be refused, takes rma_serve_any.
  */
 #include <string.h>
 
@@ -11,7 +11,7 @@
 #include "xfer/worker.h"
 #include "xfer/msg/rx.h"
 
-/* Returns the memory of the range that the packet names; NULL: it takes rma_serve. */
+/* Returns the memory of the range that the packet names; NULL: it takes rma_serve_any. */
 static void *memory(const struct worker *worker, const struct packet *p, size_t len,
 		    uint64_t access)
 {
@@ -96,7 +96,8 @@ static bool counts(const struct worker *worker, unsigned int index)
 	return rx && (rx->read_cntr || rx->write_cntr);
 }
 
-bool rma_serve_short(struct worker *worker, struct peer *peer, const struct packet *p)
+/* Performs and answers a request of the short form that asks for nothing special. False: nothing was done. */
+static inline bool serve_short(struct worker *worker, struct peer *peer, const struct packet *p)
 {
 	if ((wire_flags(p->head) & ~WIRE_LATER) != WIRE_DATA || counts(worker, wire_rx(p->head)))
 		return false;
@@ -110,4 +111,10 @@ bool rma_serve_short(struct worker *worker, struct peer *peer, const struct pack
 	default:
 		return false;
 	}
+}
+
+void rma_serve(struct worker *worker, struct peer *peer, const struct packet *p)
+{
+	if (!serve_short(worker, peer, p))
+		rma_serve_any(worker, peer, p);
 }

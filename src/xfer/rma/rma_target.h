@@ -78,11 +78,8 @@ void rma_send_result(struct peer *peer, uint32_t seq, const void *buf, size_t le
 /* The same for a request whose initiator may have disconnected. */
 void rma_reply_bytes(const struct rma_request *r, const void *buf, size_t len);
 
-/*
- * Performs and answers a request of the short form that asks for nothing special (rma_serve.c).
- * False: nothing was done.
- */
-bool rma_serve_short(struct worker *worker, struct peer *peer, const struct packet *p);
+/* Performs and answers a request of any form, or refuses it; rma_serve takes the short form apart. */
+void rma_serve_any(struct worker *worker, struct peer *peer, const struct packet *p);
 
 /* Are the figures in the packet of an atomic consistent? */
 bool rma_amo_parse(const struct rma_request *r);

@@ -11,10 +11,16 @@ static struct spec_record *record_of(const struct txreq *req)
 	return &req->peer->tx.spec[req->len > WIRE_SPEC_MAX];
 }
 
-/* Does the message belong to a batch? Within one, several receivers copy the same memory. */
+/* Does the message belong to a batch? Within one, several receivers may copy the same memory. */
 static bool in_batch(const struct txreq *req)
 {
 	return req->work && req->work->batch;
+}
+
+/* Pages of a message in a pipe are copied once, in the bounce buffer once and by each of its receivers. */
+static bool bounces(const struct link *link, const struct txreq *req)
+{
+	return req->len <= link->bounce_max && (req->work->shared || req->len < link->pipe_min);
 }
 
 static bool suits(enum proto proto, const struct peer *peer, const struct txreq *req)
@@ -25,7 +31,7 @@ static bool suits(enum proto proto, const struct peer *peer, const struct txreq 
 	case PROTO_RDMA:
 		return link->rdma_usable;
 	case PROTO_BOUNCE:
-		return in_batch(req) && req->len <= link->bounce_max;
+		return in_batch(req) && bounces(link, req);
 	case PROTO_PIPE:
 		return in_batch(req) && req->len >= link->pipe_min;
 	case PROTO_SPEC:

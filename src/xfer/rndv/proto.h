@@ -29,6 +29,12 @@ static inline bool proto_copies(const struct link *link, size_t len)
 	return !proto_is_long(link, len) && proto_of_packet(link, len) == PROTO_COPY;
 }
 
+/* Does the link copy it within the call, to send it soon with others of a stream? */
+static inline bool proto_gathers(const struct link *link, size_t len)
+{
+	return link->gather_max && len <= link->gather_max;
+}
+
 /*
  * Returns the best protocol for a long message after `failed` (PROTO_COPY: none has failed); the
  * last resort is PROTO_FETCH.

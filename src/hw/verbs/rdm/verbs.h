@@ -4,8 +4,8 @@
  * which the hellos describe. All peers of a worker share its receive slots. Each peer has credits
  * for some of them, so no packet arrives without a slot: packets that only return credits have spare
  * ones. No queue is made before the first peer.
- * Links over several devices (verbs_rails.h) also return few credits at a time, and probe: a peer that does not read
- * for long may get more of these than it has spare slots, and its device makes us send them again.
+ * Links over several devices (verbs_rails.h) also return few credits at a time, so there the spare slots of the peer
+ * are counted, too: packets of both kinds give back those that have been read.
  */
 #ifndef WEFT_HW_VERBS_H
 #define WEFT_HW_VERBS_H
@@ -24,7 +24,8 @@ struct verbs_head {
 	uint64_t tag;
 	uint64_t data;  /* meaningful with WIRE_DATA */
 	uint32_t freed; /* credits that the packet returns */
-	uint32_t flags; /* VERBS_PLAIN, VERBS_RAIL; from VERBS_NUMBER on the packet's number */
+	/* VERBS_PLAIN, VERBS_RAIL, from VERBS_SPARES on the spare slots returned, from VERBS_NUMBER on the packet's number */
+	uint32_t flags;
 };
 
 _Static_assert(sizeof(struct verbs_head) == 32, "layout of a head");
@@ -32,14 +33,17 @@ _Static_assert(sizeof(struct verbs_head) == 32, "layout of a head");
 #define VERBS_PLAIN 1u /* the sender has ended RDMA on the link: verbs_rdma.h */
 /* Only on links over several devices: */
 #define VERBS_RAIL        2u /* the payload is a struct verbs_rail_message */
-#define VERBS_NUMBER      8  /* shift of the number, which counts packets modulo 2^24 */
+#define VERBS_SPARES      2  /* shift of the number of spare slots that the packet returns */
+#define VERBS_SPARES_MASK 3u
+#define VERBS_NUMBER      8 /* shift of the number, which counts packets modulo 2^24 */
 #define VERBS_NUMBER_MASK 0xffffffu
 
 #define VERBS_PACKET_MAX WIRE_PACKET_MIN /* longest payload, in bytes */
 #define VERBS_SLOT       (sizeof(struct verbs_head) + VERBS_PACKET_MAX)
 #define VERBS_WINDOW     32  /* credits of a peer: packets under way to us */
 #define VERBS_NARROW     4   /* credits of a peer when there are too many peers for that */
-#define VERBS_SPARE      2   /* slots beyond a window, for packets that only return credits */
+#define VERBS_SPARE      3   /* slots beyond a window, for packets that only return credits */
+#define VERBS_SPARE_OWED 2   /* so many of these that were read are returned without delay */
 #define VERBS_FLIGHT     64  /* sends of a link not known to be complete: a power of two */
 #define VERBS_SIGNAL     16  /* one of this many sends is signaled: a power of two */
 #define VERBS_INLINE     256 /* bytes to send inline, as asked of the device, header included */
@@ -75,6 +79,7 @@ struct verbs {
 	struct verbs_slots send;
 	unsigned int credits_granted; /* windows and spares of all links */
 	unsigned int regions;         /* registrations of links over several devices */
+	struct list asked_regions;    /* of the application, registered here: verbs_rails_keys.c */
 	struct pool links;            /* struct verbs_link */
 	struct pool rdma_posted;      /* struct verbs_rdma of all links */
 	struct list all;              /* struct verbs_link.in_all */
@@ -105,6 +110,9 @@ struct verbs_link {
 	uint32_t window;
 	uint32_t credit_limit; /* the peer's window: `credits` is never more */
 	uint32_t unknown;      /* mask: flags that the peer's packets may not have */
+	/* Links over several devices: */
+	uint32_t spares;       /* spare slots that the peer has for us */
+	uint32_t spares_freed; /* those of ours that were freed since we last returned some */
 	bool heard;
 	bool disconnected; /* the peer sent a disconnect message and reads nothing more */
 	bool owes;         /* verbs_say failed: credits are still to be returned */
@@ -176,7 +184,12 @@ int verbs_send_kept(struct verbs_link *l, struct verbs_head *h, const struct iov
 		    size_t count, uint16_t *slot, uint32_t *len);
 /* Returns credits in a packet of their own; later, if the link cannot send now. */
 void verbs_say(struct verbs_link *l, bool signaled);
-/* Calls verbs_say if half of the window is to be returned, or an earlier verbs_say failed. */
+/*
+ * Posts what the peer's device acknowledges without its process, and without a slot. Only on links
+ * over several devices: others' queue pairs may refuse it.
+ */
+void verbs_probe(struct verbs_link *l);
+/* Calls verbs_say if half of the window or some spare slots are to be returned, or an earlier verbs_say failed. */
 void verbs_tell(struct verbs_link *l);
 /* The sends up to number `posted` are complete. */
 void verbs_sent(struct verbs_link *l, uint32_t posted);

@@ -204,13 +204,17 @@ static void poll_devices(struct verbs *v)
 		nanosleep(&(struct timespec){.tv_nsec = NAP_NS}, NULL);
 }
 
-/* One signaled send more: its completion shows that all sends before it have arrived. */
+/* Posts one more request: its completion shows that all sends before it have arrived. */
 static void confirm(const struct verbs *v)
 {
 	LIST_EACH (node, &v->all) {
 		struct verbs_link *l = LIST_ENTRY(node, struct verbs_link, in_all);
 
-		if (under_way(l))
+		if (!under_way(l))
+			continue;
+		if (l->rails)
+			verbs_probe(l);
+		else
 			verbs_say(l, true);
 	}
 }

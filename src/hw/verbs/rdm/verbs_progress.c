@@ -98,6 +98,8 @@ static bool take_head(struct verbs_link *l, const struct ibv_wc *wc, const struc
 	if (wc->byte_len < sizeof(*h) || h->flags & l->unknown ||
 	    h->freed > l->credit_limit - l->credits)
 		return false;
+	if (__builtin_expect(l->rails != NULL, 0) && !verbs_rails_spared(l, h))
+		return false;
 	l->credits += h->freed;
 	if (__builtin_expect(l->rails != NULL, 0))
 		verbs_rails_credited(l, h->freed);
@@ -121,8 +123,10 @@ static void receive(struct verbs *v, const struct ibv_wc *wc, uint16_t slot)
 		verbs_fail(l, FI_EPROTO);
 		return;
 	}
-	if (!h->head)
+	if (!h->head) {
+		verbs_tell(l);
 		return;
+	}
 	l->disconnected |= wire_op(h->head) == WIRE_DISCONNECT;
 	p = (struct packet){.head = h->head,
 			    .tag = h->tag,

@@ -72,10 +72,10 @@ int verbs_qp_make(struct verbs_link *l)
 	struct verbs_direct *d = &l->direct;
 
 	l->inline_max = VERBS_INLINE;
-	l->qp = make(l, VERBS_FLIGHT, &l->inline_max, 0);
+	l->qp = make(l, VERBS_FLIGHT, &l->inline_max, IBV_ACCESS_REMOTE_WRITE); /* verbs_probe */
 	if (!l->qp) {
 		l->inline_max = sizeof(struct verbs_head); /* credits are returned inline */
-		l->qp = make(l, VERBS_FLIGHT, &l->inline_max, 0);
+		l->qp = make(l, VERBS_FLIGHT, &l->inline_max, IBV_ACCESS_REMOTE_WRITE);
 	}
 	if (!l->qp)
 		return refused(l, "cannot make a queue pair", FI_ENOMEM);

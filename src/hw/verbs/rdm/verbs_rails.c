@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Life of links over two devices: the worker's devices, their rails, what happens when one breaks. */
-#include "hw/verbs/rdm/verbs_rails.h"
+#include "hw/verbs/rdm/verbs_transfer.h"
 
 #include <rdma/fi_errno.h>
 #include <stdlib.h>
@@ -113,7 +113,7 @@ void verbs_rails_find(struct verbs *v)
 	add_devices(v, &s, &all);
 	ifaces_free(&all);
 	if (v->multi->count) {
-		verbs_rails_pool(&v->multi->pieces);
+		verbs_transfer_pool(&v->multi->pieces);
 		return;
 	}
 	LOG_INFO(LOG_EP_CTRL,
@@ -143,7 +143,10 @@ void verbs_rails_add(struct verbs_rails *r, unsigned int rail, struct verbs_link
 	r->rail[rail] =
 		(struct verbs_rail){.link = l, .device = r->rail[rail].device, .serial = serial};
 	l->rails = r;
-	l->unknown = (1u << VERBS_NUMBER) - 1 - VERBS_PLAIN - VERBS_RAIL;
+	l->unknown = (1u << VERBS_NUMBER) - 1 - VERBS_PLAIN - VERBS_RAIL -
+		     (VERBS_SPARES_MASK << VERBS_SPARES);
+	l->spares = VERBS_SPARE;
+	verbs_rails_forget_keys(r, rail);
 	r->own->multi->due = 0;
 }
 
@@ -175,7 +178,8 @@ int verbs_rails_connect(struct verbs_link *l, const struct link_peer *peer, stru
 	r->id = peer->id;
 	r->initiator = peer->initiator;
 	list_init(&r->queue);
-	list_init(&r->reads);
+	list_init(&r->messages);
+	list_init(&r->operations);
 	verbs_rails_add(r, 0, l, 0);
 	err = verbs_link_join(l, &peer->hello->nic, peer->id);
 	if (err) {
@@ -273,8 +277,8 @@ void verbs_rails_broke(struct verbs_link *l)
 /* ---- Progress -------------------------------------------------------------------------------- */
 
 /*
- * Posts a send whose acknowledgement is awaited: whether an idle rail still works shows before it is
- * needed, and a peer whose host has gone is found without its socket.
+ * Whether an idle rail still works shows before it is needed, and a peer whose host has gone is found without its
+ * socket.
  */
 static void probe(struct verbs_rail *rail, uint64_t now)
 {
@@ -283,7 +287,7 @@ static void probe(struct verbs_rail *rail, uint64_t now)
 
 	if ((int32_t)(l->arrived - rail->probe) < 0 || now < rail->probe_due)
 		return;
-	verbs_say(l, true);
+	verbs_probe(l);
 	rail->probe = l->posted;
 	rail->probe_due = now + (ms > 0 ? (uint64_t)ms / 3 : PROBE_MS);
 }

@@ -8,9 +8,9 @@
  * has. Who finds a rail broken destroys its queue pairs and sends VERBS_RAIL_BROKEN; the peer does
  * the same and answers VERBS_RAIL_CLOSED: nothing arrives by that rail any more.
  *
- * Long messages are read in pieces, each over the rail that has fewest under way, so each carries
- * what it can. One-sided operations keep to the first rail, whose device knows the regions; once a
- * broken one is closed, the engine sends them in packets.
+ * What is long goes in pieces, each over the rail that has fewest bytes under way, so each carries
+ * what it can: messages, which the receiver reads, and operations on regions. The key of a region has
+ * the rkey of its owner's first device; for that of another one the owner is asked.
  */
 #ifndef WEFT_HW_VERBS_RAILS_H
 #define WEFT_HW_VERBS_RAILS_H
@@ -20,6 +20,8 @@
 
 /* Rails of a link. The key of a message's segment has an rkey of 32 bits for each. */
 #define VERBS_RAILS 2
+/* Regions of a peer whose rkeys at its further devices are remembered. */
+#define VERBS_KEYS 32
 
 /* Further devices of a worker, and its links over several. */
 struct verbs_multi {
@@ -37,7 +39,9 @@ enum verbs_rail_what {
 	VERBS_RAIL_ACCEPTED,     /* answer: `nic` is the other end, ready to receive */
 	VERBS_RAIL_REFUSED,      /* answer: no device suits */
 	VERBS_RAIL_BROKEN,       /* the sender's end is destroyed */
-	VERBS_RAIL_CLOSED        /* answer: so is this one */
+	VERBS_RAIL_CLOSED,       /* answer: so is this one */
+	VERBS_RAIL_KEY_ASKED, /* which rkey has the region of `key` at the sender's partner device? */
+	VERBS_RAIL_KEY        /* answer: `rkey`; 0: it is not registered there */
 };
 
 /* Payload of a packet with VERBS_RAIL, in host byte order. */
@@ -46,8 +50,14 @@ struct verbs_rail_message {
 	uint32_t rail;
 	uint32_t
 		serial; /* which link of that rail: 0 is that of the hellos; the initiator counts */
-	uint32_t prefix; /* VERBS_RAIL_PROPOSED: bits of the GID that name the network */
-	struct wire_nic nic;
+	union {
+		uint32_t prefix; /* VERBS_RAIL_PROPOSED: bits of the GID that name the network */
+		uint32_t rkey;   /* VERBS_RAIL_KEY */
+	};
+	union {
+		struct wire_nic nic;
+		uint64_t key; /* VERBS_RAIL_KEY_ASKED, VERBS_RAIL_KEY */
+	};
 };
 
 _Static_assert(sizeof(struct verbs_rail_message) == 56, "layout of a message about a rail");
@@ -56,11 +66,13 @@ struct verbs_rail {
 	struct verbs_link *link; /* NULL: there is none now */
 	struct verbs *device;    /* its device once it is proven, also without a link; or NULL */
 	uint32_t serial;
-	bool closing;        /* the peer has not answered VERBS_RAIL_BROKEN */
-	bool proven;         /* the peer's device has acknowledged a packet of `link` */
-	uint32_t probe;      /* number of the last send that was posted to see whether it arrives */
-	uint64_t probe_due;  /* ms: time of the next one on an idle rail */
-	unsigned int pieces; /* of long messages, under way */
+	bool closing;       /* the peer has not answered VERBS_RAIL_BROKEN */
+	bool proven;        /* the peer's device has acknowledged a packet of `link` */
+	uint32_t probe;     /* number of the last send that was posted to see whether it arrives */
+	uint64_t probe_due; /* ms: time of the next one on an idle rail */
+	size_t under_way;   /* bytes of pieces */
+	unsigned int
+		operations; /* pieces of operations on regions that it has, or had when it broke */
 	/* Packets whose credits have not come back: a ring. */
 	unsigned int first, count;
 	struct {
@@ -68,6 +80,15 @@ struct verbs_rail {
 		uint32_t len;
 	} kept[VERBS_WINDOW];
 };
+
+/* What the peer's further devices know a region by. */
+struct verbs_key {
+	uint64_t key;
+	unsigned int asked, known;  /* masks of rails */
+	uint32_t rkey[VERBS_RAILS]; /* of those that `known` has; 0: not registered */
+};
+
+struct verbs_transfer;
 
 struct verbs_rails {
 	struct link link; /* what the engine knows */
@@ -79,7 +100,15 @@ struct verbs_rails {
 	uint32_t sent,
 		got;       /* number of the last packet that has been sent, and received in order */
 	struct list queue; /* packets with numbers that wait for space, in order */
-	struct list reads; /* long messages, in the order of posting */
+	struct list messages;   /* struct verbs_transfer.link: reads of long messages */
+	struct list operations; /* the same for operations on regions, in order */
+	struct verbs_transfer
+		*next;      /* first of `operations` that is not completely posted, or NULL */
+	bool messages_last; /* operations have been served first the last time */
+	bool giving_up;     /* all operations go by packets when none is under way */
+	bool keyed;         /* the keys of the peer's regions have rkeys */
+	struct verbs_key keys[VERBS_KEYS];
+	unsigned int keys_next; /* which one is forgotten next */
 	/* The initiator, to agree on a rail: */
 	struct verbs_link *pending; /* its end, until the answer; NULL: none is proposed */
 	unsigned int pending_rail;
@@ -156,6 +185,11 @@ int verbs_rails_sendv(struct link *link, const struct packet *p, const struct io
 int verbs_rails_post(struct verbs_rails *r, const struct verbs_rail_message *m);
 /* The peer's process has returned so many credits of the rail. */
 void verbs_rails_credited(struct verbs_link *l, uint32_t credits);
+/*
+ * Takes the spare slots that a packet returns, and notes that one of ours is free if it took one. False: the peer
+ * returns, or has used, more than there are.
+ */
+bool verbs_rails_spared(struct verbs_link *l, const struct verbs_head *h);
 /* Packets go over the first rail again, if it is back and the other one keeps none. */
 void verbs_rails_return(struct verbs_rails *r);
 /* Is the packet, received over this rail, one for the engine? May end the link. */
@@ -169,22 +203,39 @@ bool verbs_rails_queued(const struct verbs *v);
 /* Frees the queue, and the slots of packets that are kept. */
 void verbs_rails_forget(struct verbs_rails *r);
 
-/* verbs_rails_read.c */
-void verbs_rails_pool(struct pool *pool);
-int verbs_rails_rdma(struct link *link, const struct link_rdma *op);
-void verbs_rails_abort(struct link *link);
+/* verbs_rails_keys.c */
+/*
+ * Returns the region's rkey at the peer's device of a rail, if the peer has answered that; else asks the
+ * peer. 0: not known, or not registered there.
+ */
+uint32_t verbs_rails_rkey(struct verbs_rails *r, unsigned int rail, uint64_t key);
+/* The rail has another link: nothing is known of the device at its end. */
+void verbs_rails_forget_keys(struct verbs_rails *r, unsigned int rail);
+/* Handle VERBS_RAIL_KEY_ASKED and VERBS_RAIL_KEY. 0 or a negative error, as verbs_rails_post. */
+int verbs_rails_key_asked(struct verbs_rails *r, const struct verbs_rail_message *m);
+int verbs_rails_key_answered(struct verbs_rails *r, const struct verbs_rail_message *m);
+/* Ends the registrations that were made for peers with the device. */
+void verbs_rails_drop_regions(struct verbs *v);
+
+/* verbs_rails_mem.c */
 int verbs_rails_register(struct link *link, enum proto proto, const struct iovec *iov, size_t count,
 			 const void *batch, struct fi_rma_iov *at, void **registered);
 void verbs_rails_deregister(struct link *link, void *registered);
-/* Sets what the engine knows of RDMA on the link. */
+
+/* verbs_rails_rdma.c */
+int verbs_rails_rdma(struct link *link, const struct link_rdma *op);
+void verbs_rails_abort(struct link *link);
+/* Sets what the engine knows of RDMA on the link, and what operations know of the peer's keys. */
 void verbs_rails_update(struct verbs_rails *r);
-/* RDMA operation `id` of the rail is done. */
+/* Piece `id`, which the rail had, is done. */
 void verbs_rails_done(struct verbs_link *l, uint64_t id);
 /* RDMA has ended on a rail that goes on with packets. */
 void verbs_rails_rdma_ended(struct verbs_link *l);
-/* Nothing is under way on the rail any more: pieces of long messages wait for another one. */
+/* Our end of the rail is being destroyed: pieces of long messages wait for another one. */
 void verbs_rails_lost(struct verbs_rails *r, unsigned int rail);
-/* Posts further pieces. Messages that no rail can read are the engine's again. */
+/* So is the peer's: nothing comes by this rail any more, and pieces of operations go again. */
+void verbs_rails_closed(struct verbs_rails *r, unsigned int rail);
+/* Posts further pieces. What no rail can do is the engine's again. */
 void verbs_rails_resume(struct verbs_rails *r);
 
 #endif

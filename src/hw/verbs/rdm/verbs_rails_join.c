@@ -159,14 +159,6 @@ static void refused(struct verbs_rails *r, unsigned int rail)
 	verbs_rails_next(r, rail);
 }
 
-/* Nothing comes by this rail any more: one-sided operations on it go again. */
-static void closed(struct verbs_rails *r, unsigned int rail)
-{
-	r->rail[rail].closing = false;
-	if (!rail)
-		rx_rma_failed(r->own->worker, r->id);
-}
-
 /* 0 or a negative error; -FI_ENOTCONN: the link has ended. */
 static int broken(struct verbs_rails *r, const struct verbs_rail_message *m)
 {
@@ -175,10 +167,19 @@ static int broken(struct verbs_rails *r, const struct verbs_rail_message *m)
 	if (rail->link && rail->serial == m->serial) {
 		if (verbs_rails_detach(r, m->rail, FI_ECONNRESET))
 			return -FI_ENOTCONN;
-		closed(r, m->rail);
-		verbs_rails_resume(r);
+		verbs_rails_closed(r, m->rail);
 	}
 	return verbs_rails_say(r, VERBS_RAIL_CLOSED, m->rail, m->serial);
+}
+
+static void closed(struct verbs_rails *r, const struct verbs_rail_message *m)
+{
+	struct verbs_rail *rail = &r->rail[m->rail];
+
+	if (!rail->closing || rail->serial != m->serial)
+		return;
+	rail->closing = false;
+	verbs_rails_closed(r, m->rail);
 }
 
 static int handle(struct verbs_rails *r, const struct verbs_rail_message *m)
@@ -197,9 +198,12 @@ static int handle(struct verbs_rails *r, const struct verbs_rail_message *m)
 	case VERBS_RAIL_BROKEN:
 		return broken(r, m);
 	case VERBS_RAIL_CLOSED:
-		if (r->rail[m->rail].closing && r->rail[m->rail].serial == m->serial)
-			closed(r, m->rail);
+		closed(r, m);
 		return 0;
+	case VERBS_RAIL_KEY_ASKED:
+		return verbs_rails_key_asked(r, m);
+	case VERBS_RAIL_KEY:
+		return verbs_rails_key_answered(r, m);
 	default:
 		return -FI_EPROTO;
 	}

@@ -27,7 +27,8 @@ static int post(struct verbs_rails *r, struct verbs_head *h, const struct iovec 
 
 	if (!verbs_rail_usable(rail))
 		return -FI_EAGAIN;
-	h->flags = (h->flags & ~VERBS_PLAIN) | verbs_flags(rail->link);
+	h->flags = (h->flags & ~(VERBS_PLAIN | VERBS_SPARES_MASK << VERBS_SPARES)) |
+		   verbs_flags(rail->link);
 	err = verbs_send_kept(rail->link, h, iov, count, &rail->kept[last].slot,
 			      &rail->kept[last].len);
 	if (!err)
@@ -183,6 +184,17 @@ void verbs_rails_credited(struct verbs_link *l, uint32_t credits)
 	verbs_rails_flush(l->rails);
 }
 
+bool verbs_rails_spared(struct verbs_link *l, const struct verbs_head *h)
+{
+	uint32_t returned = h->flags >> VERBS_SPARES & VERBS_SPARES_MASK;
+
+	if (returned > VERBS_SPARE - l->spares || (!h->head && l->spares_freed == VERBS_SPARE))
+		return false;
+	l->spares += returned;
+	l->spares_freed += !h->head;
+	return true;
+}
+
 void verbs_rails_return(struct verbs_rails *r)
 {
 	const struct verbs_rail *first = &r->rail[0];
@@ -190,7 +202,6 @@ void verbs_rails_return(struct verbs_rails *r)
 	if (!r->active || r->rail[1].count || !verbs_rail_usable(first) || !first->proven)
 		return;
 	r->active = 0;
-	verbs_rails_update(r);
 }
 
 bool verbs_rails_take(struct verbs_link *l, uint32_t flags, const struct packet *p)

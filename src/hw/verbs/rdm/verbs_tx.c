@@ -14,14 +14,12 @@
 #include "base/log.h"
 #include "hw/verbs/rdm/verbs.h"
 
-static int post(struct verbs_link *l, struct ibv_send_wr *wr, uint16_t slot)
+static int post_request(struct verbs_link *l, struct ibv_send_wr *wr, uint16_t slot)
 {
 	struct ibv_send_wr *bad;
 	int err;
 
 	wr->wr_id = (uint64_t)pool_id(l) << 32 | (l->posted + 1);
-	wr->opcode = IBV_WR_SEND_WITH_IMM;
-	wr->imm_data = htonl(l->peer_imm);
 	if (slot != VERBS_NO_SLOT || !((l->posted + 1) & l->unsignaled))
 		wr->send_flags |= IBV_SEND_SIGNALED;
 	err = ibv_post_send(l->qp, wr, &bad);
@@ -35,6 +33,13 @@ static int post(struct verbs_link *l, struct ibv_send_wr *wr, uint16_t slot)
 	}
 	l->slots[++l->posted % VERBS_FLIGHT] = slot;
 	return 0;
+}
+
+static int post(struct verbs_link *l, struct ibv_send_wr *wr, uint16_t slot)
+{
+	wr->opcode = IBV_WR_SEND_WITH_IMM;
+	wr->imm_data = htonl(l->peer_imm);
+	return post_request(l, wr, slot);
 }
 
 /* Header and payload fit the work request. */
@@ -136,6 +141,7 @@ int verbs_send_kept(struct verbs_link *l, struct verbs_head *h, const struct iov
 	if (!l->credits || verbs_in_flight(l) >= VERBS_FLIGHT - 1)
 		return -FI_EAGAIN;
 	h->freed = l->freed;
+	h->flags |= l->spares_freed << VERBS_SPARES;
 	kept = fill_slot(&l->own->send, h, iov, count, &sge);
 	if (kept == VERBS_NO_SLOT)
 		return -FI_EAGAIN;
@@ -149,7 +155,7 @@ int verbs_send_kept(struct verbs_link *l, struct verbs_head *h, const struct iov
 	*slot = kept;
 	*len = sge.length;
 	l->credits--;
-	l->freed = 0;
+	l->freed = l->spares_freed = 0;
 	if (__builtin_expect(l->software, 0) && carries(h->head))
 		verbs_ack_wait(l);
 	return 0;
@@ -170,28 +176,51 @@ int verbs_sendv(struct link *link, const struct packet *p, const struct iovec *i
 	return send_packet((struct verbs_link *)link, p, iov, count);
 }
 
+/*
+ * Has the peer a spare slot for a packet of credits? The last one is for those that return spare slots: so two sides
+ * that have used theirs do not wait for each other.
+ */
+static bool has_spare(const struct verbs_link *l)
+{
+	return !l->rails || l->spares > (l->spares_freed < VERBS_SPARE_OWED);
+}
+
 void verbs_say(struct verbs_link *l, bool signaled)
 {
-	struct verbs_head h = {.freed = l->freed, .flags = verbs_flags(l)};
+	struct verbs_head h = {.freed = l->freed,
+			       .flags = verbs_flags(l) | l->spares_freed << VERBS_SPARES};
 	struct ibv_sge sge = {.addr = (uintptr_t)&h, .length = sizeof(h)};
 	struct ibv_send_wr wr = {.sg_list = &sge, .num_sge = 1, .send_flags = IBV_SEND_INLINE};
 
 	if (signaled)
 		wr.send_flags |= IBV_SEND_SIGNALED;
+	l->owes = true;
+	if (!has_spare(l))
+		return; /* until the peer returns some, if it reads */
 	if (verbs_in_flight(l) < VERBS_FLIGHT && !post(l, &wr, VERBS_NO_SLOT)) {
-		l->freed = 0;
+		l->spares -= l->rails != NULL;
+		l->freed = l->spares_freed = 0;
 		l->owes = false;
 		return;
 	}
-	l->owes = true;
 	list_remove(&l->in_attend);
 	list_push(&l->own->attend, &l->in_attend);
 }
 
 void verbs_tell(struct verbs_link *l)
 {
-	if (l->heard && !l->err && (l->owes || l->freed >= l->window / 2))
+	if (l->heard && !l->err &&
+	    (l->owes || l->freed >= l->window / 2 || l->spares_freed >= VERBS_SPARE_OWED))
 		verbs_say(l, false);
+}
+
+/* It is an RDMA write of no bytes. */
+void verbs_probe(struct verbs_link *l)
+{
+	struct ibv_send_wr wr = {.opcode = IBV_WR_RDMA_WRITE, .send_flags = IBV_SEND_SIGNALED};
+
+	if (verbs_in_flight(l) < VERBS_FLIGHT)
+		post_request(l, &wr, VERBS_NO_SLOT);
 }
 
 void verbs_sent(struct verbs_link *l, uint32_t posted)

@@ -10,6 +10,7 @@
 #include "base/forked.h"
 #include "base/log.h"
 #include "hw/verbs/rdm/verbs.h"
+#include "hw/verbs/rdm/verbs_rails.h"
 #include "link/upcall.h"
 
 #define SRQ_MAX (VERBS_CHUNK * VERBS_CHUNKS)
@@ -117,6 +118,7 @@ void verbs_down(struct verbs *v)
 	const struct verbs_lib *lib = v->path.dev->lib;
 	bool forked = v->path.dev->forked != forked_count();
 
+	verbs_rails_drop_regions(v);
 	if (!forked) {
 		lib->destroy_srq(v->srq);
 		lib->destroy_cq(v->cq);

@@ -35,6 +35,7 @@ void verbs_state_init(struct verbs *v, struct worker *worker, const struct addr 
 	verbs_rdma_pool(&v->rdma_posted);
 	list_init(&v->all);
 	list_init(&v->attend);
+	list_init(&v->asked_regions);
 }
 
 void verbs_state_fini(struct verbs *v)

@@ -1,29 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* RDMA on links over two devices (fakes here): long messages are read by both, regions by the first. */
+/* Long messages on links over two devices (fakes here) are read by both. */
 #include "fake_rails.h"
 #include "suite.h"
-
-/* One-sided operations go over the first rail, and by packets while there is none. */
-START_TEST(regions_keep_to_the_first)
-{
-	const struct iovec ours = {memory, LONG};
-	const struct fi_rma_iov theirs = {.len = LONG, .key = 11};
-	const struct link_rdma op = {
-		.local = &ours, .local_count = 1, .remote = &theirs, .remote_count = 1};
-
-	ends[0].l->link.reaches = true;
-	verbs_rails_update(r);
-	ck_assert(link_made->reaches);
-	ck_assert_int_eq(link_made->rdma->post(link_made, &op), 0);
-	ck_assert_uint_gt(ends[0].requests, 0);
-	ck_assert_uint_eq(ends[1].requests, 0);
-	breaks(0);
-	ck_assert(!link_made->reaches);
-	ck_assert(link_made->rdma_usable);
-	ck_assert_int_ne(link_made->rdma->post(link_made, &op), 0);
-	ck_assert_uint_eq(ends[1].requests, 0);
-}
-END_TEST
 
 static int read_all(uint64_t key)
 {
@@ -67,7 +45,7 @@ static void all_is_read(unsigned int most)
 	for (size_t i = 0; i < LONG; i++)
 		wrong += !times_read[i] || times_read[i] > most;
 	ck_assert_uint_eq(wrong, 0);
-	ck_assert(list_empty(&r->reads));
+	ck_assert(list_empty(&r->messages));
 }
 
 /* Each rail reads as much as it can: the second is three times as fast here. */
@@ -76,7 +54,7 @@ START_TEST(reads_divide)
 	size_t bytes[VERBS_RAILS] = {0, 0};
 
 	ck_assert_int_eq(read_all(KEY(11, 22)), 0);
-	while (!list_empty(&r->reads)) {
+	while (!list_empty(&r->messages)) {
 		bytes[0] += complete(0);
 		for (int i = 0; i < 3; i++)
 			bytes[1] += complete(1);
@@ -112,7 +90,7 @@ START_TEST(reads_by_one)
 	ck_assert_int_eq(read_all(KEY(0, 0)), -FI_ENOMEM);
 	ck_assert_int_eq(read_all(KEY(11, 0)), 0);
 	breaks(0);
-	ck_assert(list_empty(&r->reads)); /* the engine asks for packets */
+	ck_assert(list_empty(&r->messages)); /* the engine asks for packets */
 	ck_assert(link_made->rdma_usable);
 	ck_assert_int_eq(read_all(KEY(11, 0)), -FI_ENOMEM);
 }
@@ -125,10 +103,10 @@ START_TEST(memory_runs_out)
 	ck_assert_int_eq(read_all(KEY(11, 0)), 0);
 	ck_assert_uint_gt(ends[0].requests, 0);
 	while (ends[0].done < ends[0].requests) {
-		ck_assert(!list_empty(&r->reads));
+		ck_assert(!list_empty(&r->messages));
 		complete(0);
 	}
-	ck_assert(list_empty(&r->reads));
+	ck_assert(list_empty(&r->messages));
 	ck_assert_int_eq(read_all(KEY(11, 0)), -FI_ENOMEM);
 }
 END_TEST
@@ -136,17 +114,17 @@ END_TEST
 /* So it does while a rail has failed, but its queue pair is not destroyed yet. */
 START_TEST(fails_with_reads_under_way)
 {
-	struct verbs_read *first;
+	struct list *first;
 
 	ck_assert_int_eq(read_all(KEY(11, 0)), 0);
-	first = (struct verbs_read *)r->reads.next;
+	first = r->messages.next;
 	ck_assert_int_eq(read_all(KEY(0, 22)), 0);
 	verbs_fail(ends[0].l, FI_ETIMEDOUT);
 	for (int i = 0; i < 20; i++)
 		complete(1);
-	ck_assert_ptr_eq(r->reads.next, first);
+	ck_assert_ptr_eq(r->messages.next, first);
 	verbs_rails_broke(ends[0].l);
-	ck_assert_ptr_ne(r->reads.next, first);
+	ck_assert_ptr_ne(r->messages.next, first);
 }
 END_TEST
 
@@ -171,7 +149,7 @@ START_TEST(access_is_refused)
 	ck_assert(!ends[0].l->link.rdma_usable);
 	while (complete(1))
 		;
-	ck_assert(list_empty(&r->reads));
+	ck_assert(list_empty(&r->messages));
 	send_bytes("a");
 	has_sent(0, "a", 1);
 }
@@ -187,7 +165,7 @@ START_TEST(rdma_gets_no_answer)
 	rdma_ends(1, IBV_WC_RETRY_EXC_ERR);
 	ck_assert_int_eq(ends[1].l->err, 0);
 	ck_assert(!link_made->rdma_usable);
-	ck_assert(list_empty(&r->reads));
+	ck_assert(list_empty(&r->messages));
 }
 END_TEST
 
@@ -224,11 +202,10 @@ END_TEST
 
 int main(void)
 {
-	Suite *s = suite_create("hw_verbs_rails_read");
+	Suite *s = suite_create("hw_verbs_rails_rdma");
 	TCase *c = tcase_create("all");
 
 	tcase_add_checked_fixture(c, setup, teardown);
-	tcase_add_test(c, regions_keep_to_the_first);
 	tcase_add_test(c, reads_divide);
 	tcase_add_loop_test(c, reads_go_again, 0, VERBS_RAILS);
 	tcase_add_test(c, reads_by_one);

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "hw/shm/shm_gather.h"
+
+#include "base/clock.h"
+#include "hw/shm/shm.h"
+
+/* Slots that the owner stays behind. Less than what the second mapping of the slots adds to the ring. */
+#define GAP_MAX  32u
+#define GAP_STEP 4u
+/* A sender that has not written GAP_STEP requests in this time (ns) has paused. */
+#define PAUSE_NS 1000u
+/* Slots that are served between two looks. So many requests in one progress call are a stream. */
+#define LOOK_STEP 8u
+/* Waiting was of use if the sender has not paused for so many slots. */
+#define RUN_MIN 128u
+
+/* Has a packet come to the slot that is `gap` slots behind the cursor? Only its owner will read it: no order is needed. */
+static bool has_come(const struct link_cursor *cursor, uint32_t gap)
+{
+	return __atomic_load_n(&cursor->at[gap].token, __ATOMIC_RELAXED) == cursor->next + gap;
+}
+
+static void wait_for(struct shm_gather *g, uint32_t gap, uint64_t now)
+{
+	g->gap = gap;
+	g->since = now;
+}
+
+/* Goes on waiting, for a later request if that one has come. False: enough have come, or the sender has paused. */
+static bool waits_on(struct shm_gather *g, const struct link_cursor *cursor)
+{
+	uint64_t now = clock_ns();
+
+	if (now - g->since >= PAUSE_NS) {
+		trial_judge(&g->trial, g->run >= RUN_MIN);
+		g->run = 0;
+		return false;
+	}
+	if (!has_come(cursor, g->gap))
+		return true;
+	if (g->gap == GAP_MAX)
+		return false;
+	wait_for(g, g->gap + GAP_STEP, now);
+	return true;
+}
+
+/* Begins to wait if this is a stream, waiting is not left out, and the sender is close ahead. */
+static bool begins(struct shm_gather *g, const struct shm *shm)
+{
+	if (g->call != shm->progress_calls)
+		return false;
+	if (g->trial.skip) {
+		g->trial.skip--;
+		g->run = 0;
+		return false;
+	}
+	if (has_come(&shm->cursor, GAP_MAX))
+		return false;
+	wait_for(g, GAP_STEP, clock_ns());
+	return true;
+}
+
+bool shm_gather_waits(struct shm *shm)
+{
+	struct shm_gather *g = &shm->gather;
+
+	if (g->gap ? waits_on(g, &shm->cursor) : begins(g, shm))
+		return true;
+	g->gap = 0;
+	g->call = shm->progress_calls;
+	shm_gather_clear(g, shm->cursor.next + LOOK_STEP);
+	g->run += LOOK_STEP;
+	return false;
+}

@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Keys of regions on links over two devices. A key has space for one rkey, that of the device which
+ * the region's domain has. Who wants to access the region by another device asks its owner, which
+ * registers the region there when the first peer asks, and remembers some answers.
+ */
+#include <rdma/fi_errno.h>
+#include <stdlib.h>
+
+#include "core/mr_nic.h"
+#include "hw/verbs/rdm/verbs_rails.h"
+#include "link/upcall.h"
+
+#define ASKED_MAX 4u /* questions without an answer: the peer has to keep its answers */
+
+/* ---- The peer's regions ---------------------------------------------------------------------- */
+
+static struct verbs_key *find(struct verbs_rails *r, uint64_t key)
+{
+	for (unsigned int i = 0; i < VERBS_KEYS; i++)
+		if (r->keys[i].key == key)
+			return &r->keys[i];
+	return NULL;
+}
+
+static unsigned int questions(const struct verbs_rails *r)
+{
+	unsigned int count = 0;
+
+	for (unsigned int i = 0; i < VERBS_KEYS; i++)
+		for (unsigned int rail = 0; rail < VERBS_RAILS; rail++)
+			count += r->keys[i].asked >> rail & 1;
+	return count;
+}
+
+/* Returns an entry for another key. Answers to what was asked about the old one are ignored. */
+static struct verbs_key *replace(struct verbs_rails *r, uint64_t key)
+{
+	struct verbs_key *k = &r->keys[r->keys_next++ % VERBS_KEYS];
+
+	*k = (struct verbs_key){.key = key};
+	return k;
+}
+
+/* Not while packets wait: the question would take space that what a broken rail kept needs. */
+static void ask(struct verbs_rails *r, struct verbs_key *k, unsigned int rail)
+{
+	struct verbs_rail_message m = {.what = VERBS_RAIL_KEY_ASKED,
+				       .rail = rail,
+				       .serial = r->rail[rail].serial,
+				       .key = k->key};
+
+	if (list_empty(&r->queue) && questions(r) < ASKED_MAX && !verbs_rails_post(r, &m))
+		k->asked |= 1u << rail;
+}
+
+uint32_t verbs_rails_rkey(struct verbs_rails *r, unsigned int rail, uint64_t key)
+{
+	struct verbs_key *k = find(r, key);
+
+	if (!k)
+		k = replace(r, key);
+	if (!((k->asked | k->known) & 1u << rail))
+		ask(r, k, rail);
+	return k->known & 1u << rail ? k->rkey[rail] : 0;
+}
+
+void verbs_rails_forget_keys(struct verbs_rails *r, unsigned int rail)
+{
+	for (unsigned int i = 0; i < VERBS_KEYS; i++) {
+		r->keys[i].asked &= ~(1u << rail);
+		r->keys[i].known &= ~(1u << rail);
+	}
+}
+
+int verbs_rails_key_answered(struct verbs_rails *r, const struct verbs_rail_message *m)
+{
+	struct verbs_key *k = find(r, m->key);
+
+	if (!k || !(k->asked & 1u << m->rail) || r->rail[m->rail].serial != m->serial)
+		return 0;
+	k->asked &= ~(1u << m->rail);
+	k->known |= 1u << m->rail;
+	k->rkey[m->rail] = m->rkey;
+	verbs_rails_update(r);
+	verbs_rails_resume(r);
+	return 0;
+}
+
+/* ---- Our regions ----------------------------------------------------------------------------- */
+
+/* A region that is registered with a device because a peer has asked. */
+struct asked_region {
+	struct mr_further further;
+	struct list in_device; /* verbs.asked_regions */
+	struct verbs *device;
+	struct device_memory mem;
+};
+
+static void remove_region(struct mr_further *further)
+{
+	struct asked_region *a = (struct asked_region *)further;
+
+	rc_transport.device->remove(&a->device->path, &a->mem);
+	list_remove(&a->further.in_region);
+	list_remove(&a->in_device);
+	free(a);
+}
+
+void verbs_rails_drop_regions(struct verbs *v)
+{
+	while (!list_empty(&v->asked_regions))
+		remove_region(&LIST_ENTRY(v->asked_regions.next, struct asked_region, in_device)
+				       ->further);
+}
+
+/* Returns the region's rkey if it is registered with the device; else 0. */
+static uint32_t registered(const struct region *region, const struct verbs *v)
+{
+	LIST_EACH (node, &region->further) {
+		const struct asked_region *a =
+			(const void *)LIST_ENTRY(node, struct mr_further, in_region);
+
+		if (a->device == v)
+			return a->mem.rkey;
+	}
+	return 0;
+}
+
+static uint32_t add_region(struct region *region, struct verbs *v)
+{
+	struct device_region memory = mr_nic_memory(region);
+	struct asked_region *a = calloc(1, sizeof(*a));
+
+	if (!a)
+		return 0;
+	if (rc_transport.device->add(&v->path, &memory, &a->mem)) {
+		free(a);
+		return 0;
+	}
+	a->further.remove = remove_region;
+	a->device = v;
+	list_push(&region->further, &a->further.in_region);
+	list_push(&v->asked_regions, &a->in_device);
+	return a->mem.rkey;
+}
+
+/* Returns the rkey of the region with this key, which is registered if need be; 0: there is none. */
+static uint32_t rkey_at(struct verbs *v, uint64_t key)
+{
+	struct region *region = mr_nic_region(worker_domain(v->worker), key);
+	uint32_t rkey = region ? registered(region, v) : 0;
+
+	if (!region || rkey || !verbs_usable(v))
+		return rkey;
+	return add_region(region, v);
+}
+
+int verbs_rails_key_asked(struct verbs_rails *r, const struct verbs_rail_message *m)
+{
+	struct verbs_rail_message answer = {
+		.what = VERBS_RAIL_KEY, .rail = m->rail, .serial = m->serial, .key = m->key};
+	const struct verbs_rail *rail = &r->rail[m->rail];
+
+	if (rail->link && rail->serial == m->serial)
+		answer.rkey = rkey_at(rail->link->own, m->key);
+	return verbs_rails_post(r, &answer);
+}

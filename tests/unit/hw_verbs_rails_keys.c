@@ -1,0 +1,357 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Operations on regions over two devices (fakes here): long ones go over both rails, each byte in the
+ * order of one device; and the keys by which the second device knows a region.
+ */
+#include "fake_regions.h"
+#include "suite.h"
+
+/* The device of the rail completes its oldest request. Returns its bytes; 0: there is none. */
+static size_t complete(unsigned int rail)
+{
+	struct end *e = &ends[rail];
+	const struct request *done = &e->request[e->done % REQUESTS];
+	struct ibv_wc wc = {.wr_id = done->number, .qp_num = e->direct.qp_num};
+
+	if (e->done == e->requests)
+		return 0;
+	e->done++;
+	ck_assert_uint_eq(done->rkey, rail ? 22 : 11);
+	for (uint32_t i = 0; i < done->len; i++)
+		times_read[done->at + i]++;
+	verbs_rdma_done(e->l, &wc, false);
+	return done->len;
+}
+
+/* Completes all. Returns the bytes that the second rail carried. */
+static size_t complete_all(void)
+{
+	size_t first, second, sum = 0;
+
+	do {
+		first = complete(0);
+		second = complete(1);
+		sum += second;
+	} while (first + second);
+	return sum;
+}
+
+static void once(size_t len)
+{
+	size_t wrong = 0;
+
+	for (size_t i = 0; i < len; i++)
+		wrong += times_read[i] != 1;
+	ck_assert_uint_eq(wrong, 0);
+	ck_assert(list_empty(&r->operations));
+}
+
+/* A long one asks once for the key of the other device, and goes over both rails from then on. */
+START_TEST(long_ones_divide)
+{
+	ck_assert(link_made->reaches);
+	ck_assert_int_eq(post(LONG), 0);
+	ck_assert_uint_gt(ends[0].requests, 0);
+	ck_assert_uint_eq(ends[1].requests, 0);
+	ck_assert_uint_eq(asked.key, KEY);
+	ck_assert_uint_eq(asked.rail, 1);
+	tells(22);
+	ck_assert_uint_gt(ends[1].requests, 0);
+	ck_assert_uint_ge(complete_all(), LONG / 4);
+	once(LONG);
+	memset(times_read, 0, LONG);
+	ck_assert_int_eq(post(LONG), 0);
+	ck_assert_uint_ge(complete_all(), LONG / 4);
+	once(LONG);
+	ck_assert_uint_eq(asked.what, 0);
+}
+END_TEST
+
+/* The peer's other device may not know the region. */
+START_TEST(one_device_knows)
+{
+	ck_assert_int_eq(post(LONG), 0);
+	tells(0);
+	ck_assert_uint_eq(complete_all(), 0);
+	once(LONG);
+	breaks(0);
+	closes(0);
+	ck_assert_int_ne(post(SHORT), 0); /* the engine sends packets */
+	ck_assert(list_empty(&r->operations));
+}
+END_TEST
+
+/* Short ones ask for nothing, and keep to one rail. */
+START_TEST(short_ones_keep_to_one)
+{
+	for (int i = 0; i < 50; i++)
+		ck_assert_int_eq(post(SHORT), 0);
+	ck_assert_uint_eq(ends[0].requests, 50);
+	ck_assert_uint_eq(ends[0].sends, 0);
+	ck_assert_uint_eq(complete_all(), 0);
+	ck_assert(list_empty(&r->operations));
+}
+END_TEST
+
+/* After a long one, a short one waits until the rail that it does not use has done its part. */
+START_TEST(short_one_waits)
+{
+	unsigned int before;
+
+	ck_assert_int_eq(post(2 * ((size_t)128 << 10)), 0);
+	tells(22);
+	complete_all();
+	ck_assert_int_eq(post(2 * ((size_t)128 << 10)), 0);
+	ck_assert_uint_eq(ends[0].done + 1, ends[0].requests);
+	ck_assert_uint_eq(ends[1].done + 1, ends[1].requests);
+	before = ends[0].requests + ends[1].requests;
+	ck_assert_int_eq(post_key(KEY, 0, SHORT, true), -FI_ENOMEM); /* it has to go at once */
+	ck_assert_int_eq(post(SHORT), 0);
+	ck_assert_uint_eq(ends[0].requests + ends[1].requests, before);
+	complete(1);
+	ck_assert_uint_eq(ends[0].requests + ends[1].requests, before + 1);
+	complete_all();
+	ck_assert(list_empty(&r->operations));
+}
+END_TEST
+
+/* What a broken rail had waits until the peer's end is destroyed, too, then goes over the other one. */
+START_TEST(goes_again_when_closed)
+{
+	unsigned int before;
+
+	ck_assert_int_eq(post(LONG), 0);
+	tells(22);
+	breaks(_i);
+	before = ends[1 - _i].requests;
+	complete(1 - _i);
+	ck_assert(link_made->reaches);
+	if (_i) {
+		while (complete(0))
+			;
+		ck_assert(!list_empty(&r->operations));
+	}
+	closes((unsigned int)_i);
+	ck_assert_uint_gt(ends[1 - _i].requests, before);
+	while (complete((unsigned int)(1 - _i)))
+		;
+	once(LONG);
+}
+END_TEST
+
+/* If the other one does not know the region, the engine gets all back, but only then. */
+START_TEST(given_up_when_closed)
+{
+	ck_assert_int_eq(post(SHORT), 0);
+	ck_assert_int_eq(post(SHORT), 0);
+	breaks(0);
+	ck_assert(!list_empty(&r->operations));
+	ck_assert_int_ne(post(SHORT), 0);
+	closes(0);
+	ck_assert(list_empty(&r->operations));
+	ck_assert_uint_eq(ends[1].requests, 0);
+	tells(22);
+	ck_assert_int_eq(post(SHORT), 0);
+	ck_assert_uint_eq(ends[1].requests, 1);
+}
+END_TEST
+
+/* A refused access ends all operations, once the other rail has done what it had. */
+START_TEST(access_is_refused)
+{
+	struct ibv_wc wc = {.qp_num = ends[0].direct.qp_num, .status = IBV_WC_REM_ACCESS_ERR};
+
+	ck_assert_int_eq(post(LONG), 0);
+	tells(22);
+	ck_assert_int_eq(post(SHORT), 0);
+	wc.wr_id = ends[0].request[0].number;
+	verbs_rdma_done(ends[0].l, &wc, false);
+	ck_assert(!list_empty(&r->operations));
+	ck_assert_int_ne(post(SHORT), 0);
+	while (complete(1))
+		;
+	ck_assert(list_empty(&r->operations));
+	ck_assert(!r->giving_up);
+}
+END_TEST
+
+/* Another link of the rail leads to a device that may be another one: the peer is asked again. */
+START_TEST(forgets_keys)
+{
+	ck_assert_int_eq(post(LONG), 0);
+	tells(22);
+	complete_all();
+	breaks(1);
+	closes(1);
+	comes_again(1);
+	ck_assert_int_eq(post(LONG), 0);
+	tells(22);
+	ck_assert_uint_gt(complete_all(), 0);
+}
+END_TEST
+
+/* A late answer, one about another link of the rail, and one to nothing change nothing. */
+START_TEST(ignores_answers)
+{
+	struct verbs_rail_message m;
+
+	ck_assert_int_eq(post(LONG), 0);
+	m = asked;
+	m.what = VERBS_RAIL_KEY;
+	m.rkey = 33;
+	m.serial++;
+	hears_next(&m);
+	m.serial--;
+	m.key ^= 1u << 31;
+	hears_next(&m);
+	ck_assert_uint_eq(ends[1].requests, 0);
+	tells(22);
+	m = asked;
+	m.what = VERBS_RAIL_KEY;
+	m.rkey = 33;
+	hears_next(&m);
+	complete_all();
+	once(LONG);
+}
+END_TEST
+
+/* A peer that does not answer is not asked without end. */
+START_TEST(asks_little)
+{
+	for (uint64_t i = 0; i < 2 * VERBS_KEYS; i++) {
+		ck_assert_int_eq(post_key(KEY | i << 32, 0, LONG, false), 0);
+		while (complete(0))
+			;
+	}
+	ck_assert_uint_gt(ends[0].sends, 0);
+	ck_assert_uint_le(ends[0].sends, VERBS_KEYS / 4);
+}
+END_TEST
+
+/* ---- The owner of the region ----------------------------------------------------------------- */
+
+static struct fabric fabric;
+static struct fid_mr *region;
+
+/* The region of the application, which the first device has. */
+static void open_region(void)
+{
+	fabric.fid.api_version = FI_VERSION(2, 6);
+	dom.fid.fid.fclass = FI_CLASS_DOMAIN;
+	dom.fid.mr = (struct fi_ops_mr *)&mr_ops;
+	dom.fabric = &fabric;
+	dom.info = fi_allocinfo();
+	dom.info->domain_attr->mr_mode = FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY;
+	dom.nic = &v.path;
+	dom.nic_tried = true;
+	list_init(&dom.nic_regions);
+	list_init(&dom.workers);
+	mr.rkey = 11;
+	ck_assert_int_eq(shard_open_main(&dom), 0);
+	ck_assert_int_eq(mr_table_open(&dom), 0);
+	ck_assert_int_eq(fi_mr_reg(&dom.fid, memory, LONG, FI_REMOTE_WRITE, 0, 0, 0, &region, NULL),
+			 0);
+	ck_assert(mr_key_in_nic(fi_mr_key(region)));
+	ck_assert_uint_eq((uint32_t)fi_mr_key(region), 11);
+	mr.rkey = 22;
+}
+
+static void close_all(void)
+{
+	dom.nic = NULL;
+	mr_table_close(&dom);
+	shard_close_all(&dom);
+	fi_freeinfo(dom.info);
+	memset(&dom, 0, sizeof(dom));
+}
+
+/* The peer asks for the rkey at the device of a rail. Returns the answer. */
+static uint32_t answer(uint64_t key, unsigned int rail, uint32_t serial)
+{
+	const struct verbs_rail_message m = {
+		.what = VERBS_RAIL_KEY_ASKED, .rail = rail, .serial = serial, .key = key};
+
+	hears_next(&m);
+	ck_assert_uint_eq(ends[r->active].said.what, VERBS_RAIL_KEY);
+	ck_assert_uint_eq(ends[r->active].said.key, key);
+	ck_assert_uint_eq(ends[r->active].said.rail, rail);
+	return ends[r->active].said.rkey;
+}
+
+/* A region is registered with a further device when the first peer asks, and with its end no more. */
+START_TEST(owner_registers_once)
+{
+	unsigned int before;
+
+	open_region();
+	ck_assert_uint_eq(answer(fi_mr_key(region), 1, r->rail[1].serial), 22);
+	before = registrations;
+	ck_assert_uint_eq(answer(fi_mr_key(region), 1, r->rail[1].serial), 22);
+	ck_assert_uint_eq(registrations, before);
+	ck_assert(!list_empty(&device(1)->asked_regions));
+	ck_assert_int_eq(fi_close(&region->fid), 0);
+	ck_assert(list_empty(&device(1)->asked_regions));
+	ck_assert_uint_eq(deregistrations, 2);
+	close_all();
+}
+END_TEST
+
+/* A device that is closed keeps no registration; the region outlives it. */
+START_TEST(region_ends)
+{
+	open_region();
+	ck_assert_uint_eq(answer(fi_mr_key(region), 1, r->rail[1].serial), 22);
+	verbs_rails_drop_regions(device(1));
+	ck_assert_uint_eq(deregistrations, 1);
+	mr.rkey = 33;
+	ck_assert_uint_eq(answer(fi_mr_key(region), 1, r->rail[1].serial), 33);
+	ends[1].dev.removed = true;
+	verbs_rails_drop_regions(device(1));
+	ck_assert_uint_eq(answer(fi_mr_key(region), 1, r->rail[1].serial), 0);
+	ck_assert_int_eq(fi_close(&region->fid), 0);
+	ck_assert_uint_eq(deregistrations, 3);
+	close_all();
+}
+END_TEST
+
+/* Who guesses keys, or asks for a device that the rail does not have now, learns nothing. */
+START_TEST(no_such_region)
+{
+	uint64_t key;
+
+	open_region();
+	key = fi_mr_key(region);
+	ck_assert_uint_eq(answer(key ^ UINT64_C(1) << 50, 1, r->rail[1].serial), 0);
+	ck_assert_uint_eq(answer(key, 1, r->rail[1].serial + 1), 0);
+	registrations_max = registrations;
+	ck_assert_uint_eq(answer(key, 1, r->rail[1].serial), 0);
+	registrations_max = UINT32_MAX;
+	ck_assert_int_eq(fi_close(&region->fid), 0);
+	ck_assert_uint_eq(answer(key, 1, r->rail[1].serial), 0);
+	ck_assert(list_empty(&device(1)->asked_regions));
+	close_all();
+}
+END_TEST
+
+int main(void)
+{
+	Suite *s = suite_create("hw_verbs_rails_keys");
+	TCase *c = tcase_create("all");
+
+	tcase_add_checked_fixture(c, setup_keyed, teardown);
+	tcase_add_test(c, long_ones_divide);
+	tcase_add_test(c, one_device_knows);
+	tcase_add_test(c, short_ones_keep_to_one);
+	tcase_add_test(c, short_one_waits);
+	tcase_add_loop_test(c, goes_again_when_closed, 0, VERBS_RAILS);
+	tcase_add_test(c, given_up_when_closed);
+	tcase_add_test(c, access_is_refused);
+	tcase_add_test(c, forgets_keys);
+	tcase_add_test(c, ignores_answers);
+	tcase_add_test(c, asks_little);
+	tcase_add_test(c, owner_registers_once);
+	tcase_add_test(c, region_ends);
+	tcase_add_test(c, no_such_region);
+	suite_add_tcase(s, c);
+	return suite_run(s);
+}

@@ -1,0 +1,394 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Who is asked to introduce us, which introductions are passed on, and which are followed. */
+#include <arpa/inet.h>
+
+#include "base/clock.h"
+#include "fake_link.h"
+#include "xfer/conn/conn_own.h"
+
+#define INTRODUCE WIRE_HEAD(WIRE_INTRODUCE, 0, 0, 0)
+
+/* Addresses for documents: nobody has them. The peer of the fixture has the first. */
+#define PEER   "192.0.2.1"
+#define OTHER  "192.0.2.2"
+#define NOBODY "192.0.2.77"
+#define PORT   4711
+#define FARS   20
+
+/* Another peer, whose link counts the packets and keeps the last one. */
+struct far {
+	struct link link; /* first */
+	struct peer *peer;
+	unsigned int count;
+	uint64_t head, tag;
+	struct wire_address last;
+	bool full;
+};
+
+static struct far far[FARS];
+static struct far *const other = &far[0];
+
+static int far_send(struct link *link, const void *buf, size_t len, uint64_t data, uint64_t head,
+		    uint64_t tag)
+{
+	struct far *f = (struct far *)link;
+
+	(void)data;
+	if (f->full)
+		return -FI_EAGAIN;
+	f->count++;
+	f->head = head;
+	f->tag = tag;
+	if (len == sizeof(f->last))
+		memcpy(&f->last, buf, len);
+	return 0;
+}
+
+static void far_close(struct link *link)
+{
+	(void)link;
+}
+
+static const struct link_ops far_ops = {.send = far_send, .close = far_close};
+
+static struct addr address(const char *ip)
+{
+	struct addr a = {.kind = ADDR_IN, .port = PORT};
+
+	ck_assert_int_eq(inet_pton(AF_INET, ip, a.ip), 1);
+	return a;
+}
+
+static struct peer *peer_of(const char *ip)
+{
+	struct addr a = address(ip);
+	struct peer *peer = peer_by_name(fake.worker, &a, 0);
+
+	ck_assert_ptr_nonnull(peer);
+	return peer;
+}
+
+static bool has_peer(const char *ip)
+{
+	struct addr a = address(ip);
+
+	return peer_find(fake.worker, &a, 0);
+}
+
+static void join(struct far *f, const char *ip)
+{
+	*f = (struct far){.link = {LINK_BARE, .ops = &far_ops}, .peer = peer_of(ip)};
+	f->peer->real = &f->link;
+	f->peer->conn.introduces = true;
+	peer_connected(f->peer);
+}
+
+static void setup(void)
+{
+	fake_open_connected();
+	addr_free(&fake.peer->name);
+	fake.peer->name = fake.peer->key = address(PEER);
+	fake.peer->conn.introduces = true;
+	join(other, OTHER);
+}
+
+/* The peer of the fixture says `word` about the endpoint of this address. */
+static void hear(uint64_t word, const char *ip)
+{
+	struct addr a = address(ip);
+	struct wire_address w = {.port = a.port};
+
+	memcpy(w.ip, a.ip, sizeof(w.ip));
+	fake_says(INTRODUCE, word, 0, &w, sizeof(w));
+}
+
+/* Was the peer told `word` about the endpoint of this address, last of all? */
+static bool was_told(const struct far *f, enum wire_introduce word, const char *ip)
+{
+	struct addr a = address(ip);
+
+	return f->count && wire_op(f->head) == WIRE_INTRODUCE && f->tag == word &&
+	       f->last.port == a.port && !f->last.in6 && !memcmp(f->last.ip, a.ip, sizeof(a.ip));
+}
+
+/* ---- The third endpoint ---- */
+
+START_TEST(passed_on)
+{
+	hear(WIRE_INTRODUCE_ASK, OTHER);
+	ck_assert_uint_eq(other->count, 1);
+	ck_assert(was_told(other, WIRE_INTRODUCE_TELL, PEER));
+	ck_assert_uint_eq(fake.count, 0); /* no answer */
+}
+END_TEST
+
+START_TEST(not_connected)
+{
+	hear(WIRE_INTRODUCE_ASK, NOBODY);
+	ck_assert_uint_eq(other->count + fake.count, 0);
+	ck_assert(!has_peer(NOBODY));
+}
+END_TEST
+
+START_TEST(not_to_the_asker)
+{
+	hear(WIRE_INTRODUCE_ASK, PEER);
+	ck_assert_uint_eq(other->count + fake.count, 0);
+}
+END_TEST
+
+START_TEST(not_to_one_that_does_not_understand)
+{
+	other->peer->conn.introduces = false;
+	hear(WIRE_INTRODUCE_ASK, OTHER);
+	ck_assert_uint_eq(other->count, 0);
+}
+END_TEST
+
+/* Who has proven another key is another one. */
+START_TEST(not_across_keys)
+{
+	other->peer->key_slot = 1;
+	hear(WIRE_INTRODUCE_ASK, OTHER);
+	ck_assert_uint_eq(other->count, 0);
+}
+END_TEST
+
+/* Nothing is kept for a link that takes no packet now. */
+START_TEST(not_kept)
+{
+	other->full = true;
+	hear(WIRE_INTRODUCE_ASK, OTHER);
+	other->full = false;
+	fi_cq_read(fake.cq, NULL, 0);
+	ck_assert_uint_eq(other->count, 0);
+	hear(WIRE_INTRODUCE_ASK, OTHER);
+	ck_assert_uint_eq(other->count, 1);
+}
+END_TEST
+
+/* 64 a second; a second later others count. */
+START_TEST(flood)
+{
+	for (int i = 0; i < 1000; i++)
+		hear(WIRE_INTRODUCE_ASK, OTHER);
+	ck_assert_uint_ge(other->count, 64);
+	ck_assert_uint_le(other->count, 128); /* a second may have begun meanwhile */
+	other->count = 0;
+	fake.peer->conn.heard_ms -= 1000;
+	hear(WIRE_INTRODUCE_ASK, OTHER);
+	ck_assert_uint_eq(other->count, 1);
+}
+END_TEST
+
+/* ---- Malformed ---- */
+
+static const struct {
+	uint64_t word;
+	size_t len;
+	uint16_t port, in6;
+} wrong[] = {
+	{WIRE_INTRODUCE_ASK, 0, PORT, 0},       {WIRE_INTRODUCE_ASK, 19, PORT, 0},
+	{WIRE_INTRODUCE_ASK, 21, PORT, 0},      {0, 20, PORT, 0},
+	{WIRE_INTRODUCE_TELL + 1, 20, PORT, 0}, {UINT64_MAX, 20, PORT, 0},
+	{WIRE_INTRODUCE_ASK, 20, 0, 0},         {WIRE_INTRODUCE_ASK, 20, PORT, 2},
+	{WIRE_INTRODUCE_ASK, 20, PORT, 0xffff},
+};
+
+START_TEST(malformed)
+{
+	unsigned char payload[32] = {0};
+	struct wire_address w = {.port = wrong[_i].port, .in6 = wrong[_i].in6};
+
+	inet_pton(AF_INET, OTHER, w.ip);
+	memcpy(payload, &w, sizeof(w));
+	fake.worker->reaches_out = true;
+	fake_says(INTRODUCE, wrong[_i].word, 0, payload, wrong[_i].len);
+	ck_assert_uint_eq(other->count + fake.count, 0);
+	ck_assert_int_eq(fake.peer->state, PEER_CONNECTED);
+}
+END_TEST
+
+/* ---- Behind a firewall ---- */
+
+/*
+ * Is an endpoint connected to, if a peer tells so? That fails at once, as this worker uses no network, and leaves its
+ * error.
+ */
+static bool follows(const char *ip)
+{
+	struct peer *peer = peer_of(ip);
+
+	peer->named++; /* so it is not freed */
+	peer->conn.last_error = 0;
+	hear(WIRE_INTRODUCE_TELL, ip);
+	peer->named--;
+	return peer->conn.last_error;
+}
+
+START_TEST(followed)
+{
+	fake.worker->reaches_out = true;
+	ck_assert(follows(NOBODY));
+}
+END_TEST
+
+/* It leaves no peer behind. */
+START_TEST(failed_ones_are_forgotten)
+{
+	fake.worker->reaches_out = true;
+	hear(WIRE_INTRODUCE_TELL, NOBODY);
+	ck_assert(!has_peer(NOBODY));
+}
+END_TEST
+
+START_TEST(not_behind_a_firewall)
+{
+	ck_assert(!follows(NOBODY));
+}
+END_TEST
+
+START_TEST(not_on_this_host)
+{
+	fake.worker->reaches_out = true;
+	ck_assert(!follows("127.0.0.1"));
+	ck_assert(!follows("0.0.0.0"));
+}
+END_TEST
+
+START_TEST(not_if_closed)
+{
+	fake.worker->reaches_out = fake.worker->auth.closed = true;
+	ck_assert(!follows(NOBODY));
+	fake.worker->auth.closed = false;
+}
+END_TEST
+
+START_TEST(few_at_a_time)
+{
+	char ip[32];
+
+	fake.worker->reaches_out = true;
+	for (int i = 0; i < 16; i++) {
+		ck_assert(follows(NOBODY));
+		snprintf(ip, sizeof(ip), "192.0.2.%d", 100 + i);
+		peer_of(ip)->conn.early = true;
+		peer_of(ip)->state = PEER_CONNECTING;
+		fake.worker->handshakes++;
+	}
+	ck_assert(!follows(NOBODY));
+}
+END_TEST
+
+/* ---- Who waits ---- */
+
+static struct peer *await(void)
+{
+	struct peer *peer = peer_of(NOBODY);
+
+	peer->conn.attempt_ms = clock_coarse_ms();
+	return peer;
+}
+
+START_TEST(all_are_asked)
+{
+	struct peer *awaited = await();
+
+	conn_introduce_ask(awaited);
+	ck_assert_uint_eq(fake.count, 1);
+	ck_assert_uint_eq(other->count, 1);
+	ck_assert(was_told(other, WIRE_INTRODUCE_ASK, NOBODY));
+	ck_assert_uint_ge(awaited->conn.again_ms, awaited->conn.attempt_ms + 1000);
+}
+END_TEST
+
+START_TEST(who_does_not_understand_is_not_asked)
+{
+	other->peer->conn.introduces = fake.peer->conn.introduces = false;
+	conn_introduce_ask(await());
+	ck_assert_uint_eq(other->count + fake.count, 0);
+}
+END_TEST
+
+/* Eight of them, and each within three seconds. */
+START_TEST(others_each_second)
+{
+	unsigned int sum = 0;
+	struct peer *awaited;
+	char ip[32];
+
+	fake.peer->conn.introduces = false;
+	for (int i = 1; i < FARS; i++) {
+		snprintf(ip, sizeof(ip), "192.0.2.%d", 100 + i);
+		join(&far[i], ip);
+	}
+	awaited = await();
+	for (unsigned int times = 1; times <= 3; times++) {
+		conn_introduce_ask(awaited);
+		awaited->conn.attempt_ms -= 1000;
+		sum = 0;
+		for (int i = 0; i < FARS; i++)
+			sum += far[i].count;
+		ck_assert_uint_eq(sum, 8 * times);
+	}
+	for (int i = 0; i < FARS; i++)
+		ck_assert_uint_ge(far[i].count, 1);
+}
+END_TEST
+
+/* While the relay is not connected, it is waited for a second. */
+START_TEST(relay_first)
+{
+	struct peer *awaited = await();
+
+	fake.worker->introduce.relay = address("192.0.2.9");
+	conn_introduce_ask(awaited);
+	ck_assert_uint_eq(other->count, 0);
+	ck_assert_uint_lt(awaited->conn.again_ms, awaited->conn.attempt_ms + 1000);
+	join(&far[1], "192.0.2.9");
+	conn_introduce_ask(awaited);
+	ck_assert(was_told(&far[1], WIRE_INTRODUCE_ASK, NOBODY));
+	ck_assert_uint_eq(far[1].count, 1);
+	ck_assert_uint_eq(other->count, 1);
+}
+END_TEST
+
+START_TEST(relay_that_never_comes)
+{
+	struct peer *awaited = await();
+
+	fake.worker->introduce.relay = address("192.0.2.9");
+	awaited->conn.attempt_ms -= 1000;
+	conn_introduce_ask(awaited);
+	ck_assert_uint_eq(other->count, 1);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("xfer_introduce");
+	TCase *tcase = tcase_create("introduce");
+
+	tcase_add_checked_fixture(tcase, setup, fake_shut);
+	tcase_add_test(tcase, passed_on);
+	tcase_add_test(tcase, not_connected);
+	tcase_add_test(tcase, not_to_the_asker);
+	tcase_add_test(tcase, not_to_one_that_does_not_understand);
+	tcase_add_test(tcase, not_across_keys);
+	tcase_add_test(tcase, not_kept);
+	tcase_add_test(tcase, flood);
+	tcase_add_loop_test(tcase, malformed, 0, sizeof(wrong) / sizeof(wrong[0]));
+	tcase_add_test(tcase, followed);
+	tcase_add_test(tcase, failed_ones_are_forgotten);
+	tcase_add_test(tcase, not_behind_a_firewall);
+	tcase_add_test(tcase, not_on_this_host);
+	tcase_add_test(tcase, not_if_closed);
+	tcase_add_test(tcase, few_at_a_time);
+	tcase_add_test(tcase, all_are_asked);
+	tcase_add_test(tcase, who_does_not_understand_is_not_asked);
+	tcase_add_test(tcase, others_each_second);
+	tcase_add_test(tcase, relay_first);
+	tcase_add_test(tcase, relay_that_never_comes);
+	suite_add_tcase(suite, tcase);
+	return suite_run(suite);
+}
