@@ -349,6 +349,34 @@ START_TEST(follows)
 }
 END_TEST
 
+/* While the rails are full, a further long message is announced for each that begins, beyond the first 64. */
+START_TEST(announces_few)
+{
+	uint32_t id = link_between();
+	const struct tcp_link *l = (const struct tcp_link *)link_of(id);
+	unsigned int announced = 0, begun;
+
+	buffers(l->sock, 4096);
+	buffers(((const struct tcp_link *)link_of(id + 1))->sock, 4096);
+	while (!send_one(id, WIRE_FRAG, 50000, 1))
+		;
+	while (!send_one(id, WIRE_RTS, 40, 1))
+		announced++;
+	ck_assert_uint_eq(announced, 64);
+	ck_assert_int_eq(send_one(id, WIRE_MSG, 40, 1), 0);
+	for (begun = 0; begun < 3; begun++) {
+		while (send_one(id, WIRE_FRAG, 50000, 0)) {
+			make_progress(0);
+			make_progress(1);
+		}
+		ck_assert_int_eq(l->tx, TCP_REST);
+	}
+	for (announced = 0; !send_one(id, WIRE_RTS, 40, 1);)
+		announced++;
+	ck_assert_uint_eq(announced, begun);
+}
+END_TEST
+
 /* A closed link that has sent all, and its end, answers no question any more, and loses no rail by that. */
 START_TEST(asked_too_late)
 {
@@ -402,6 +430,7 @@ int main(void)
 	tcase_add_loop_test(tcase, awaits, 0, 2);
 	tcase_add_test(tcase, lingers);
 	tcase_add_test(tcase, follows);
+	tcase_add_test(tcase, announces_few);
 	tcase_add_test(tcase, asked_too_late);
 	suite_add_tcase(suite, tcase);
 	return run_suite(suite, tcase);

@@ -71,6 +71,8 @@ struct tcp_rails {
 	int err;         /* why the last rail ended; 0: in good order */
 	uint32_t latest; /* the rail of the last chunk that came: acknowledgements return there */
 	uint32_t marks;
+	uint32_t
+		announced; /* long messages with an RTS that have not begun, or never will: the peer refused them */
 	uint64_t acked;   /* the last acknowledgement to the peer */
 	uint64_t asked;   /* by the peer: it wants to know when all up to here is read */
 	uint64_t ask;     /* likewise by us; the answer has come when out.begin is as far */

@@ -11,7 +11,8 @@
 #include "hw/tcp/tcp_rails.h"
 #include "hw/tcp/tcp_tls.h"
 
-#define ASK_SPANS (TCP_SPANS_NEW / 2) /* the sender also asks when so many parts are under way */
+#define ASK_SPANS     (TCP_SPANS_NEW / 2) /* the sender also asks when so many parts are under way */
+#define ANNOUNCED_MAX 64u /* enough for the rails to have work; further sends get -FI_EAGAIN */
 
 bool tcp_rails_usable(const struct tcp_rail *r)
 {
@@ -263,7 +264,8 @@ static bool is_fragment(const struct packet *p)
  * May a packet go behind others that wait for the rails? Were it for none, fragments would be there whenever the rails take
  * more: short messages would wait for the end of long ones, and so would the announcements of the next long ones, for which
  * the rails would then have to wait. So fragments wait for each other alone, and all else may follow the last one, a chunk
- * of it at a time. A disconnect message is always taken.
+ * of it at a time. Each announcement keeps a request of the engine, so their number is limited, too. A disconnect message is
+ * always taken.
  */
 static bool may_follow(const struct tcp_rails *rails, const struct packet *p)
 {
@@ -272,7 +274,22 @@ static bool may_follow(const struct tcp_rails *rails, const struct packet *p)
 
 	if (is_fragment(p))
 		return rails->bulk <= out->next && !out->again;
+	if (wire_op(p->head) == WIRE_RTS && rails->announced >= ANNOUNCED_MAX)
+		return false;
 	return out->end - begin < TCP_CHUNK || wire_op(p->head) == WIRE_DISCONNECT;
+}
+
+/* Notes a packet that is taken. */
+static void note(struct tcp_rails *rails, const struct packet *p)
+{
+	bool begins = wire_op(p->head) == WIRE_FRAG && !p->tag;
+
+	if (is_fragment(p))
+		rails->bulk = rails->out.end;
+	if (wire_op(p->head) == WIRE_RTS)
+		rails->announced++;
+	else if (begins && rails->announced)
+		rails->announced--;
 }
 
 /* A packet is taken if it fits the window, and if it need not wait for those before it. */
@@ -292,8 +309,7 @@ static int put(struct tcp_link *l, const struct packet *p, const struct iovec *i
 	for (size_t i = 0; i < count; i++)
 		if (iov[i].iov_len)
 			tcp_window_put(out, iov[i].iov_base, iov[i].iov_len);
-	if (is_fragment(p))
-		l->rails->bulk = out->end;
+	note(l->rails, p);
 	if (counted)
 		mark(l);
 	tcp_rails_flush(l);
