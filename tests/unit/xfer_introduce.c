@@ -102,8 +102,8 @@ static void hear(uint64_t word, const char *ip)
 	fake_says(INTRODUCE, word, 0, &w, sizeof(w));
 }
 
-/* Was the peer told `word` about the endpoint of this address, last of all? */
-static bool was_told(const struct far *f, enum wire_introduce word, const char *ip)
+/* Has the peer heard `word` about the endpoint of this address, last of all? */
+static bool has_heard(const struct far *f, enum wire_introduce word, const char *ip)
 {
 	struct addr a = address(ip);
 
@@ -117,7 +117,7 @@ START_TEST(passed_on)
 {
 	hear(WIRE_INTRODUCE_ASK, OTHER);
 	ck_assert_uint_eq(other->count, 1);
-	ck_assert(was_told(other, WIRE_INTRODUCE_TELL, PEER));
+	ck_assert(has_heard(other, WIRE_INTRODUCE_TELL, PEER));
 	ck_assert_uint_eq(fake.count, 0); /* no answer */
 }
 END_TEST
@@ -297,7 +297,7 @@ START_TEST(all_are_asked)
 	conn_introduce_ask(awaited);
 	ck_assert_uint_eq(fake.count, 1);
 	ck_assert_uint_eq(other->count, 1);
-	ck_assert(was_told(other, WIRE_INTRODUCE_ASK, NOBODY));
+	ck_assert(has_heard(other, WIRE_INTRODUCE_ASK, NOBODY));
 	ck_assert_uint_ge(awaited->conn.again_ms, awaited->conn.attempt_ms + 1000);
 }
 END_TEST
@@ -347,7 +347,7 @@ START_TEST(relay_first)
 	ck_assert_uint_lt(awaited->conn.again_ms, awaited->conn.attempt_ms + 1000);
 	join(&far[1], "192.0.2.9");
 	conn_introduce_ask(awaited);
-	ck_assert(was_told(&far[1], WIRE_INTRODUCE_ASK, NOBODY));
+	ck_assert(has_heard(&far[1], WIRE_INTRODUCE_ASK, NOBODY));
 	ck_assert_uint_eq(far[1].count, 1);
 	ck_assert_uint_eq(other->count, 1);
 }
