@@ -151,6 +151,10 @@ START_TEST(not_across_keys)
 	other->peer->key_slot = 1;
 	hear(WIRE_INTRODUCE_ASK, OTHER);
 	ck_assert_uint_eq(other->count, 0);
+	other->peer->key_slot = 0;
+	fake.peer->key_slot = 1;
+	hear(WIRE_INTRODUCE_ASK, OTHER);
+	ck_assert_uint_eq(other->count, 0);
 }
 END_TEST
 
@@ -203,7 +207,9 @@ START_TEST(malformed)
 	inet_pton(AF_INET, OTHER, w.ip);
 	memcpy(payload, &w, sizeof(w));
 	fake.worker->reaches_out = true;
+	fake.worker->introduce.logged = 0;
 	fake_says(INTRODUCE, wrong[_i].word, 0, payload, wrong[_i].len);
+	ck_assert_uint_ne(fake.worker->introduce.logged, 0); /* not taken for a good one */
 	ck_assert_uint_eq(other->count + fake.count, 0);
 	ck_assert_int_eq(fake.peer->state, PEER_CONNECTED);
 }
