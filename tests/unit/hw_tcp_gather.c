@@ -3,11 +3,8 @@
  * Proves which packets of a TCP link wait for others, what makes them go out, and when they count
  * as sent. The test replaces send and sendmsg, to let the kernel take fewer bytes.
  */
-#include <dirent.h>
 #include <linux/sockios.h>
 #include <poll.h>
-#include <pthread.h>
-#include <sched.h>
 #include <sys/ioctl.h>
 #include <sys/syscall.h>
 
@@ -226,66 +223,6 @@ START_TEST(left_alone)
 }
 END_TEST
 
-/* Returns the thread of this process with that name, or -1. */
-static pid_t thread_named(const char *name)
-{
-	DIR *tasks = opendir("/proc/self/task");
-	char path[300], comm[32];
-	struct dirent *task;
-	pid_t found = -1;
-
-	ck_assert_ptr_nonnull(tasks);
-	while ((task = readdir(tasks))) {
-		FILE *file;
-
-		snprintf(path, sizeof(path), "/proc/self/task/%s/comm", task->d_name);
-		file = fopen(path, "r");
-		if (file && fgets(comm, sizeof(comm), file) && !strncmp(comm, name, strlen(name)))
-			found = atoi(task->d_name);
-		if (file)
-			fclose(file);
-	}
-	closedir(tasks);
-	return found;
-}
-
-/* A thread that is bound to a core. */
-struct bound {
-	uint32_t id;
-	cpu_set_t core;
-};
-
-static void *gather_bound(void *arg)
-{
-	struct bound *b = arg;
-
-	ck_assert_int_eq(sched_setaffinity(0, sizeof(b->core), &b->core), 0);
-	put_row(b->id, 0, 40);
-	return NULL;
-}
-
-/* The flusher leaves the core of a bound thread to it, if the process has others. */
-START_TEST(cores)
-{
-	struct bound b = {.id = join_both()};
-	cpu_set_t all, others, now;
-	pthread_t thread;
-	pid_t tid;
-
-	CPU_SET((size_t)sched_getcpu(), &b.core);
-	ck_assert_int_eq(sched_getaffinity(0, sizeof(all), &all), 0);
-	CPU_XOR(&others, &all, &b.core);
-	ck_assert_int_eq(pthread_create(&thread, NULL, gather_bound, &b), 0);
-	pthread_join(thread, NULL);
-	while ((tid = thread_named("weft-flusher")) < 0)
-		usleep(1000);
-	do
-		ck_assert_int_eq(sched_getaffinity(tid, sizeof(now), &now), 0);
-	while (!CPU_EQUAL(&now, CPU_COUNT(&others) ? &others : &all) && usleep(1000) == 0);
-	expect_row(b.id + 1, 40);
-}
-END_TEST
-
 /* A full buffer goes out; what is in it counts as sent. */
 START_TEST(full)
 {
@@ -455,7 +392,6 @@ int main(void)
 	tcase_add_test(tcase, next_row);
 	tcase_add_test(tcase, requests);
 	tcase_add_test(tcase, left_alone);
-	tcase_add_test(tcase, cores);
 	tcase_add_test(tcase, full);
 	tcase_add_test(tcase, more);
 	tcase_add_test(tcase, order);

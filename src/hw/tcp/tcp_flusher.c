@@ -7,14 +7,12 @@
 
 #include <errno.h>
 #include <pthread.h>
-#include <sched.h>
 #include <semaphore.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "base/log.h"
 #include "hw/tcp/tcp.h"
@@ -85,30 +83,11 @@ static void pause_thread(unsigned int idle)
 	lock_take(&flusher.lock);
 }
 
-/*
- * Ticks take a third of a core on virtual machines. If the thread that begins to gather is bound to
- * some of the cores of the process' first thread, this one takes the others.
- */
-static void take_other_cores(void)
-{
-	cpu_set_t bound, first, others;
-
-	if (sched_getaffinity(0, sizeof(bound), &bound) ||
-	    sched_getaffinity(getpid(), sizeof(first), &first))
-		return;
-	CPU_OR(&others, &bound, &first);
-	if (!CPU_EQUAL(&others, &first))
-		return;
-	CPU_XOR(&others, &bound, &first);
-	sched_setaffinity(0, sizeof(others), &others); /* refused if there are none */
-}
-
 static void *run(void *arg)
 {
 	unsigned int seen = 0, idle = 0;
 
 	prctl(PR_SET_TIMERSLACK, 1UL, 0UL, 0UL, 0UL);
-	take_other_cores();
 	lock_take(&flusher.lock);
 	while (!flusher.stop) {
 		idle = list_empty(&flusher.gathers) && flusher.added == seen ? idle + 1 : 0;
