@@ -13,10 +13,11 @@
 #include "suite.h"
 #include "xfer/worker.h"
 
-#define SENDS    64
-#define REQUESTS 256
-#define LONG     ((size_t)1 << 20)
-#define PEER     7u
+#define SENDS     64
+#define REQUESTS  256
+#define QUESTIONS 8
+#define LONG      ((size_t)1 << 20)
+#define PEER      7u
 
 /* A request for RDMA that a fake device has been given. */
 struct request {
@@ -55,6 +56,8 @@ static struct ibv_mr mr;
 static unsigned char *memory; /* that a message is read to */
 static unsigned char times_read[LONG];
 static struct verbs_rail_message asked; /* the last question about a key; `what` 0: answered */
+static struct verbs_rail_message question[QUESTIONS]; /* all of them: a ring */
+static unsigned int questions;
 static unsigned int registrations, registrations_max, deregistrations;
 
 static inline struct verbs *device(unsigned int i)
@@ -83,7 +86,7 @@ static inline int post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ib
 		memcpy(&e->said, (char *)(uintptr_t)wr->sg_list[0].addr + sizeof(e->sent[0]),
 		       sizeof(e->said));
 		if (e->said.what == VERBS_RAIL_KEY_ASKED)
-			asked = e->said;
+			question[questions++ % QUESTIONS] = asked = e->said;
 	}
 	if (e->sent[e->sends].head) {
 		e->sends++;
@@ -208,6 +211,7 @@ static inline void setup(void)
 	memset(times_read, 0, sizeof(times_read));
 	memset(&asked, 0, sizeof(asked));
 	memory = malloc(LONG);
+	questions = 0;
 	registrations = deregistrations = 0;
 	registrations_max = UINT32_MAX;
 	multi.count = 1;

@@ -228,6 +228,42 @@ START_TEST(asks_little)
 }
 END_TEST
 
+/* The peer has read all packets of the first rail, and returned their credits. */
+static void all_read(void)
+{
+	uint32_t count = r->rail[0].count;
+
+	verbs_sent(ends[0].l, ends[0].l->posted);
+	credit(0, count);
+	ends[0].sends = 0;
+}
+
+/* Long ones to more regions than are remembered: the peer is asked once for each of them. */
+START_TEST(asks_once)
+{
+	const unsigned int regions = VERBS_KEYS + 8, most = 2 * regions;
+	const uint32_t rkey = _i ? 22 : 0;
+	size_t by_second;
+
+	for (uint64_t i = 0; i < regions; i++) {
+		ck_assert_int_eq(post_key(KEY | i << 32, 0, LONG, false), 0);
+		all_read();
+	}
+	for (unsigned int answers = 0; answers < questions && answers < most; answers++) {
+		struct verbs_rail_message m = question[answers % QUESTIONS];
+
+		m.what = VERBS_RAIL_KEY;
+		m.rkey = rkey;
+		hears_next(&m);
+		all_read();
+	}
+	ck_assert_uint_eq(questions, regions);
+	by_second = complete_all();
+	ck_assert(rkey ? by_second >= regions * LONG / 4 : !by_second);
+	ck_assert(list_empty(&r->operations));
+}
+END_TEST
+
 /* ---- The owner of the region ----------------------------------------------------------------- */
 
 static struct fabric fabric;
@@ -349,6 +385,7 @@ int main(void)
 	tcase_add_test(c, forgets_keys);
 	tcase_add_test(c, ignores_answers);
 	tcase_add_test(c, asks_little);
+	tcase_add_loop_test(c, asks_once, 0, 2);
 	tcase_add_test(c, owner_registers_once);
 	tcase_add_test(c, region_ends);
 	tcase_add_test(c, no_such_region);

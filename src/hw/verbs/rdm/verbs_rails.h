@@ -205,10 +205,10 @@ void verbs_rails_forget(struct verbs_rails *r);
 
 /* verbs_rails_keys.c */
 /*
- * Returns the region's rkey at the peer's device of a rail, if the peer has answered that; else asks the
- * peer. 0: not known, or not registered there.
+ * Fills in the region's rkey at the peer's device of a rail; 0: it is not registered there. False: the
+ * peer has not answered that yet; it is asked, now or by a later call.
  */
-uint32_t verbs_rails_rkey(struct verbs_rails *r, unsigned int rail, uint64_t key);
+bool verbs_rails_rkey(struct verbs_rails *r, unsigned int rail, uint64_t key, uint32_t *rkey);
 /* The rail has another link: nothing is known of the device at its end. */
 void verbs_rails_forget_keys(struct verbs_rails *r, unsigned int rail);
 /* Handle VERBS_RAIL_KEY_ASKED and VERBS_RAIL_KEY. 0 or a negative error, as verbs_rails_post. */
@@ -227,6 +227,8 @@ int verbs_rails_rdma(struct link *link, const struct link_rdma *op);
 void verbs_rails_abort(struct link *link);
 /* Sets what the engine knows of RDMA on the link, and what operations know of the peer's keys. */
 void verbs_rails_update(struct verbs_rails *r);
+/* Sets only the latter. */
+void verbs_rails_name(struct verbs_rails *r);
 /* Piece `id`, which the rail had, is done. */
 void verbs_rails_done(struct verbs_link *l, uint64_t id);
 /* RDMA has ended on a rail that goes on with packets. */

@@ -13,6 +13,8 @@
 
 #define ASKED_MAX 4u /* questions without an answer: the peer has to keep its answers */
 
+_Static_assert(ASKED_MAX < VERBS_KEYS, "each question has an entry, and an entry can be replaced");
+
 /* ---- The peer's regions ---------------------------------------------------------------------- */
 
 static struct verbs_key *find(struct verbs_rails *r, uint64_t key)
@@ -33,36 +35,46 @@ static unsigned int questions(const struct verbs_rails *r)
 	return count;
 }
 
-/* Returns an entry for another key. Answers to what was asked about the old one are ignored. */
+/* Returns an entry for another key: none whose answer is still to come. */
 static struct verbs_key *replace(struct verbs_rails *r, uint64_t key)
 {
-	struct verbs_key *k = &r->keys[r->keys_next++ % VERBS_KEYS];
+	struct verbs_key *k;
 
+	do
+		k = &r->keys[r->keys_next++ % VERBS_KEYS];
+	while (k->asked);
 	*k = (struct verbs_key){.key = key};
 	return k;
 }
 
 /* Not while packets wait: the question would take space that what a broken rail kept needs. */
-static void ask(struct verbs_rails *r, struct verbs_key *k, unsigned int rail)
+static void ask(struct verbs_rails *r, unsigned int rail, uint64_t key)
 {
 	struct verbs_rail_message m = {.what = VERBS_RAIL_KEY_ASKED,
 				       .rail = rail,
 				       .serial = r->rail[rail].serial,
-				       .key = k->key};
+				       .key = key};
+	struct verbs_key *k;
 
-	if (list_empty(&r->queue) && questions(r) < ASKED_MAX && !verbs_rails_post(r, &m))
-		k->asked |= 1u << rail;
-}
-
-uint32_t verbs_rails_rkey(struct verbs_rails *r, unsigned int rail, uint64_t key)
-{
-	struct verbs_key *k = find(r, key);
-
+	if (!list_empty(&r->queue) || questions(r) >= ASKED_MAX || verbs_rails_post(r, &m))
+		return;
+	k = find(r, key);
 	if (!k)
 		k = replace(r, key);
-	if (!((k->asked | k->known) & 1u << rail))
-		ask(r, k, rail);
-	return k->known & 1u << rail ? k->rkey[rail] : 0;
+	k->asked |= 1u << rail;
+}
+
+bool verbs_rails_rkey(struct verbs_rails *r, unsigned int rail, uint64_t key, uint32_t *rkey)
+{
+	const struct verbs_key *k = find(r, key);
+
+	if (k && k->known & 1u << rail) {
+		*rkey = k->rkey[rail];
+		return true;
+	}
+	if (!k || !(k->asked & 1u << rail))
+		ask(r, rail, key);
+	return false;
 }
 
 void verbs_rails_forget_keys(struct verbs_rails *r, unsigned int rail)
@@ -79,10 +91,11 @@ int verbs_rails_key_answered(struct verbs_rails *r, const struct verbs_rail_mess
 
 	if (!k || !(k->asked & 1u << m->rail) || r->rail[m->rail].serial != m->serial)
 		return 0;
-	k->asked &= ~(1u << m->rail);
 	k->known |= 1u << m->rail;
 	k->rkey[m->rail] = m->rkey;
-	verbs_rails_update(r);
+	verbs_rails_name(r); /* no question replaces what is marked as asked */
+	k->asked &= ~(1u << m->rail);
+	verbs_rails_name(r); /* one more question is possible */
 	verbs_rails_resume(r);
 	return 0;
 }

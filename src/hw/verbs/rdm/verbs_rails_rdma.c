@@ -16,6 +16,12 @@
 
 #define ALL ((1u << VERBS_RAILS) - 1)
 
+void verbs_rails_name(struct verbs_rails *r)
+{
+	LIST_EACH (node, &r->operations)
+		verbs_transfer_name(r, LIST_ENTRY(node, struct verbs_transfer, link));
+}
+
 void verbs_rails_update(struct verbs_rails *r)
 {
 	const struct verbs_link *first = r->rail[0].link;
@@ -25,8 +31,7 @@ void verbs_rails_update(struct verbs_rails *r)
 	r->link.counted = first ? first->link.counted : r->link.counted;
 	r->link.rdma_usable = verbs_transfer_rails(r) != 0;
 	r->link.reaches = r->keyed && r->link.rdma_usable;
-	LIST_EACH (node, &r->operations)
-		verbs_transfer_name(r, LIST_ENTRY(node, struct verbs_transfer, link));
+	verbs_rails_name(r);
 }
 
 /* ---- Order ----------------------------------------------------------------------------------- */

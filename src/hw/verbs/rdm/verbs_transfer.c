@@ -32,36 +32,53 @@ unsigned int verbs_transfer_suits(const struct verbs_rails *r, const struct verb
 
 /* ---- Keys of the peer's memory --------------------------------------------------------------- */
 
-/* Returns the rkey of a range at the peer's device of a rail; 0: not known. */
-static uint32_t rkey_of(struct verbs_rails *r, const struct verbs_transfer *t, unsigned int rail,
-			uint64_t key)
+/* Fills in the rkey of a range at the peer's device of a rail; 0: there is none. False: not known. */
+static bool rkey_of(struct verbs_rails *r, const struct verbs_transfer *t, unsigned int rail,
+		    uint64_t key, uint32_t *rkey)
 {
-	if (t->message)
-		return (uint32_t)(key >> (32 * rail));
-	if (!can_access(&r->rail[rail]))
-		return 0;
-	return r->rail[rail].link->link.reaches ? (uint32_t)key : verbs_rails_rkey(r, rail, key);
+	if (!t->message && !r->rail[rail].link->link.reaches)
+		return verbs_rails_rkey(r, rail, key, rkey);
+	*rkey = (uint32_t)(t->message ? key >> (32 * rail) : key);
+	return true;
 }
 
-/* Learns the rail's rkeys of all ranges. False: one is not known. */
-static bool name(struct verbs_rails *r, struct verbs_transfer *t, unsigned int rail)
+/* Learns the rail's rkeys of the ranges that lack one. */
+static void learn(struct verbs_rails *r, struct verbs_transfer *t, unsigned int rail)
 {
 	bool all = true;
 
 	for (size_t n = 0; n < t->remote_count; n++) {
-		t->rkey[rail][n] = t->remote[n].len ? rkey_of(r, t, rail, t->remote[n].key) : 0;
-		all &= !t->remote[n].len || t->rkey[rail][n];
+		uint32_t *rkey = &t->rkey[rail][n];
+
+		if (!t->remote[n].len || *rkey)
+			continue;
+		if (rkey_of(r, t, rail, t->remote[n].key, rkey) && !*rkey)
+			t->unknown |= 1u << rail;
+		all &= *rkey != 0;
 	}
-	return all;
+	t->known |= all ? 1u << rail : 0;
+}
+
+/* What a rail's next link leads to may be another device. */
+static void forget(struct verbs_transfer *t, unsigned int rail)
+{
+	t->known &= ~(1u << rail);
+	t->unknown &= ~(1u << rail);
+	memset(t->rkey[rail], 0, sizeof(t->rkey[rail]));
 }
 
 /* A short operation needs no second rail: the peer is not asked for the keys of that. */
 void verbs_transfer_name(struct verbs_rails *r, struct verbs_transfer *t)
 {
-	t->known = 0;
-	for (unsigned int i = 0; i < VERBS_RAILS; i++)
-		if (t->message || t->len > PIECE_MAX || !t->known)
-			t->known |= name(r, t, i) ? 1u << i : 0;
+	for (unsigned int i = 0; i < VERBS_RAILS; i++) {
+		bool has_earlier = t->known & ((1u << i) - 1);
+
+		if (!t->message && !can_access(&r->rail[i]))
+			forget(t, i);
+		else if (!((t->known | t->unknown) & 1u << i) &&
+			 (t->message || t->len > PIECE_MAX || !has_earlier))
+			learn(r, t, i);
+	}
 }
 
 /* ---- Pieces ---------------------------------------------------------------------------------- */

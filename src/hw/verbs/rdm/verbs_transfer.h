@@ -19,6 +19,7 @@ struct verbs_transfer {
 	bool write;
 	bool now;             /* it is posted at once, or refused */
 	unsigned int known;   /* mask: rails whose devices know the memory at the peer's end */
+	unsigned int unknown; /* mask: rails whose devices do not, as the peer has said */
 	unsigned int refused; /* mask: rails whose devices refused ours */
 	size_t len;           /* bytes */
 	size_t begun;         /* bytes that pieces stand for, or stood */
@@ -46,7 +47,7 @@ void verbs_transfer_pool(struct pool *pool);
 struct verbs_transfer *verbs_transfer_new(struct verbs_rails *r, const struct link_rdma *op);
 /* Takes it from its list and frees it. */
 void verbs_transfer_free(struct verbs_rails *r, struct verbs_transfer *t);
-/* Looks its keys up again, since what is known of the peer's devices has changed. */
+/* Looks up the keys that it lacks, and drops those of rails by which no RDMA is possible. */
 void verbs_transfer_name(struct verbs_rails *r, struct verbs_transfer *t);
 /* Returns the mask of rails by which RDMA is possible, and of those that the transfer may use. */
 unsigned int verbs_transfer_rails(const struct verbs_rails *r);
