@@ -147,22 +147,24 @@ void verbs_rails_abort(struct link *link)
 
 void verbs_rails_done(struct verbs_link *l, uint64_t id)
 {
+	struct verbs *v = l->own;
 	struct verbs_rails *r = l->rails;
-	struct worker *worker = r->own->worker;
 	struct verbs_piece *piece = pool_find(&r->own->multi->pieces, (uint32_t)id);
+	uint32_t number = pool_id(l);
 	struct verbs_transfer *t;
 
 	if (!piece)
 		return;
 	t = piece->transfer;
-	if (!verbs_transfer_advance(r, piece)) {
-		verbs_rails_resume(r);
-		return;
+	if (verbs_transfer_advance(r, piece)) {
+		id = t->id;
+		free_transfer(r, t);
+		/* Before the engine gets back what is not done. It may close the link. */
+		rx_rdma_done(v->worker, id);
+		l = pool_find(&v->links, number);
 	}
-	id = t->id;
-	free_transfer(r, t);
-	verbs_rails_resume(r);
-	rx_rdma_done(worker, id);
+	if (l && l->rails)
+		verbs_rails_resume(l->rails);
 }
 
 /* ---- Rails that break ------------------------------------------------------------------------ */
