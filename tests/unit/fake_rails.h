@@ -43,6 +43,7 @@ struct end {
 	uint32_t returned;                /* credits, by packets of their own */
 	struct request request[REQUESTS]; /* a ring */
 	unsigned int requests, done;
+	int refusal; /* error of posting further requests; 0: none */
 };
 
 static struct end ends[VERBS_RAILS];
@@ -74,6 +75,8 @@ static inline int post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ib
 		e->probes++;
 		return 0;
 	}
+	if (qp == &e->direct && e->refusal)
+		return e->refusal;
 	if (qp == &e->direct) {
 		e->request[e->requests++ % REQUESTS] = (struct request){
 			wr->wr_id, wr->wr.rdma.remote_addr, wr->sg_list[0].length, wr->wr.rdma.rkey,

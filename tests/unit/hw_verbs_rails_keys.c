@@ -175,6 +175,59 @@ START_TEST(access_is_refused)
 }
 END_TEST
 
+/*
+ * A device that is taken away flushes its requests, and a rail that has failed does, too: what they had
+ * waits until the peer's end is destroyed, and goes over the other rail then.
+ */
+START_TEST(flushed)
+{
+	struct ibv_wc wc = {.qp_num = ends[1].direct.qp_num, .status = IBV_WC_WR_FLUSH_ERR};
+
+	ck_assert_int_eq(post(LONG), 0);
+	tells(22);
+	ck_assert_uint_gt(ends[1].requests, 0);
+	if (_i)
+		verbs_fail(ends[1].l, FI_ETIMEDOUT);
+	else
+		ends[1].dev.removed = true;
+	wc.wr_id = ends[1].request[0].number;
+	verbs_rdma_done(ends[1].l, &wc, false);
+	ck_assert_int_ne(ends[1].l->err, 0);
+	verbs_rails_broke(ends[1].l);
+	while (complete(0))
+		;
+	ck_assert(!list_empty(&r->operations));
+	ck_assert(!r->giving_up);
+	closes(1);
+	while (complete(0))
+		;
+	once(LONG);
+	ends[1].dev.removed = false;
+}
+END_TEST
+
+/* A device that was taken away refuses requests: the rail ends, and they go over the other one. */
+START_TEST(cannot_post)
+{
+	ck_assert_int_eq(post(LONG), 0);
+	tells(22);
+	complete_all();
+	once(LONG);
+	memset(times_read, 0, LONG);
+	ends[1].dev.removed = true;
+	ends[1].refusal = EIO;
+	ck_assert_int_eq(post(LONG), 0);
+	ck_assert_int_eq(ends[1].l->err, EIO);
+	verbs_rails_broke(ends[1].l);
+	ck_assert(!r->giving_up);
+	closes(1);
+	while (complete(0))
+		;
+	once(LONG);
+	ends[1].dev.removed = false;
+}
+END_TEST
+
 /* Another link of the rail leads to a device that may be another one: the peer is asked again. */
 START_TEST(forgets_keys)
 {
@@ -382,6 +435,8 @@ int main(void)
 	tcase_add_loop_test(c, goes_again_when_closed, 0, VERBS_RAILS);
 	tcase_add_test(c, given_up_when_closed);
 	tcase_add_test(c, access_is_refused);
+	tcase_add_loop_test(c, flushed, 0, 2);
+	tcase_add_test(c, cannot_post);
 	tcase_add_test(c, forgets_keys);
 	tcase_add_test(c, ignores_answers);
 	tcase_add_test(c, asks_little);

@@ -231,14 +231,30 @@ static bool has_to_wait(const struct verbs_direct *d, const struct verbs_rdma *m
 	return in_flight(d) >= VERBS_RDMA_FLIGHT || d->reads >= (m->write ? 1 : VERBS_READS);
 }
 
-/* A post failed: the next progress call ends RDMA on the link. */
+/* Is the link a rail, and another one works? That one does again what a broken one had. */
+static bool has_spare(const struct verbs_link *l)
+{
+	return l->rails && verbs_rails_spare(l);
+}
+
+/* Is more than RDMA over, as far as is known? */
+static bool is_broken(const struct verbs_link *l)
+{
+	return l->err || verbs_dev_removed(l->own->path.dev);
+}
+
+/* A post failed: the next progress call ends RDMA on the link, or the rail. */
 static void give_up(struct verbs_link *l, int err)
 {
+	l->direct.next = NULL;
+	l->direct.failed = true;
+	if (is_broken(l) && has_spare(l)) {
+		verbs_fail(l, err);
+		return;
+	}
 	LOG_WARN(LOG_EP_DATA,
 		 "%s: cannot post an RDMA request to peer %#x: %s; packets from now on",
 		 l->own->path.dev->name, l->id, fi_strerror(err));
-	l->direct.next = NULL;
-	l->direct.failed = true;
 	list_remove(&l->in_attend);
 	list_push(&l->own->attend, &l->in_attend);
 }
@@ -336,7 +352,8 @@ void verbs_rdma_done(struct verbs_link *l, const struct ibv_wc *wc, bool silent)
 	/* Completions of an ended queue pair may still come. */
 	if (!d->qp || d->arrived + 1 != (uint32_t)wc->wr_id || list_empty(&d->rdma_posted))
 		return;
-	if (l->rails && is_unreachable(wc->status) && verbs_rails_spare(l)) {
+	if (wc->status != IBV_WC_SUCCESS && (is_broken(l) || is_unreachable(wc->status)) &&
+	    has_spare(l)) {
 		verbs_fail_status(l, wc->status);
 		return;
 	}
