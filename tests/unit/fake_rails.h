@@ -43,7 +43,8 @@ struct end {
 	uint32_t returned;                /* credits, by packets of their own */
 	struct request request[REQUESTS]; /* a ring */
 	unsigned int requests, done;
-	int refusal; /* error of posting further requests; 0: none */
+	unsigned int access; /* of the peer, by the queue pair for packets */
+	int refusal;         /* error of posting further requests; 0: none */
 };
 
 static struct end ends[VERBS_RAILS];
@@ -59,6 +60,7 @@ static unsigned char times_read[LONG];
 static struct verbs_rail_message asked; /* the last question about a key; `what` 0: answered */
 static struct verbs_rail_message question[QUESTIONS]; /* all of them: a ring */
 static unsigned int questions;
+static unsigned int made; /* queue pairs */
 static unsigned int registrations, registrations_max, deregistrations;
 
 static inline struct verbs *device(unsigned int i)
@@ -119,10 +121,19 @@ static inline int poll_cq(struct ibv_cq *cq, int most, struct ibv_wc *wc)
 
 static inline int modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
 {
-	(void)qp;
-	(void)attr;
-	(void)mask;
+	struct end *e = qp->qp_context;
+
+	if (qp == &e->qp && mask & IBV_QP_ACCESS_FLAGS)
+		e->access = attr->qp_access_flags;
 	return 0;
+}
+
+/* The first device makes its two by turns. */
+static inline struct ibv_qp *create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *init)
+{
+	(void)pd;
+	(void)init;
+	return made++ % 2 ? &ends[0].direct : &ends[0].qp;
 }
 
 static inline int destroy_qp(struct ibv_qp *qp)
@@ -147,8 +158,11 @@ static inline int dereg_mr(struct ibv_mr *of)
 	return 0;
 }
 
-static const struct verbs_lib lib = {
-	.modify_qp = modify_qp, .destroy_qp = destroy_qp, .reg_mr = reg_mr, .dereg_mr = dereg_mr};
+static const struct verbs_lib lib = {.create_qp = create_qp,
+				     .modify_qp = modify_qp,
+				     .destroy_qp = destroy_qp,
+				     .reg_mr = reg_mr,
+				     .dereg_mr = dereg_mr};
 
 static inline struct verbs_link *make_link(unsigned int i)
 {

@@ -385,6 +385,22 @@ START_TEST(asks_without_end)
 }
 END_TEST
 
+/* Probes are writes, so a rail permits them. The packets of a link over one device have no use for that. */
+START_TEST(permits_writes)
+{
+	struct verbs_link *alone = make_link(0);
+
+	for (unsigned int i = 0; i < VERBS_RAILS; i++)
+		ck_assert_uint_eq(ends[i].access, IBV_ACCESS_REMOTE_WRITE);
+	made = 0;
+	ck_assert_int_eq(verbs_qp_make(alone), 0);
+	ck_assert_uint_eq(ends[0].access, 0);
+	ck_assert_int_eq(verbs_link_join(alone, &hello.nic, PEER), 0);
+	ck_assert_uint_eq(ends[0].access, 0);
+	verbs_link_free(alone);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *s = suite_create("hw_verbs_rails");
@@ -410,6 +426,7 @@ int main(void)
 	tcase_add_test(c, both_find_it_broken);
 	tcase_add_test(c, says_nonsense);
 	tcase_add_test(c, asks_without_end);
+	tcase_add_test(c, permits_writes);
 	suite_add_tcase(s, c);
 	return suite_run(s);
 }

@@ -26,6 +26,7 @@ struct ends {
 	uint32_t to; /* the peer's queue pair */
 	uint8_t timeout;
 	uint8_t reads_in, reads_out; /* RDMA reads at a time, as target and as initiator */
+	unsigned int access;         /* the peer's, to our memory */
 };
 
 static int refused(const struct verbs_link *l, const char *what, int err)
@@ -35,7 +36,7 @@ static int refused(const struct verbs_link *l, const char *what, int err)
 }
 
 /* Makes a queue pair; receives use the shared queue (none arrive for RDMA). NULL: refused. */
-static struct ibv_qp *make(struct verbs_link *l, uint32_t sends, uint32_t *inline_max, int access)
+static struct ibv_qp *make(struct verbs_link *l, uint32_t sends, uint32_t *inline_max)
 {
 	struct verbs *v = l->own;
 	const struct verbs_lib *lib = v->path.dev->lib;
@@ -46,9 +47,8 @@ static struct ibv_qp *make(struct verbs_link *l, uint32_t sends, uint32_t *inlin
 						.max_send_sge = VERBS_SEGMENTS,
 						.max_inline_data = *inline_max},
 					.qp_type = IBV_QPT_RC};
-	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_INIT,
-				   .port_num = v->path.port.port,
-				   .qp_access_flags = (unsigned int)access};
+	/* No access before ready_to_receive. */
+	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_INIT, .port_num = v->path.port.port};
 	struct ibv_qp *qp = lib->create_qp(v->path.dev->pd, &init);
 
 	if (!qp)
@@ -68,22 +68,21 @@ static uint32_t at_most(uint32_t most, uint32_t value)
 
 int verbs_qp_make(struct verbs_link *l)
 {
-	const int access = IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE;
 	struct verbs_direct *d = &l->direct;
 
 	l->inline_max = VERBS_INLINE;
-	l->qp = make(l, VERBS_FLIGHT, &l->inline_max, IBV_ACCESS_REMOTE_WRITE); /* verbs_probe */
+	l->qp = make(l, VERBS_FLIGHT, &l->inline_max);
 	if (!l->qp) {
 		l->inline_max = sizeof(struct verbs_head); /* credits are returned inline */
-		l->qp = make(l, VERBS_FLIGHT, &l->inline_max, IBV_ACCESS_REMOTE_WRITE);
+		l->qp = make(l, VERBS_FLIGHT, &l->inline_max);
 	}
 	if (!l->qp)
 		return refused(l, "cannot make a queue pair", FI_ENOMEM);
 	d->inline_max = VERBS_RDMA_INLINE;
-	d->qp = make(l, VERBS_RDMA_FLIGHT, &d->inline_max, access);
+	d->qp = make(l, VERBS_RDMA_FLIGHT, &d->inline_max);
 	if (!d->qp) {
 		d->inline_max = 0;
-		d->qp = make(l, VERBS_RDMA_FLIGHT, &d->inline_max, access);
+		d->qp = make(l, VERBS_RDMA_FLIGHT, &d->inline_max);
 	}
 	d->read_max = at_most(VERBS_READ_MAX, l->own->path.message_max);
 	d->write_max = at_most(VERBS_WRITE_MAX, l->own->path.message_max);
@@ -137,16 +136,17 @@ static int ready_to_receive(struct verbs_link *l, const struct wire_nic *theirs,
 		.rq_psn = theirs->psn & PSN_MASK,
 		.max_dest_rd_atomic = e->reads_in,
 		.min_rnr_timer = RNR_TIMER,
+		.qp_access_flags = e->access,
 		.ah_attr = {.is_global = 1,
 			    .grh = {.sgid_index = (uint8_t)path->port.gid_index, .hop_limit = HOPS},
 			    .dlid = theirs->lid,
 			    .port_num = path->port.port}};
 
 	memcpy(attr.ah_attr.grh.dgid.raw, theirs->gid, sizeof(theirs->gid));
-	return path->dev->lib->modify_qp(e->qp, &attr,
-					 IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU |
-						 IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
-						 IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER);
+	return path->dev->lib->modify_qp(
+		e->qp, &attr,
+		IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
+			IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER | IBV_QP_ACCESS_FLAGS);
 }
 
 static int ready_to_send(struct verbs_link *l, const struct ends *e)
@@ -179,7 +179,8 @@ static void join_direct(struct verbs_link *l, const struct wire_nic *theirs)
 			 .to = theirs->direct_qpn,
 			 .timeout = l->rails ? verbs_rails_ack_timeout() : ACK_DIRECT,
 			 .reads_in = reads(attr->max_qp_rd_atom),
-			 .reads_out = reads(attr->max_qp_init_rd_atom)};
+			 .reads_out = reads(attr->max_qp_init_rd_atom),
+			 .access = IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE};
 
 	if (e.reads_out > theirs->reads)
 		e.reads_out = theirs->reads;
@@ -195,7 +196,8 @@ int verbs_qp_join(struct verbs_link *l, const struct wire_nic *theirs)
 {
 	struct ends e = {.qp = l->qp,
 			 .to = theirs->qpn,
-			 .timeout = l->rails ? verbs_rails_ack_timeout() : ACK_TIMEOUT};
+			 .timeout = l->rails ? verbs_rails_ack_timeout() : ACK_TIMEOUT,
+			 .access = l->rails ? IBV_ACCESS_REMOTE_WRITE : 0}; /* verbs_probe */
 	int err;
 
 	if (!plausible(theirs))
