@@ -401,6 +401,21 @@ START_TEST(permits_writes)
 }
 END_TEST
 
+/* A rail has slots beyond its window, until it ends; a link over one device has none. */
+START_TEST(spares_are_reserved)
+{
+	ck_assert_uint_eq(v.credits_granted, VERBS_SPARE); /* its window is the fake's */
+	ck_assert_int_eq(verbs_slots_grow(&v.recv), 0);
+	ends[0].cq.cqe = 100000; /* completions have space */
+	ck_assert_uint_eq(verbs_grant(&v), VERBS_WINDOW);
+	ck_assert_uint_eq(v.credits_granted, VERBS_WINDOW + VERBS_SPARE);
+	breaks(0);
+	ck_assert_uint_eq(v.credits_granted, VERBS_WINDOW);
+	comes_again(0);
+	ck_assert_uint_eq(v.credits_granted, VERBS_WINDOW + VERBS_SPARE);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *s = suite_create("hw_verbs_rails");
@@ -427,6 +442,7 @@ int main(void)
 	tcase_add_test(c, says_nonsense);
 	tcase_add_test(c, asks_without_end);
 	tcase_add_test(c, permits_writes);
+	tcase_add_test(c, spares_are_reserved);
 	suite_add_tcase(s, c);
 	return suite_run(s);
 }

@@ -77,7 +77,7 @@ struct verbs {
 	struct ibv_srq *srq;
 	struct verbs_slots recv; /* posted to `srq`, except the slot that is being delivered */
 	struct verbs_slots send;
-	unsigned int credits_granted; /* windows and spares of all links */
+	unsigned int credits_granted; /* slots reserved for all links */
 	unsigned int regions;         /* registrations of links over several devices */
 	struct list asked_regions;    /* of the application, registered here: verbs_rails_keys.c */
 	struct pool links;            /* struct verbs_link */
@@ -108,6 +108,7 @@ struct verbs_link {
 	uint32_t id;         /* the engine's id of the peer */
 	uint32_t psn;        /* first packet sequence number */
 	uint32_t window;
+	uint32_t granted;      /* our slots reserved for it: the window, and a rail's spares */
 	uint32_t credit_limit; /* the peer's window: `credits` is never more */
 	uint32_t unknown;      /* mask: flags that the peer's packets may not have */
 	/* Links over several devices: */
@@ -151,7 +152,9 @@ void verbs_down(struct verbs *v);
 void verbs_let_go(struct verbs *v);
 /* Reserves slots and completions for one more link. Returns the credits it grants; 0: none left. */
 unsigned int verbs_grant(struct verbs *v);
-void verbs_revoke(struct verbs *v, unsigned int window);
+/* Reserves the spare slots of a link that becomes a rail. */
+void verbs_grant_spares(struct verbs_link *l);
+void verbs_revoke(struct verbs *v, unsigned int granted);
 
 /* verbs_link.c */
 int verbs_prepare(void *state, const struct wire_nic *theirs, struct wire_nic *ours,

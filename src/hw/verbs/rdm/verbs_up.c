@@ -132,25 +132,14 @@ void verbs_down(struct verbs *v)
 	verbs_ack_drop(v);
 }
 
-/* Adds a chunk of receive slots and posts them. */
-static int add_slots(struct verbs *v)
-{
-	uint16_t slot;
-	int err;
-
-	if (v->recv.count + VERBS_CHUNK > srq_limit(v))
-		return -FI_ENOSPC;
-	err = verbs_slots_grow(&v->recv);
-	while (!err && (slot = verbs_slots_get(&v->recv)) != VERBS_NO_SLOT)
-		verbs_repost(v, slot);
-	return err;
-}
-
-/* Makes space for all completions before the next progress call; twice that if possible. */
-static int add_completions(struct verbs *v)
+/*
+ * Makes space for all completions before the next progress call, with so many receive slots; twice that if
+ * possible.
+ */
+static int add_completions(struct verbs *v, unsigned int slots)
 {
 	unsigned int need =
-		v->recv.count + (pool_in_use(&v->links) + 1) * (VERBS_FLIGHT + VERBS_RDMA_FLIGHT);
+		slots + (pool_in_use(&v->links) + 1) * (VERBS_FLIGHT + VERBS_RDMA_FLIGHT);
 	unsigned int most = (unsigned int)v->path.dev->attr.max_cqe, size = 2 * need;
 
 	if (need <= (unsigned int)v->cq->cqe)
@@ -160,22 +149,48 @@ static int add_completions(struct verbs *v)
 	return v->path.dev->lib->resize_cq(v->cq, (int)size) ? -FI_ENOSPC : 0;
 }
 
+/* Adds a chunk of receive slots and posts them. */
+static int add_slots(struct verbs *v)
+{
+	uint16_t slot;
+	int err;
+
+	if (v->recv.count + VERBS_CHUNK > srq_limit(v) ||
+	    add_completions(v, v->recv.count + VERBS_CHUNK))
+		return -FI_ENOSPC;
+	err = verbs_slots_grow(&v->recv);
+	while (!err && (slot = verbs_slots_get(&v->recv)) != VERBS_NO_SLOT)
+		verbs_repost(v, slot);
+	return err;
+}
+
+/* Adds slots until so many more are there than all links may use; false: they cannot be had. */
+static bool has_slots(struct verbs *v, unsigned int more)
+{
+	while (v->credits_granted + more > v->recv.count && !add_slots(v))
+		;
+	return v->credits_granted + more <= v->recv.count;
+}
+
 unsigned int verbs_grant(struct verbs *v)
 {
-	unsigned int window = VERBS_WINDOW;
-
-	while (v->credits_granted + window + VERBS_SPARE > v->recv.count && !add_slots(v))
-		;
 	/* If more packets come than slots are free, the device makes senders retry (RNR). */
-	if (v->credits_granted + window + VERBS_SPARE > v->recv.count)
-		window = VERBS_NARROW;
-	if (!v->recv.count || add_completions(v))
+	unsigned int window = has_slots(v, VERBS_WINDOW) ? VERBS_WINDOW : VERBS_NARROW;
+
+	if (!v->recv.count || add_completions(v, v->recv.count))
 		return 0;
-	v->credits_granted += window + VERBS_SPARE;
+	v->credits_granted += window;
 	return window;
 }
 
-void verbs_revoke(struct verbs *v, unsigned int window)
+void verbs_grant_spares(struct verbs_link *l)
 {
-	v->credits_granted -= window + VERBS_SPARE;
+	has_slots(l->own, VERBS_SPARE); /* else senders retry, as above */
+	l->own->credits_granted += VERBS_SPARE;
+	l->granted += VERBS_SPARE;
+}
+
+void verbs_revoke(struct verbs *v, unsigned int granted)
+{
+	v->credits_granted -= granted;
 }
