@@ -286,7 +286,7 @@ START_TEST(few_at_a_time)
 }
 END_TEST
 
-/* Whoever was named may take the connection and say nothing; one that an operation asked for is waited for. */
+/* The one that was named may take the connection and say nothing; one that an operation asked for is waited for. */
 START_TEST(silent_ones_end)
 {
 	struct peer *peer = peer_of(NOBODY);

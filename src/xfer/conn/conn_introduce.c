@@ -217,7 +217,7 @@ bool conn_introduce_unanswered(const struct peer *peer)
 	return peer->state == PEER_HANDSHAKE && peer->conn.early && peer->addr == FI_ADDR_NOTAVAIL;
 }
 
-/* Whoever named the endpoint may have named one that takes connections and says nothing. */
+/* The third endpoint may have named one that takes connections and says nothing. */
 static void connect_for_a_while(struct peer *peer)
 {
 	uint64_t until = clock_coarse_ms() + ANSWER_MS;
