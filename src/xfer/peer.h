@@ -104,7 +104,7 @@ struct peer_conn {
 	uint64_t source;      /* source_id of the network address it connects from; 0: this host */
 	uint64_t incarnation; /* of the peer; in PEER_CROSSED: of the attempt that won */
 	uint64_t serial;      /* serial of the hello that made the link */
-	uint64_t deadline;    /* ms; for PEER_CONNECTING and PEER_CROSSED */
+	uint64_t deadline;    /* ms; for PEER_CONNECTING, PEER_CROSSED, and introduced ones */
 	uint64_t attempt_ms;  /* ms: start of the last attempt */
 	struct auth *auth;    /* proof under way in an attempt of ours, with a key; or NULL */
 };

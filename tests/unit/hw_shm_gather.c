@@ -125,6 +125,45 @@ START_TEST(pauses)
 }
 END_TEST
 
+/* Single requests between the bursts do not make a pause look like the end of a long stream. */
+START_TEST(singles_between_pauses)
+{
+	struct shm_link *s = join(0);
+	unsigned int waited = 0, all = 0;
+
+	for (unsigned int i = 1; i <= 300; i++) {
+		for (unsigned int n = 0; n < 128; n++) {
+			post(s, WIRE_PUT, 1);
+			await(++all);
+		}
+		post(s, WIRE_PUT, BURST);
+		waited += await(all += BURST) != 0;
+	}
+	ck_assert_uint_lt(waited, 300 / 8);
+	leave(s);
+}
+END_TEST
+
+/* A window whose sender has paused is served by few calls. */
+START_TEST(window)
+{
+	struct shm_link *s = join(0);
+
+	for (unsigned int i = 1; i <= 100; i++) {
+		unsigned int calls = 0;
+
+		post(s, WIRE_PUT, 192);
+		while (count < i * 192) {
+			usleep(5);
+			shm_transport.progress(own);
+			calls++;
+		}
+		ck_assert_uint_le(calls, 5);
+	}
+	leave(s);
+}
+END_TEST
+
 START_TEST(messages)
 {
 	struct shm_link *s = join(0);
@@ -174,6 +213,8 @@ int main(void)
 	tcase_add_loop_test(tests, burst, 0, 3);
 	tcase_add_loop_test(tests, stream, 0, 3);
 	tcase_add_test(tests, pauses);
+	tcase_add_test(tests, singles_between_pauses);
+	tcase_add_test(tests, window);
 	tcase_add_test(tests, messages);
 	tcase_add_test(tests, sleeper);
 	tcase_add_test(tests, death);

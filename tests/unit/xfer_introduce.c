@@ -286,6 +286,36 @@ START_TEST(few_at_a_time)
 }
 END_TEST
 
+/* The one that was named may take the connection and say nothing; one that an operation asked for is waited for. */
+START_TEST(silent_ones_end)
+{
+	struct peer *peer = peer_of(NOBODY);
+
+	peer->named++;
+	peer->state = PEER_HANDSHAKE;
+	peer->conn.early = !_i;
+	peer->conn.deadline = 1;
+	fake.worker->handshakes++;
+	conn_poll(fake.worker);
+	ck_assert_int_eq(peer->state, _i ? PEER_HANDSHAKE : PEER_IDLE);
+	peer->named--;
+}
+END_TEST
+
+/* What leads to nothing does not use up what a peer may say. */
+START_TEST(vain_ones_do_not_count)
+{
+	fake.worker->reaches_out = true;
+	for (int i = 0; i < 1000; i++)
+		hear(WIRE_INTRODUCE_ASK, NOBODY);
+	hear(WIRE_INTRODUCE_ASK, OTHER);
+	ck_assert_uint_eq(other->count, 1);
+	for (int i = 0; i < 1000; i++)
+		hear(WIRE_INTRODUCE_TELL, OTHER); /* it is connected */
+	ck_assert(follows(NOBODY));
+}
+END_TEST
+
 /* ---- Who waits ---- */
 
 static struct peer *await(void)
@@ -390,6 +420,8 @@ int main(void)
 	tcase_add_test(tcase, not_on_this_host);
 	tcase_add_test(tcase, not_if_closed);
 	tcase_add_test(tcase, few_at_a_time);
+	tcase_add_loop_test(tcase, silent_ones_end, 0, 2);
+	tcase_add_test(tcase, vain_ones_do_not_count);
 	tcase_add_test(tcase, all_are_asked);
 	tcase_add_test(tcase, who_does_not_understand_is_not_asked);
 	tcase_add_test(tcase, others_each_second);

@@ -9,10 +9,12 @@
 #define GAP_STEP 4u
 /* A sender that has not written GAP_STEP requests in this time (ns) has paused. */
 #define PAUSE_NS 1000u
-/* Slots that are served between two looks. So many requests in one progress call are a stream. */
+/* Slots that are served between two looks, except after a pause. So many requests in one progress call are a stream. */
 #define LOOK_STEP 8u
 /* Waiting was of use if the sender has not paused for so many slots. */
 #define RUN_MIN 128u
+/* It was not if the owner took so long (ns) to look again: it does other things between two calls. */
+#define RARE_NS 8000u
 
 /* Has a packet come to the slot that is `gap` slots behind the cursor? Only its owner will read it: no order is needed. */
 static bool has_come(const struct link_cursor *cursor, uint32_t gap)
@@ -26,14 +28,15 @@ static void wait_for(struct shm_gather *g, uint32_t gap, uint64_t now)
 	g->since = now;
 }
 
-/* Goes on waiting, for a later request if that one has come. False: enough have come, or the sender has paused. */
-static bool waits_on(struct shm_gather *g, const struct link_cursor *cursor)
+/* Goes on waiting, for a later request if that one has come. False: enough have come, or the sender has *paused. */
+static bool waits_on(struct shm_gather *g, const struct link_cursor *cursor, bool *paused)
 {
 	uint64_t now = clock_ns();
 
 	if (now - g->since >= PAUSE_NS) {
-		trial_judge(&g->trial, g->run >= RUN_MIN);
+		trial_judge(&g->trial, g->run >= RUN_MIN && now - g->since < RARE_NS);
 		g->run = 0;
+		*paused = true;
 		return false;
 	}
 	if (!has_come(cursor, g->gap))
@@ -63,12 +66,13 @@ static bool begins(struct shm_gather *g, const struct shm *shm)
 bool shm_gather_waits(struct shm *shm)
 {
 	struct shm_gather *g = &shm->gather;
+	bool paused = false;
 
-	if (g->gap ? waits_on(g, &shm->cursor) : begins(g, shm))
+	if (g->gap ? waits_on(g, &shm->cursor, &paused) : begins(g, shm))
 		return true;
-	g->gap = 0;
+	if (g->call == shm->progress_calls || g->gap)
+		g->run += LOOK_STEP; /* not for single requests */
 	g->call = shm->progress_calls;
-	shm_gather_clear(g, shm->cursor.next + LOOK_STEP);
-	g->run += LOOK_STEP;
+	shm_gather_clear(g, shm->cursor.next + (paused ? GAP_MAX : LOOK_STEP));
 	return false;
 }

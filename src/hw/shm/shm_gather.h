@@ -30,9 +30,11 @@ static inline bool shm_gather_is_clear(const struct shm_gather *g, uint64_t next
 	return (int64_t)(next - g->clear) < 0;
 }
 
+/* Ends a wait, too. */
 static inline void shm_gather_clear(struct shm_gather *g, uint64_t next)
 {
 	g->clear = next;
+	g->gap = 0;
 }
 
 /* Must the request at the cursor, which is not clear, wait for others? Then the next progress call asks again. */

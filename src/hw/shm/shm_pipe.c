@@ -68,6 +68,7 @@ static bool make(struct shm_pipes *all, struct shm_pipe *p)
 {
 	if (pipe2(p->ends, O_CLOEXEC | O_NONBLOCK))
 		return false;
+	errno = EMFILE;
 	p->key = leaves_half(p) ? key_of(p->ends[0], p->ends[0]) : 0;
 	if (p->key && fcntl(p->ends[1], F_SETPIPE_SZ, SHM_PIPE_BYTES) >= 0 &&
 	    !forked_guard(p->ends[0]) && !forked_guard(p->ends[1])) {
@@ -80,6 +81,20 @@ static bool make(struct shm_pipes *all, struct shm_pipe *p)
 	forked_close(p->ends[0]);
 	forked_close(p->ends[1]);
 	return false;
+}
+
+/* Descriptors may be short for a while: then few messages pay for another try. */
+static bool try_make(struct shm_pipes *all, struct shm_pipe *p)
+{
+	bool made;
+
+	if (all->making.skip) {
+		all->making.skip--;
+		return false;
+	}
+	made = make(all, p);
+	trial_judge(&all->making, made);
+	return made;
 }
 
 /* Closes a pipe. A receiver that still reads it sees POLLHUP, and then discards what it read. */
@@ -106,10 +121,8 @@ static struct shm_pipe *choose(struct shm_pipes *all, struct shm_pipe_user *u)
 
 		if (p->busy || (!p->open && !may_make(all)))
 			continue;
-		if (!p->open && !make(all, p)) {
-			u->misses++;
+		if (!p->open && !try_make(all, p))
 			return NULL;
-		}
 		u->last = at;
 		return p;
 	}

@@ -17,6 +17,8 @@
 #include <sys/types.h>
 #include <sys/uio.h>
 
+#include "base/trial.h"
+
 #define SHM_PIPES 8u /* at most, per worker */
 /* Capacity of a pipe in bytes. A partly used first or last page counts as a whole one. */
 #define SHM_PIPE_BYTES (1u << 20)
@@ -35,6 +37,7 @@ struct shm_pipes {
 	unsigned int links; /* open shm links of the worker */
 	unsigned int forks; /* forked_count() when the last pipe was made */
 	size_t allowed; /* kernel's limit for all pipes of the user, in bytes; 0: not read yet */
+	struct trial making; /* of another pipe */
 };
 
 /* A link's use of pipes. All zero: none so far. */

@@ -376,8 +376,9 @@ static void expire(struct worker *worker, bool heard)
 	LIST_EACH_SAFE (node, &worker->peers_list) {
 		struct peer *peer = LIST_ENTRY(node, struct peer, in_worker);
 
-		/* PEER_HANDSHAKE has no deadline: our hello has arrived, so the peer is alive. */
-		if ((peer->state == PEER_CROSSED || peer->state == PEER_CONNECTING) &&
+		/* PEER_HANDSHAKE has none else: our hello has arrived, so the peer is alive. */
+		if ((peer->state == PEER_CROSSED || peer->state == PEER_CONNECTING ||
+		     conn_introduce_unanswered(peer)) &&
 		    now >= peer->conn.deadline)
 			conn_fail(peer, conn_overdue(peer), NULL);
 		else if (peer_reads_out(peer))

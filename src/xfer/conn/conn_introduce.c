@@ -8,7 +8,7 @@
  *        address                    else: nothing
  *
  * ASK carries the address of the one that is to connect. TELL carries the address by which the third endpoint knows the
- * asker: so nobody asks for others, and nothing goes further than one hop. Nothing is answered, and what a link does not
+ * asker, from the asker's hello; nothing goes further than one hop. Nothing is answered, and what a link does not
  * take at once is dropped, since the question is repeated for as long as an operation waits.
  */
 #include <rdma/fi_errno.h>
@@ -19,6 +19,7 @@
 #include "base/log.h"
 #include "base/once.h"
 #include "core/av.h"
+#include "xfer/conn/advertise.h"
 #include "xfer/conn/conn_own.h"
 
 #define ASK_MS          1000 /* between two questions about one peer */
@@ -28,6 +29,8 @@
 #define HEARD_MOST      64   /* introductions from one peer that count, within HEARD_MS */
 #define UNANSWERED_MOST 16   /* attempts at a time to introduced endpoints that no entry names */
 #define RELAY_MS        3000 /* between two attempts to connect to the relay */
+#define ANSWER_MS                                                                                  \
+	10000 /* an introduced endpoint that no entry names has so long to answer, or less */
 
 int conn_relay_open(struct worker *worker)
 {
@@ -150,11 +153,27 @@ static void drop(struct peer *from, const struct addr *of, const char *why)
 	LOG_WARN(LOG_EP_CTRL, "%s: introduction of %s dropped: %s", peer_text(from), text, why);
 }
 
+/* Counts an introduction that leads to something. True: it is one too many, and is dropped. */
+static bool too_many(struct peer *from, const struct addr *of)
+{
+	uint64_t now = clock_coarse_ms();
+
+	if (now - from->conn.heard_ms >= HEARD_MS) {
+		from->conn.heard_ms = now;
+		from->conn.heard = 0;
+	}
+	if (++from->conn.heard <= HEARD_MOST)
+		return false;
+	drop(from, of, "it sends too many within a second");
+	return true;
+}
+
 static void pass_on(struct peer *asker, const struct addr *hidden)
 {
 	struct peer *to = peer_find(asker->worker, hidden, asker->key_slot);
 
-	if (!to || to == asker || !listens(to) || asker->key.kind == ADDR_STR)
+	if (!to || to == asker || !listens(to) || asker->key.kind == ADDR_STR ||
+	    too_many(asker, hidden))
 		return;
 	if (say(to, WIRE_INTRODUCE_TELL, &asker->key))
 		LOG_INFO(LOG_EP_CTRL, "%s is told that another one waits for it", peer_text(to));
@@ -187,13 +206,34 @@ static const char *refusal(struct peer *peer)
 	return conn_has_place(peer) ? NULL : "too many peers are in no address vector";
 }
 
+/* Is the address one by which this host is reached, also from outside? */
+static bool is_here(const struct addr *a)
+{
+	return addr_is_local(a) || advertise_is_own(a);
+}
+
+bool conn_introduce_unanswered(const struct peer *peer)
+{
+	return peer->state == PEER_HANDSHAKE && peer->conn.early && peer->addr == FI_ADDR_NOTAVAIL;
+}
+
+/* The third endpoint may have named one that takes connections and says nothing. */
+static void connect_for_a_while(struct peer *peer)
+{
+	uint64_t until = clock_coarse_ms() + ANSWER_MS;
+
+	peer->conn.early = !conn_start(peer);
+	if (peer->conn.early && peer->addr == FI_ADDR_NOTAVAIL && peer->conn.deadline > until)
+		peer->conn.deadline = until;
+}
+
 static void follow(struct peer *from, const struct addr *waiting)
 {
 	struct worker *worker = from->worker;
 	const char *why;
 	struct peer *peer;
 
-	if (!worker->reaches_out || addr_is_local(waiting)) {
+	if (!worker->reaches_out || is_here(waiting)) {
 		drop(from, waiting,
 		     worker->reaches_out ? "that is this host" : "we are behind no firewall");
 		return;
@@ -204,8 +244,8 @@ static void follow(struct peer *from, const struct addr *waiting)
 	why = refusal(peer);
 	if (why)
 		drop(from, waiting, why);
-	else
-		peer->conn.early = !conn_start(peer);
+	else if (!too_many(from, waiting))
+		connect_for_a_while(peer);
 	if (peer->state == PEER_IDLE)
 		conn_forget(peer);
 }
@@ -224,17 +264,6 @@ static bool read_address(const struct packet *p, struct addr *a)
 	return w.in6 <= 1 && w.port;
 }
 
-static bool too_many(struct peer *from)
-{
-	uint64_t now = clock_coarse_ms();
-
-	if (now - from->conn.heard_ms >= HEARD_MS) {
-		from->conn.heard_ms = now;
-		from->conn.heard = 0;
-	}
-	return ++from->conn.heard > HEARD_MOST;
-}
-
 void conn_introduce_hear(struct peer *from, const struct packet *p)
 {
 	struct worker *worker = from->worker;
@@ -250,8 +279,6 @@ void conn_introduce_hear(struct peer *from, const struct packet *p)
 				 "no good address, or to a connected endpoint, dropped",
 				 peer_text(from), (unsigned long long)p->tag, p->len,
 				 sizeof(struct wire_address));
-	} else if (too_many(from)) {
-		drop(from, &of, "it sends too many within a second");
 	} else if (p->tag == WIRE_INTRODUCE_ASK) {
 		pass_on(from, &of);
 	} else {

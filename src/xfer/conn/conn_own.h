@@ -124,6 +124,8 @@ void conn_reach_explain(const struct peer *peer, int err);
 /* conn_introduce.c */
 /* Asks others to tell the peer that we wait for it to connect, and sets when to ask again. */
 void conn_introduce_ask(struct peer *awaited);
+/* Does the peer, which a third one has named, owe its answer? Its attempt has a deadline until that comes. */
+bool conn_introduce_unanswered(const struct peer *peer);
 
 /* conn_rails.c */
 /* Fills in our interfaces for a hello of ours. False: the link has one rail in any case. */
