@@ -86,7 +86,8 @@ static inline int post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ib
 		return 0;
 	}
 	memcpy(&e->sent[e->sends], (void *)(uintptr_t)wr->sg_list[0].addr, sizeof(e->sent[0]));
-	e->first[e->sends] = ((char *)(uintptr_t)wr->sg_list[0].addr)[sizeof(e->sent[0])];
+	if (wr->sg_list[0].length > sizeof(e->sent[0]))
+		e->first[e->sends] = ((char *)(uintptr_t)wr->sg_list[0].addr)[sizeof(e->sent[0])];
 	if (e->sent[e->sends].flags & VERBS_RAIL) {
 		memcpy(&e->said, (char *)(uintptr_t)wr->sg_list[0].addr + sizeof(e->sent[0]),
 		       sizeof(e->said));
