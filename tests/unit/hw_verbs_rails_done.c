@@ -46,15 +46,6 @@ static void writes(uint64_t key, size_t len, void *context)
 	ck_assert_int_eq(fi_write(fake.ep, memory, len, NULL, fake.addr, 0, key, context), 0);
 }
 
-static void complete(unsigned int rail)
-{
-	struct end *e = &ends[rail];
-	const struct request *done = &e->request[e->done++ % REQUESTS];
-	struct ibv_wc wc = {.wr_id = done->number, .qp_num = e->direct.qp_num};
-
-	verbs_rdma_done(e->l, &wc, false);
-}
-
 /* The last completion before all is given up is that of an operation which is done. */
 START_TEST(done_before_given_up)
 {

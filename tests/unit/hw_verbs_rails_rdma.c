@@ -19,24 +19,6 @@ static int read_all(uint64_t key)
 /* Keys of a message: those of the first rail below. */
 #define KEY(first, second) ((uint64_t)(second) << 32 | (first))
 
-/* The device of the rail completes its oldest request. Returns its bytes; 0: there is none. */
-static size_t complete(unsigned int rail)
-{
-	struct end *e = &ends[rail];
-	const struct request *done = &e->request[e->done % REQUESTS];
-	struct ibv_wc wc = {.wr_id = done->number, .qp_num = e->direct.qp_num};
-
-	if (e->done == e->requests)
-		return 0;
-	e->done++;
-	ck_assert_uint_eq(done->rkey, rail ? 22 : 11);
-	ck_assert_uint_le(done->at + done->len, LONG);
-	for (uint32_t i = 0; i < done->len; i++)
-		times_read[done->at + i]++;
-	verbs_rdma_done(e->l, &wc, false);
-	return done->len;
-}
-
 /* Each byte has been read, `most` times at most, and the message is complete. */
 static void all_is_read(unsigned int most)
 {
