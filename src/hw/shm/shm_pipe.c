@@ -213,7 +213,6 @@ static int pipe_of(pid_t pid, uint64_t key)
 
 	if (!device)
 		return -FI_EMFILE;
-
 	snprintf(path, sizeof(path), "/proc/%d/fd/%d", (int)pid, (int)(uint32_t)key - 1);
 	place = open(path, O_PATH | O_CLOEXEC);
 	if (place < 0)

@@ -26,11 +26,10 @@
 #define SOON_MS         10   /* until the next one while the relay is being connected to */
 #define ASKED_MOST      8    /* endpoints that one question goes to, beside the relay */
 #define HEARD_MS        1000
-#define HEARD_MOST      64   /* introductions from one peer that count, within HEARD_MS */
-#define UNANSWERED_MOST 16   /* attempts at a time to introduced endpoints that no entry names */
-#define RELAY_MS        3000 /* between two attempts to connect to the relay */
-#define ANSWER_MS                                                                                  \
-	10000 /* an introduced endpoint that no entry names has so long to answer, or less */
+#define HEARD_MOST      64    /* introductions from one peer that count, within HEARD_MS */
+#define UNANSWERED_MOST 16    /* attempts at a time to introduced endpoints that no entry names */
+#define RELAY_MS        3000  /* between two attempts to connect to the relay */
+#define ANSWER_MS       10000 /* for an introduced endpoint that no entry names to answer, at most */
 
 int conn_relay_open(struct worker *worker)
 {
