@@ -36,6 +36,7 @@ struct end {
 	struct verbs_link *l;
 	struct verbs_head sent[SENDS];
 	char first[SENDS];              /* first byte of each payload */
+	const char *from[SENDS];        /* where the device reads each payload */
 	struct verbs_rail_message said; /* the last message about rails */
 	unsigned int sends;
 	struct verbs_head credit[SENDS];  /* packets of credits alone: a ring */
@@ -86,11 +87,11 @@ static inline int post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ib
 		return 0;
 	}
 	memcpy(&e->sent[e->sends], (void *)(uintptr_t)wr->sg_list[0].addr, sizeof(e->sent[0]));
+	e->from[e->sends] = (char *)(uintptr_t)wr->sg_list[0].addr + sizeof(e->sent[0]);
 	if (wr->sg_list[0].length > sizeof(e->sent[0]))
-		e->first[e->sends] = ((char *)(uintptr_t)wr->sg_list[0].addr)[sizeof(e->sent[0])];
+		e->first[e->sends] = *e->from[e->sends];
 	if (e->sent[e->sends].flags & VERBS_RAIL) {
-		memcpy(&e->said, (char *)(uintptr_t)wr->sg_list[0].addr + sizeof(e->sent[0]),
-		       sizeof(e->said));
+		memcpy(&e->said, e->from[e->sends], sizeof(e->said));
 		if (e->said.what == VERBS_RAIL_KEY_ASKED)
 			question[questions++ % QUESTIONS] = asked = e->said;
 	}

@@ -101,6 +101,37 @@ START_TEST(slots_come_back)
 }
 END_TEST
 
+static void send_long(char c)
+{
+	char text[VERBS_INLINE];
+
+	memset(text, c, sizeof(text));
+	ck_assert_int_eq(link_made->ops->send(link_made, text, sizeof(text), 0,
+					      WIRE_HEAD(WIRE_RTS, 0, 0, 0), 0),
+			 0);
+}
+
+/*
+ * A peer returns credits for what our device has not got through to it, and may still send from its slot: no other
+ * packet gets that, whoever it is for.
+ */
+START_TEST(credited_too_early)
+{
+	send_long('a');
+	credit(0, 1);
+	send_long('b');
+	ck_assert_int_eq(*ends[0].from[0], 'a');
+	ck_assert_int_eq(*ends[0].from[1], 'b');
+	if (_i) {
+		breaks(0);
+	} else {
+		verbs_sent(ends[0].l, ends[0].l->posted);
+		credit(0, 1);
+	}
+	ck_assert_uint_eq(v.send.free_count, v.send.count);
+}
+END_TEST
+
 /* A peer waits for no more packets from us to get its last credits: nor if we go to sleep. */
 START_TEST(credits_come_back)
 {
@@ -425,6 +456,7 @@ int main(void)
 	tcase_add_test(c, goes_again);
 	tcase_add_test(c, goes_again_in_parts);
 	tcase_add_test(c, slots_come_back);
+	tcase_add_loop_test(c, credited_too_early, 0, 2);
 	tcase_add_test(c, disconnects_behind);
 	tcase_add_test(c, comes_back);
 	tcase_add_loop_test(c, credits_come_back, 0, 2);

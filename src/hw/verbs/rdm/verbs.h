@@ -51,6 +51,13 @@ _Static_assert(sizeof(struct verbs_head) == 32, "layout of a head");
 #define VERBS_RETRIES    6   /* of a packet; 7 would make software devices retry for ever */
 #define VERBS_LINGER_MS  1000
 
+/* A packet that stays in its slot until the peer's process has read it (verbs_rails.h). */
+struct verbs_kept_packet {
+	uint32_t number; /* of the send */
+	uint32_t len;    /* bytes, header included */
+	uint16_t slot;
+};
+
 /* Completions that a waiting send has read (verbs_ack.c); the next progress call handles them. */
 struct verbs_kept {
 	struct ibv_wc *wc;
@@ -180,11 +187,16 @@ int verbs_send(struct link *link, const void *buf, size_t len, uint64_t data, ui
 	       uint64_t tag);
 int verbs_sendv(struct link *link, const struct packet *p, const struct iovec *iov, size_t count);
 /*
- * Sends a packet of a link over several devices. Its copy stays in *slot, *len bytes long, which the
- * caller puts back. Fills in h->freed. Returns 0 or -FI_EAGAIN.
+ * Sends a packet of a link over several devices, and keeps it. Fills in h->freed and *packet, whose slot is the
+ * caller's until verbs_drop_kept. Returns 0 or -FI_EAGAIN.
  */
 int verbs_send_kept(struct verbs_link *l, struct verbs_head *h, const struct iovec *iov,
-		    size_t count, uint16_t *slot, uint32_t *len);
+		    size_t count, struct verbs_kept_packet *packet);
+/*
+ * Frees the packet's slot, once our device needs it no more: a peer may return credits for packets that it has not
+ * got.
+ */
+void verbs_drop_kept(struct verbs_link *l, const struct verbs_kept_packet *packet);
 /* Returns credits in a packet of their own; later, if the link cannot send now. */
 void verbs_say(struct verbs_link *l, bool signaled);
 /*

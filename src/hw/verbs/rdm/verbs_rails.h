@@ -75,10 +75,7 @@ struct verbs_rail {
 		operations; /* pieces of operations on regions that it has, or had when it broke */
 	/* Packets whose credits have not come back: a ring. */
 	unsigned int first, count;
-	struct {
-		uint16_t slot;
-		uint32_t len;
-	} kept[VERBS_WINDOW];
+	struct verbs_kept_packet kept[VERBS_WINDOW];
 };
 
 /* What the peer's further devices know a region by. */

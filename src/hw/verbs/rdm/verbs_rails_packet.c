@@ -29,8 +29,7 @@ static int post(struct verbs_rails *r, struct verbs_head *h, const struct iovec 
 		return -FI_EAGAIN;
 	h->flags = (h->flags & ~(VERBS_PLAIN | VERBS_SPARES_MASK << VERBS_SPARES)) |
 		   verbs_flags(rail->link);
-	err = verbs_send_kept(rail->link, h, iov, count, &rail->kept[last].slot,
-			      &rail->kept[last].len);
+	err = verbs_send_kept(rail->link, h, iov, count, &rail->kept[last]);
 	if (!err)
 		rail->count++;
 	return err;
@@ -172,7 +171,7 @@ bool verbs_rails_queued(const struct verbs *v)
 static void release(struct verbs_rail *rail, uint32_t packets)
 {
 	for (; packets && rail->count; packets--, rail->count--) {
-		verbs_slots_put(&rail->link->own->send, rail->kept[rail->first].slot);
+		verbs_drop_kept(rail->link, &rail->kept[rail->first]);
 		rail->first = (rail->first + 1) % VERBS_WINDOW;
 	}
 }
@@ -228,17 +227,17 @@ bool verbs_rails_take(struct verbs_link *l, uint32_t flags, const struct packet 
 /* Takes the newest packet that the rail keeps. -FI_ENOMEM: there is no memory for a copy. */
 static int requeue_last(struct verbs_rails *r, struct verbs_rail *rail)
 {
-	struct verbs_slots *slots = &rail->link->own->send;
-	unsigned int last = (rail->first + --rail->count) % VERBS_WINDOW;
-	uint16_t slot = rail->kept[last].slot;
-	struct waiting *w = waiting_new(rail->kept[last].len - sizeof(w->head));
+	const struct verbs_kept_packet *last =
+		&rail->kept[(rail->first + --rail->count) % VERBS_WINDOW];
+	const unsigned char *packet = verbs_slots_at(&rail->link->own->send, last->slot);
+	struct waiting *w = waiting_new(last->len - sizeof(w->head));
 
 	if (w) {
-		memcpy(&w->head, verbs_slots_at(slots, slot), sizeof(w->head));
-		memcpy(w->payload, verbs_slots_at(slots, slot) + sizeof(w->head), w->len);
+		memcpy(&w->head, packet, sizeof(w->head));
+		memcpy(w->payload, packet + sizeof(w->head), w->len);
 		list_push_front(&r->queue, &w->link);
 	}
-	verbs_slots_put(slots, slot);
+	verbs_drop_kept(rail->link, last);
 	return w ? 0 : -FI_ENOMEM;
 }
 

@@ -131,7 +131,7 @@ static int send_packet(struct verbs_link *l, const struct packet *p, const struc
 }
 
 int verbs_send_kept(struct verbs_link *l, struct verbs_head *h, const struct iovec *iov,
-		    size_t count, uint16_t *slot, uint32_t *len)
+		    size_t count, struct verbs_kept_packet *packet)
 {
 	struct ibv_sge sge;
 	struct ibv_send_wr wr = {.sg_list = &sge, .num_sge = 1};
@@ -145,20 +145,28 @@ int verbs_send_kept(struct verbs_link *l, struct verbs_head *h, const struct iov
 	kept = fill_slot(&l->own->send, h, iov, count, &sge);
 	if (kept == VERBS_NO_SLOT)
 		return -FI_EAGAIN;
-	if (sge.length <= l->inline_max)
-		wr.send_flags = IBV_SEND_INLINE;
+	wr.send_flags = sge.length <= l->inline_max ? IBV_SEND_INLINE : IBV_SEND_SIGNALED;
 	err = post(l, &wr, VERBS_NO_SLOT);
 	if (err) {
 		verbs_slots_put(&l->own->send, kept);
 		return err;
 	}
-	*slot = kept;
-	*len = sge.length;
+	*packet = (struct verbs_kept_packet){.number = l->posted, .slot = kept, .len = sge.length};
 	l->credits--;
 	l->freed = l->spares_freed = 0;
 	if (__builtin_expect(l->software, 0) && carries(h->head))
 		verbs_ack_wait(l);
 	return 0;
+}
+
+void verbs_drop_kept(struct verbs_link *l, const struct verbs_kept_packet *packet)
+{
+	bool arrived = l->posted - packet->number >= verbs_in_flight(l);
+
+	if (arrived || packet->len <= l->inline_max)
+		verbs_slots_put(&l->own->send, packet->slot);
+	else
+		l->slots[packet->number % VERBS_FLIGHT] = packet->slot;
 }
 
 int verbs_send(struct link *link, const void *buf, size_t len, uint64_t data, uint64_t head,
