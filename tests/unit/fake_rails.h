@@ -6,6 +6,8 @@
 #include <arpa/inet.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
 
 #include "base/forked.h"
 #include "core/domain.h"
@@ -160,11 +162,32 @@ static inline int dereg_mr(struct ibv_mr *of)
 	return 0;
 }
 
+/* Nothing has read yet that the device of the rail was taken away. */
+static inline void take_away(unsigned int rail)
+{
+	ends[rail].ctx.async_fd = eventfd(1, EFD_NONBLOCK | EFD_CLOEXEC);
+}
+
+static inline int get_async_event(struct ibv_context *ctx, struct ibv_async_event *event)
+{
+	uint64_t told;
+
+	*event = (struct ibv_async_event){.event_type = IBV_EVENT_DEVICE_FATAL};
+	return read(ctx->async_fd, &told, sizeof(told)) == sizeof(told) ? 0 : -1;
+}
+
+static inline void ack_async_event(struct ibv_async_event *event)
+{
+	(void)event;
+}
+
 static const struct verbs_lib lib = {.create_qp = create_qp,
 				     .modify_qp = modify_qp,
 				     .destroy_qp = destroy_qp,
 				     .reg_mr = reg_mr,
-				     .dereg_mr = dereg_mr};
+				     .dereg_mr = dereg_mr,
+				     .get_async_event = get_async_event,
+				     .ack_async_event = ack_async_event};
 
 static inline struct verbs_link *make_link(unsigned int i)
 {
@@ -196,9 +219,12 @@ static inline void make_device(unsigned int i)
 	e->ctx.ops.post_send = post_send;
 	e->ctx.ops.post_srq_recv = post_srq_recv;
 	e->ctx.ops.poll_cq = poll_cq;
+	e->ctx.async_fd = -1;
 	e->dev = (struct verbs_dev){.lib = &lib,
 				    .ctx = &e->ctx,
 				    .cache_asked = true,
+				    .nodes_fd = -1,
+				    .removed_fd = -1,
 				    .forked = forked_count(),
 				    .attr = {.max_qp_rd_atom = 16, .max_qp_init_rd_atom = 16}};
 	e->qp = (struct ibv_qp){.context = &e->ctx, .qp_context = e, .qp_num = 2 * i + 1};
@@ -253,6 +279,7 @@ static inline void teardown(void)
 {
 	link_made->ops->close(link_made);
 	for (unsigned int i = 0; i < VERBS_RAILS; i++) {
+		close(ends[i].ctx.async_fd);
 		verbs_slots_fini(&device(i)->send, false);
 		verbs_slots_fini(&device(i)->recv, false);
 		pool_fini(&device(i)->links);
@@ -348,7 +375,7 @@ static inline void arrives(unsigned int rail, const struct verbs_head *h)
 				     .wc_flags = IBV_WC_WITH_IMM};
 	own->got = 1;
 	own->up = true;
-	own->progress_calls = 0; /* the fake has no events */
+	own->progress_calls = 0; /* no events are read */
 	verbs_progress_device(own);
 	own->up = false;
 }

@@ -172,7 +172,7 @@ START_TEST(flushed)
 	if (_i)
 		verbs_fail(ends[1].l, FI_ETIMEDOUT);
 	else
-		ends[1].dev.removed = true;
+		take_away(1);
 	wc.wr_id = ends[1].request[0].number;
 	verbs_rdma_done(ends[1].l, &wc, false);
 	ck_assert_int_ne(ends[1].l->err, 0);
@@ -185,7 +185,6 @@ START_TEST(flushed)
 	while (complete(0))
 		;
 	once(LONG);
-	ends[1].dev.removed = false;
 }
 END_TEST
 
@@ -197,7 +196,7 @@ START_TEST(cannot_post)
 	complete_all();
 	once(LONG);
 	memset(times_read, 0, LONG);
-	ends[1].dev.removed = true;
+	take_away(1);
 	ends[1].refusal = EIO;
 	ck_assert_int_eq(post(LONG), 0);
 	ck_assert_int_eq(ends[1].l->err, EIO);
@@ -207,7 +206,6 @@ START_TEST(cannot_post)
 	while (complete(0))
 		;
 	once(LONG);
-	ends[1].dev.removed = false;
 }
 END_TEST
 

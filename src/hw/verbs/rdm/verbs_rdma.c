@@ -237,9 +237,10 @@ static bool has_spare(const struct verbs_link *l)
 	return l->rails && verbs_rails_spare(l);
 }
 
-/* Is more than RDMA over, as far as is known? */
+/* Is more than RDMA over? A request may fail before a progress call has read that the device was taken away. */
 static bool is_broken(const struct verbs_link *l)
 {
+	verbs_news_read(l->own->path.dev);
 	return l->err || verbs_dev_removed(l->own->path.dev);
 }
 
@@ -248,7 +249,7 @@ static void give_up(struct verbs_link *l, int err)
 {
 	l->direct.next = NULL;
 	l->direct.failed = true;
-	if (is_broken(l) && has_spare(l)) {
+	if (has_spare(l) && is_broken(l)) {
 		verbs_fail(l, err);
 		return;
 	}
@@ -352,8 +353,8 @@ void verbs_rdma_done(struct verbs_link *l, const struct ibv_wc *wc, bool silent)
 	/* Completions of an ended queue pair may still come. */
 	if (!d->qp || d->arrived + 1 != (uint32_t)wc->wr_id || list_empty(&d->rdma_posted))
 		return;
-	if (wc->status != IBV_WC_SUCCESS && (is_broken(l) || is_unreachable(wc->status)) &&
-	    has_spare(l)) {
+	if (wc->status != IBV_WC_SUCCESS && has_spare(l) &&
+	    (is_unreachable(wc->status) || is_broken(l))) {
 		verbs_fail_status(l, wc->status);
 		return;
 	}
