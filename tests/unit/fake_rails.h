@@ -4,6 +4,7 @@
 #define UNIT_FAKE_RAILS_H
 
 #include <arpa/inet.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -43,6 +44,8 @@ struct end {
 	unsigned int sends;
 	struct verbs_head credit[SENDS];  /* packets of credits alone: a ring */
 	unsigned int alone, probes;       /* number of these, and of requests without bytes */
+	unsigned int slots;               /* posted to receive packets */
+	unsigned int slots_before;        /* so many were, at the last packet of credits */
 	uint32_t returned;                /* credits, by packets of their own */
 	struct request request[REQUESTS]; /* a ring */
 	unsigned int requests, done;
@@ -101,6 +104,7 @@ static inline int post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ib
 		e->sends++;
 	} else {
 		e->credit[e->alone++ % SENDS] = e->sent[e->sends];
+		e->slots_before = e->slots;
 		e->returned += e->sent[e->sends].freed;
 	}
 	return 0;
@@ -109,9 +113,9 @@ static inline int post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ib
 static inline int post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr,
 				struct ibv_recv_wr **bad)
 {
-	(void)srq;
 	(void)wr;
 	(void)bad;
+	LIST_ENTRY(srq, struct end, srq)->slots++;
 	return 0;
 }
 
@@ -197,7 +201,7 @@ static inline struct verbs_link *make_link(unsigned int i)
 	*l = (struct verbs_link){.link = {.eager_max = VERBS_PACKET_MAX},
 				 .own = own,
 				 .qp = &ends[i].qp,
-				 .window = VERBS_WINDOW,
+				 .window = verbs_grant(own),
 				 .inline_max = VERBS_INLINE,
 				 .heard = true};
 	memset(l->slots, 0xff, sizeof(l->slots));
@@ -226,10 +230,13 @@ static inline void make_device(unsigned int i)
 				    .nodes_fd = -1,
 				    .removed_fd = -1,
 				    .forked = forked_count(),
-				    .attr = {.max_qp_rd_atom = 16, .max_qp_init_rd_atom = 16}};
+				    .attr = {.max_qp_rd_atom = 16,
+					     .max_qp_init_rd_atom = 16,
+					     .max_srq_wr = VERBS_CHUNK * VERBS_CHUNKS}};
 	e->qp = (struct ibv_qp){.context = &e->ctx, .qp_context = e, .qp_num = 2 * i + 1};
 	e->srq.context = &e->ctx;
 	e->cq.context = &e->ctx;
+	e->cq.cqe = INT_MAX;
 	e->direct = (struct ibv_qp){.context = &e->ctx, .qp_context = e, .qp_num = 2 * i + 2};
 	verbs_state_init(own, &worker, NULL);
 	own->path = (struct verbs_path){.dev = &e->dev, .mtu = IBV_MTU_1024};
@@ -257,7 +264,6 @@ static inline void setup(void)
 	memset(&asked, 0, sizeof(asked));
 	memory = malloc(LONG);
 	questions = 0;
-	registrations = deregistrations = 0;
 	registrations_max = UINT32_MAX;
 	multi.count = 1;
 	list_init(&multi.links);
@@ -273,6 +279,7 @@ static inline void setup(void)
 	r->rail[1].proven = true;
 	r->rail[1].device = device(1);
 	verbs_rails_update(r);
+	registrations = deregistrations = 0;
 }
 
 static inline void teardown(void)

@@ -432,18 +432,43 @@ START_TEST(permits_writes)
 }
 END_TEST
 
-/* A rail has slots beyond its window, until it ends; a link over one device has none. */
-START_TEST(spares_are_reserved)
+/*
+ * Two peers with one device each may use up their credits while each has two packets under way that return some, and
+ * one that ends its link.
+ */
+START_TEST(all_packets_have_slots)
 {
-	ck_assert_uint_eq(v.credits_granted, VERBS_SPARE); /* its window is the fake's */
-	ck_assert_int_eq(verbs_slots_grow(&v.recv), 0);
-	ends[0].cq.cqe = 100000; /* completions have space */
-	ck_assert_uint_eq(verbs_grant(&v), VERBS_WINDOW);
-	ck_assert_uint_eq(v.credits_granted, VERBS_WINDOW + VERBS_SPARE);
-	breaks(0);
-	ck_assert_uint_eq(v.credits_granted, VERBS_WINDOW);
-	comes_again(0);
-	ck_assert_uint_eq(v.credits_granted, VERBS_WINDOW + VERBS_SPARE);
+	struct verbs whole = {.path = v.path, .cq = v.cq, .srq = v.srq};
+
+	verbs_state_init(&whole, &worker, NULL);
+	verbs_slots_init(&whole.recv, &ends[0].dev, VERBS_SLOT);
+	ends[0].slots = 0;
+	for (unsigned int i = 0; i < 2; i++)
+		ck_assert_uint_eq(verbs_grant(&whole), VERBS_WINDOW);
+	ck_assert_uint_ge(ends[0].slots, 2 * (VERBS_WINDOW + 3));
+	verbs_revoke(&whole, VERBS_WINDOW);
+	ends[0].slots = 0;
+	ck_assert_uint_eq(verbs_grant(&whole), VERBS_WINDOW);
+	ck_assert_uint_eq(ends[0].slots, 0);
+	verbs_slots_fini(&whole.recv, false);
+	pool_fini(&whole.links);
+	pool_fini(&whole.rdma_posted);
+}
+END_TEST
+
+/* Credits are returned for slots that are there again. */
+START_TEST(slots_before_credits)
+{
+	struct verbs_head h = {.head = WIRE_HEAD(WIRE_RTS, 0, 0, 0)};
+
+	ends[0].alone = ends[0].slots = 0;
+	for (unsigned int i = 1; !ends[0].alone; i++) {
+		ck_assert_uint_le(i, VERBS_WINDOW);
+		h.flags = i << VERBS_NUMBER;
+		arrives(0, &h);
+	}
+	ck_assert_uint_gt(ends[0].returned, 0);
+	ck_assert_uint_ge(ends[0].slots_before, ends[0].returned);
 }
 END_TEST
 
@@ -474,7 +499,8 @@ int main(void)
 	tcase_add_test(c, says_nonsense);
 	tcase_add_test(c, asks_without_end);
 	tcase_add_test(c, permits_writes);
-	tcase_add_test(c, spares_are_reserved);
+	tcase_add_test(c, all_packets_have_slots);
+	tcase_add_test(c, slots_before_credits);
 	suite_add_tcase(s, c);
 	return suite_run(s);
 }

@@ -2,8 +2,8 @@
 /*
  * The verbs transport of the engine: packets are sends between reliable queue pairs, one per peer,
  * which the hellos describe. All peers of a worker share its receive slots. Each peer has credits
- * for some of them, so no packet arrives without a slot: packets that only return credits have spare
- * ones. No queue is made before the first peer.
+ * for some of them, so no packet arrives without a slot: those that need no credits, as they return some or end the
+ * link, have spare ones. No queue is made before the first peer.
  * Links over several devices (verbs_rails.h) also return few credits at a time, so there the spare slots of the peer
  * are counted, too: packets of both kinds give back those that have been read.
  */
@@ -42,7 +42,7 @@ _Static_assert(sizeof(struct verbs_head) == 32, "layout of a head");
 #define VERBS_SLOT       (sizeof(struct verbs_head) + VERBS_PACKET_MAX)
 #define VERBS_WINDOW     32  /* credits of a peer: packets under way to us */
 #define VERBS_NARROW     4   /* credits of a peer when there are too many peers for that */
-#define VERBS_SPARE      3   /* slots beyond a window, for packets that only return credits */
+#define VERBS_SPARE      3   /* slots beyond a window, for packets that need no credits */
 #define VERBS_SPARE_OWED 2   /* so many of these that were read are returned without delay */
 #define VERBS_FLIGHT     64  /* sends of a link not known to be complete: a power of two */
 #define VERBS_SIGNAL     16  /* one of this many sends is signaled: a power of two */
@@ -84,7 +84,7 @@ struct verbs {
 	struct ibv_srq *srq;
 	struct verbs_slots recv; /* posted to `srq`, except the slot that is being delivered */
 	struct verbs_slots send;
-	unsigned int credits_granted; /* slots reserved for all links */
+	unsigned int credits_granted; /* windows and spares of all links */
 	unsigned int regions;         /* registrations of links over several devices */
 	struct list asked_regions;    /* of the application, registered here: verbs_rails_keys.c */
 	struct pool links;            /* struct verbs_link */
@@ -115,7 +115,6 @@ struct verbs_link {
 	uint32_t id;         /* the engine's id of the peer */
 	uint32_t psn;        /* first packet sequence number */
 	uint32_t window;
-	uint32_t granted;      /* our slots reserved for it: the window, and a rail's spares */
 	uint32_t credit_limit; /* the peer's window: `credits` is never more */
 	uint32_t unknown;      /* mask: flags that the peer's packets may not have */
 	/* Links over several devices: */
@@ -159,9 +158,7 @@ void verbs_down(struct verbs *v);
 void verbs_let_go(struct verbs *v);
 /* Reserves slots and completions for one more link. Returns the credits it grants; 0: none left. */
 unsigned int verbs_grant(struct verbs *v);
-/* Reserves the spare slots of a link that becomes a rail. */
-void verbs_grant_spares(struct verbs_link *l);
-void verbs_revoke(struct verbs *v, unsigned int granted);
+void verbs_revoke(struct verbs *v, unsigned int window);
 
 /* verbs_link.c */
 int verbs_prepare(void *state, const struct wire_nic *theirs, struct wire_nic *ours,

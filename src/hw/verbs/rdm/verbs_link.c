@@ -41,7 +41,7 @@ static struct verbs_link *link_new(struct verbs *v)
 	list_init(&l->in_attend);
 	list_init(&l->in_all);
 	list_init(&l->direct.rdma_posted);
-	l->window = l->granted = verbs_grant(v);
+	l->window = verbs_grant(v);
 	if (!l->window) {
 		pool_put(&v->links, l);
 		return NULL;
@@ -57,7 +57,7 @@ void verbs_link_free(struct verbs_link *l)
 	if (v->path.dev->forked == forked_count())
 		v->path.dev->lib->destroy_qp(l->qp);
 	verbs_sent(l, l->posted);
-	verbs_revoke(v, l->granted);
+	verbs_revoke(v, l->window);
 	list_remove(&l->in_all);
 	list_remove(&l->in_attend);
 	pool_put(&v->links, l);
@@ -87,7 +87,7 @@ int verbs_prepare(void *state, const struct wire_nic *theirs, struct wire_nic *o
 		return -FI_ENOMEM;
 	err = verbs_qp_make(l);
 	if (err) {
-		verbs_revoke(v, l->granted);
+		verbs_revoke(v, l->window);
 		pool_put(&v->links, l);
 		return err;
 	}

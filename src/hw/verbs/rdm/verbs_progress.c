@@ -108,7 +108,8 @@ static bool take_head(struct verbs_link *l, const struct ibv_wc *wc, const struc
 	return true;
 }
 
-static void receive(struct verbs *v, const struct ibv_wc *wc, uint16_t slot)
+/* Handles a packet. Returns the link that may return credits once the slot is posted again; NULL: none. */
+static struct verbs_link *receive(struct verbs *v, const struct ibv_wc *wc, uint16_t slot)
 {
 	struct verbs_link *l = sender(v, wc);
 	const struct verbs_head *h = (const void *)verbs_slots_at(&v->recv, slot);
@@ -116,17 +117,15 @@ static void receive(struct verbs *v, const struct ibv_wc *wc, uint16_t slot)
 	uint32_t id;
 
 	if (!l || l->err)
-		return;
+		return NULL;
 	if (!take_head(l, wc, h)) {
 		LOG_WARN(LOG_EP_DATA, "peer %#x sent a packet of %u bytes with an invalid header",
 			 l->id, wc->byte_len);
 		verbs_fail(l, FI_EPROTO);
-		return;
+		return NULL;
 	}
-	if (!h->head) {
-		verbs_tell(l);
-		return;
-	}
+	if (!h->head)
+		return l;
 	l->disconnected |= wire_op(h->head) == WIRE_DISCONNECT;
 	p = (struct packet){.head = h->head,
 			    .tag = h->tag,
@@ -137,18 +136,18 @@ static void receive(struct verbs *v, const struct ibv_wc *wc, uint16_t slot)
 	if (!l->rails || verbs_rails_take(l, h->flags, &p))
 		rx_deliver(v->worker, l->id, &p);
 	l = pool_find(&v->links, id);
-	if (!l)
-		return;
-	l->freed++;
-	verbs_tell(l);
+	if (l)
+		l->freed++;
+	return l;
 }
 
 static void complete_recv(struct verbs *v, const struct ibv_wc *wc)
 {
 	uint16_t slot = (uint16_t)wc->wr_id;
+	struct verbs_link *peer = NULL;
 
 	if (wc->status == IBV_WC_SUCCESS) {
-		receive(v, wc, slot);
+		peer = receive(v, wc, slot);
 	} else {
 		LIST_EACH (node, &v->all) {
 			struct verbs_link *l = LIST_ENTRY(node, struct verbs_link, in_all);
@@ -158,6 +157,8 @@ static void complete_recv(struct verbs *v, const struct ibv_wc *wc)
 		}
 	}
 	verbs_repost(v, slot);
+	if (peer)
+		verbs_tell(peer);
 }
 
 static void complete_send(struct verbs *v, const struct ibv_wc *wc, bool silent)

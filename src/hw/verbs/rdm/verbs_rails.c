@@ -146,7 +146,6 @@ void verbs_rails_add(struct verbs_rails *r, unsigned int rail, struct verbs_link
 	l->unknown = (1u << VERBS_NUMBER) - 1 - VERBS_PLAIN - VERBS_RAIL -
 		     (VERBS_SPARES_MASK << VERBS_SPARES);
 	l->spares = VERBS_SPARE;
-	verbs_grant_spares(l);
 	verbs_rails_forget_keys(r, rail);
 	r->own->multi->due = 0;
 }

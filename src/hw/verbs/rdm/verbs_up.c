@@ -164,33 +164,22 @@ static int add_slots(struct verbs *v)
 	return err;
 }
 
-/* Adds slots until so many more are there than all links may use; false: they cannot be had. */
-static bool has_slots(struct verbs *v, unsigned int more)
-{
-	while (v->credits_granted + more > v->recv.count && !add_slots(v))
-		;
-	return v->credits_granted + more <= v->recv.count;
-}
-
 unsigned int verbs_grant(struct verbs *v)
 {
-	/* If more packets come than slots are free, the device makes senders retry (RNR). */
-	unsigned int window = has_slots(v, VERBS_WINDOW) ? VERBS_WINDOW : VERBS_NARROW;
+	unsigned int window = VERBS_WINDOW;
 
+	while (v->credits_granted + window + VERBS_SPARE > v->recv.count && !add_slots(v))
+		;
+	/* If more packets come than slots are free, the device makes senders retry (RNR). */
+	if (v->credits_granted + window + VERBS_SPARE > v->recv.count)
+		window = VERBS_NARROW;
 	if (!v->recv.count || add_completions(v, v->recv.count))
 		return 0;
-	v->credits_granted += window;
+	v->credits_granted += window + VERBS_SPARE;
 	return window;
 }
 
-void verbs_grant_spares(struct verbs_link *l)
+void verbs_revoke(struct verbs *v, unsigned int window)
 {
-	has_slots(l->own, VERBS_SPARE); /* else senders retry, as above */
-	l->own->credits_granted += VERBS_SPARE;
-	l->granted += VERBS_SPARE;
-}
-
-void verbs_revoke(struct verbs *v, unsigned int granted)
-{
-	v->credits_granted -= granted;
+	v->credits_granted -= window + VERBS_SPARE;
 }
