@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Operations on regions over two devices (fakes here): long ones go over both rails, each byte in the
- * order of one device; and the keys by which the second device knows a region.
+ * order of one device; and asking for the keys by which the second device knows a region.
  */
 #include "fake_regions.h"
 #include "suite.h"
@@ -298,111 +298,6 @@ START_TEST(asks_once)
 }
 END_TEST
 
-/* ---- The owner of the region ----------------------------------------------------------------- */
-
-static struct fabric fabric;
-static struct fid_mr *region;
-
-/* The region of the application, which the first device has. */
-static void open_region(void)
-{
-	fabric.fid.api_version = FI_VERSION(2, 6);
-	dom.fid.fid.fclass = FI_CLASS_DOMAIN;
-	dom.fid.mr = (struct fi_ops_mr *)&mr_ops;
-	dom.fabric = &fabric;
-	dom.info = fi_allocinfo();
-	dom.info->domain_attr->mr_mode = FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY;
-	dom.nic = &v.path;
-	dom.nic_tried = true;
-	list_init(&dom.nic_regions);
-	list_init(&dom.workers);
-	mr.rkey = 11;
-	ck_assert_int_eq(shard_open_main(&dom), 0);
-	ck_assert_int_eq(mr_table_open(&dom), 0);
-	ck_assert_int_eq(fi_mr_reg(&dom.fid, memory, LONG, FI_REMOTE_WRITE, 0, 0, 0, &region, NULL),
-			 0);
-	ck_assert(mr_key_in_nic(fi_mr_key(region)));
-	ck_assert_uint_eq((uint32_t)fi_mr_key(region), 11);
-	mr.rkey = 22;
-}
-
-static void close_all(void)
-{
-	dom.nic = NULL;
-	mr_table_close(&dom);
-	shard_close_all(&dom);
-	fi_freeinfo(dom.info);
-	memset(&dom, 0, sizeof(dom));
-}
-
-/* The peer asks for the rkey at the device of a rail. Returns the answer. */
-static uint32_t answer(uint64_t key, unsigned int rail, uint32_t serial)
-{
-	const struct verbs_rail_message m = {
-		.what = VERBS_RAIL_KEY_ASKED, .rail = rail, .serial = serial, .key = key};
-
-	hears_next(&m);
-	ck_assert_uint_eq(ends[r->active].said.what, VERBS_RAIL_KEY);
-	ck_assert_uint_eq(ends[r->active].said.key, key);
-	ck_assert_uint_eq(ends[r->active].said.rail, rail);
-	return ends[r->active].said.rkey;
-}
-
-/* A region is registered with a further device when the first peer asks, and with its end no more. */
-START_TEST(owner_registers_once)
-{
-	unsigned int before;
-
-	open_region();
-	ck_assert_uint_eq(answer(fi_mr_key(region), 1, r->rail[1].serial), 22);
-	before = registrations;
-	ck_assert_uint_eq(answer(fi_mr_key(region), 1, r->rail[1].serial), 22);
-	ck_assert_uint_eq(registrations, before);
-	ck_assert(!list_empty(&device(1)->asked_regions));
-	ck_assert_int_eq(fi_close(&region->fid), 0);
-	ck_assert(list_empty(&device(1)->asked_regions));
-	ck_assert_uint_eq(deregistrations, 2);
-	close_all();
-}
-END_TEST
-
-/* A device that is closed keeps no registration; the region outlives it. */
-START_TEST(region_ends)
-{
-	open_region();
-	ck_assert_uint_eq(answer(fi_mr_key(region), 1, r->rail[1].serial), 22);
-	verbs_rails_drop_regions(device(1));
-	ck_assert_uint_eq(deregistrations, 1);
-	mr.rkey = 33;
-	ck_assert_uint_eq(answer(fi_mr_key(region), 1, r->rail[1].serial), 33);
-	ends[1].dev.removed = true;
-	verbs_rails_drop_regions(device(1));
-	ck_assert_uint_eq(answer(fi_mr_key(region), 1, r->rail[1].serial), 0);
-	ck_assert_int_eq(fi_close(&region->fid), 0);
-	ck_assert_uint_eq(deregistrations, 3);
-	close_all();
-}
-END_TEST
-
-/* Who guesses keys, or asks for a device that the rail does not have now, learns nothing. */
-START_TEST(no_such_region)
-{
-	uint64_t key;
-
-	open_region();
-	key = fi_mr_key(region);
-	ck_assert_uint_eq(answer(key ^ UINT64_C(1) << 50, 1, r->rail[1].serial), 0);
-	ck_assert_uint_eq(answer(key, 1, r->rail[1].serial + 1), 0);
-	registrations_max = registrations;
-	ck_assert_uint_eq(answer(key, 1, r->rail[1].serial), 0);
-	registrations_max = UINT32_MAX;
-	ck_assert_int_eq(fi_close(&region->fid), 0);
-	ck_assert_uint_eq(answer(key, 1, r->rail[1].serial), 0);
-	ck_assert(list_empty(&device(1)->asked_regions));
-	close_all();
-}
-END_TEST
-
 int main(void)
 {
 	Suite *s = suite_create("hw_verbs_rails_keys");
@@ -422,9 +317,6 @@ int main(void)
 	tcase_add_test(c, ignores_answers);
 	tcase_add_test(c, asks_little);
 	tcase_add_loop_test(c, asks_once, 0, 2);
-	tcase_add_test(c, owner_registers_once);
-	tcase_add_test(c, region_ends);
-	tcase_add_test(c, no_such_region);
 	suite_add_tcase(s, c);
 	return suite_run(s);
 }
