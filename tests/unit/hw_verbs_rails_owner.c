@@ -106,6 +106,75 @@ START_TEST(no_such_region)
 }
 END_TEST
 
+/* Another endpoint of the domain has the second device, too, and peers that ask it. */
+static struct verbs other;
+
+static void open_other(void)
+{
+	memset(&other, 0, sizeof(other));
+	verbs_state_init(&other, &worker, NULL);
+	other.path = device(1)->path;
+}
+
+static void close_other(void)
+{
+	pool_fini(&other.links);
+	pool_fini(&other.rdma_posted);
+}
+
+static uint32_t other_answer(uint64_t key)
+{
+	uint32_t rkey;
+
+	ends[1].l->own = &other;
+	rkey = answer(key, 1, r->rail[1].serial);
+	ends[1].l->own = device(1);
+	return rkey;
+}
+
+/* Endpoints share a registration; the device keeps it until the last of them closes it. */
+START_TEST(endpoints_share)
+{
+	unsigned int before;
+
+	open_region();
+	open_other();
+	ck_assert_uint_eq(answer(fi_mr_key(region), 1, r->rail[1].serial), 22);
+	before = registrations;
+	ck_assert_uint_eq(other_answer(fi_mr_key(region)), 22);
+	ck_assert_uint_eq(registrations, before);
+	verbs_rails_drop_regions(_i ? &other : device(1));
+	ck_assert_uint_eq(deregistrations, 0);
+	verbs_rails_drop_regions(_i ? device(1) : &other);
+	ck_assert_uint_eq(deregistrations, 1);
+	ck_assert_int_eq(fi_close(&region->fid), 0);
+	ck_assert_uint_eq(deregistrations, 2);
+	close_other();
+	close_all();
+}
+END_TEST
+
+/* A device that refuses a region is not asked again, whichever endpoint's peer asks. */
+START_TEST(refuses_once)
+{
+	unsigned int before;
+
+	open_region();
+	ck_assert_uint_eq(answer(fi_mr_key(region) ^ UINT64_C(1) << 50, 1, r->rail[1].serial), 0);
+	before = registrations_max = registrations;
+	for (unsigned int i = 0; i < 2; i++)
+		ck_assert_uint_eq(answer(fi_mr_key(region), 1, r->rail[1].serial), 0);
+	open_other();
+	ck_assert_uint_eq(other_answer(fi_mr_key(region)), 0);
+	ck_assert_uint_eq(registrations, before + 1);
+	ck_assert_int_eq(fi_close(&region->fid), 0);
+	ck_assert_uint_eq(deregistrations, 1);
+	ck_assert(list_empty(&other.asked_regions));
+	close_other();
+	close_all();
+}
+END_TEST
+
 int main(void)
 {
 	Suite *s = suite_create("hw_verbs_rails_owner");
@@ -115,6 +184,8 @@ int main(void)
 	tcase_add_test(c, owner_registers_once);
 	tcase_add_test(c, region_ends);
 	tcase_add_test(c, no_such_region);
+	tcase_add_loop_test(c, endpoints_share, 0, 2);
+	tcase_add_test(c, refuses_once);
 	suite_add_tcase(s, c);
 	return suite_run(s);
 }

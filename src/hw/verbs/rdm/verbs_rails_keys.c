@@ -2,7 +2,7 @@
 /*
  * Keys of regions on links over two devices. A key has space for one rkey, that of the device which
  * the region's domain has. Who wants to access the region by another device asks its owner, which
- * registers the region there when the first peer asks, and remembers some answers.
+ * registers the region there when the first peer of any endpoint asks, and remembers some answers.
  */
 #include <rdma/fi_errno.h>
 #include <stdlib.h>
@@ -102,19 +102,34 @@ int verbs_rails_key_answered(struct verbs_rails *r, const struct verbs_rail_mess
 
 /* ---- Our regions ----------------------------------------------------------------------------- */
 
-/* A region that is registered with a device because a peer has asked. */
+/* A region's registration with a device, for all endpoints of the domain that have the device. */
+struct registration {
+	unsigned int uses;        /* struct asked_region.at */
+	struct device_memory mem; /* all zero: the device has refused it, and is not asked again */
+};
+
+/* A region that a peer of an endpoint has asked for. */
 struct asked_region {
 	struct mr_further further;
 	struct list in_device; /* verbs.asked_regions */
 	struct verbs *device;
-	struct device_memory mem;
+	struct registration *at;
 };
 
-static void remove_region(struct mr_further *further)
+static void drop_registration(struct verbs *v, struct registration *at)
+{
+	if (--at->uses)
+		return;
+	if (at->mem.handle)
+		rc_transport.device->remove(&v->path, &at->mem);
+	free(at);
+}
+
+static void remove_asked(struct mr_further *further)
 {
 	struct asked_region *a = (struct asked_region *)further;
 
-	rc_transport.device->remove(&a->device->path, &a->mem);
+	drop_registration(a->device, a->at);
 	list_remove(&a->further.in_region);
 	list_remove(&a->in_device);
 	free(a);
@@ -123,50 +138,80 @@ static void remove_region(struct mr_further *further)
 void verbs_rails_drop_regions(struct verbs *v)
 {
 	while (!list_empty(&v->asked_regions))
-		remove_region(&LIST_ENTRY(v->asked_regions.next, struct asked_region, in_device)
-				       ->further);
+		remove_asked(&LIST_ENTRY(v->asked_regions.next, struct asked_region, in_device)
+				      ->further);
 }
 
-/* Returns the region's rkey if it is registered with the device; else 0. */
-static uint32_t registered(const struct region *region, const struct verbs *v)
+/* Returns what this endpoint's peers have asked for; NULL: nothing. */
+static struct asked_region *find_asked(const struct region *region, const struct verbs *v)
 {
 	LIST_EACH (node, &region->further) {
-		const struct asked_region *a =
-			(const void *)LIST_ENTRY(node, struct mr_further, in_region);
+		struct asked_region *a = (void *)LIST_ENTRY(node, struct mr_further, in_region);
 
 		if (a->device == v)
-			return a->mem.rkey;
+			return a;
 	}
-	return 0;
+	return NULL;
 }
 
-static uint32_t add_region(struct region *region, struct verbs *v)
+/* Returns what any endpoint has of the region at this device; NULL: nothing. */
+static struct registration *find_registration(const struct region *region,
+					      const struct verbs_dev *dev)
+{
+	LIST_EACH (node, &region->further) {
+		struct asked_region *a = (void *)LIST_ENTRY(node, struct mr_further, in_region);
+
+		if (a->device->path.dev == dev)
+			return a->at;
+	}
+	return NULL;
+}
+
+/* Registers the region, if the device does not refuse. NULL: no memory. */
+static struct registration *make_registration(const struct region *region, struct verbs *v)
 {
 	struct device_region memory = mr_nic_memory(region);
+	struct registration *at = calloc(1, sizeof(*at));
+
+	if (at && rc_transport.device->add(&v->path, &memory, &at->mem))
+		at->mem = (struct device_memory){.handle = NULL};
+	return at;
+}
+
+/* A peer of this endpoint asks for the first time. NULL: no memory. */
+static struct asked_region *add_asked(struct region *region, struct verbs *v)
+{
 	struct asked_region *a = calloc(1, sizeof(*a));
 
 	if (!a)
-		return 0;
-	if (rc_transport.device->add(&v->path, &memory, &a->mem)) {
+		return NULL;
+	a->at = find_registration(region, v->path.dev);
+	if (!a->at)
+		a->at = make_registration(region, v);
+	if (!a->at) {
 		free(a);
-		return 0;
+		return NULL;
 	}
-	a->further.remove = remove_region;
+	a->at->uses++;
+	a->further.remove = remove_asked;
 	a->device = v;
 	list_push(&region->further, &a->further.in_region);
 	list_push(&v->asked_regions, &a->in_device);
-	return a->mem.rkey;
+	return a;
 }
 
 /* Returns the rkey of the region with this key, which is registered if need be; 0: there is none. */
 static uint32_t rkey_at(struct verbs *v, uint64_t key)
 {
 	struct region *region = mr_nic_region(worker_domain(v->worker), key);
-	uint32_t rkey = region ? registered(region, v) : 0;
+	struct asked_region *a;
 
-	if (!region || rkey || !verbs_usable(v))
-		return rkey;
-	return add_region(region, v);
+	if (!region || !verbs_usable(v))
+		return 0;
+	a = find_asked(region, v);
+	if (!a)
+		a = add_asked(region, v);
+	return a ? a->at->mem.rkey : 0;
 }
 
 int verbs_rails_key_asked(struct verbs_rails *r, const struct verbs_rail_message *m)
