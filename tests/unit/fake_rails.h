@@ -174,10 +174,10 @@ static inline void take_away(unsigned int rail)
 
 static inline int get_async_event(struct ibv_context *ctx, struct ibv_async_event *event)
 {
-	uint64_t told;
+	uint64_t count;
 
 	*event = (struct ibv_async_event){.event_type = IBV_EVENT_DEVICE_FATAL};
-	return read(ctx->async_fd, &told, sizeof(told)) == sizeof(told) ? 0 : -1;
+	return read(ctx->async_fd, &count, sizeof(count)) == sizeof(count) ? 0 : -1;
 }
 
 static inline void ack_async_event(struct ibv_async_event *event)

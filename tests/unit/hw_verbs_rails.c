@@ -112,8 +112,7 @@ static void send_long(char c)
 }
 
 /*
- * A peer returns credits for what our device has not got through to it, and may still send from its slot: no other
- * packet gets that, whoever it is for.
+ * A peer returns credits for a packet that our device may still send to it from its slot: no other packet gets that slot.
  */
 START_TEST(credited_too_early)
 {
