@@ -45,6 +45,8 @@ struct domain {
 	void *device;
 	void *nic; /* a device that also registers our regions: core/mr_nic.h */
 	bool nic_tried;
+	bool nic_lost;           /* one was taken away, and may come back */
+	unsigned int nic_uses;   /* regions registered with it, or being so */
 	struct list nic_regions; /* struct region.in_nic */
 	struct mr_share *share;  /* the table of regions that peers map, or NULL */
 	unsigned int max_keys;   /* FI_AV_AUTH_KEY: keys of an address vector; else 0 */

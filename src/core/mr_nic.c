@@ -30,21 +30,34 @@ static bool wanted(const struct domain *dom)
 	       mr_object_mode(dom, FI_MR_VIRT_ADDR);
 }
 
-bool mr_nic_open(struct domain *dom)
+static void look_for_device(struct domain *dom)
 {
 	struct rdma_port port;
 	struct addr at;
 
-	if (dom->nic_tried)
-		return dom->nic;
 	dom->nic_tried = true;
 	if (!wanted(dom) || !rdma_ports_any() || address_of(dom, &at))
-		return false;
+		return;
 	if (at.kind != ADDR_STR && rdma_ports_find(&at, &port) &&
 	    rc_transport.device->open(&at, &dom->nic))
 		dom->nic = NULL;
 	addr_free(&at);
-	return dom->nic;
+}
+
+bool mr_nic_open(struct domain *dom)
+{
+	mr_nic_let_go(dom);
+	if (!dom->nic && (!dom->nic_tried || dom->nic_lost))
+		look_for_device(dom);
+	return dom->nic && !rc_transport.device->removed(dom->nic);
+}
+
+void mr_nic_let_go(struct domain *dom)
+{
+	if (!dom->nic || dom->nic_uses || !rc_transport.device->removed(dom->nic))
+		return;
+	mr_nic_close(dom);
+	dom->nic_lost = true;
 }
 
 void mr_nic_close(struct domain *dom)
@@ -71,6 +84,12 @@ struct device_region mr_nic_memory(const struct region *r)
 				      .bare = !mr_object_mode(r->mr.dom, FI_MR_ALLOCATED)};
 }
 
+static void drop_use(struct domain *dom)
+{
+	dom->nic_uses--;
+	mr_nic_let_go(dom);
+}
+
 void mr_nic_add(struct domain *dom, struct region *r)
 {
 	struct device_region region;
@@ -83,10 +102,17 @@ void mr_nic_add(struct domain *dom, struct region *r)
 		return;
 	domain_lock(dom);
 	there = mr_nic_open(dom);
+	dom->nic_uses += there;
 	domain_unlock(dom);
-	region = mr_nic_memory(r);
-	if (!there || rc_transport.device->add(dom->nic, &region, &mem))
+	if (!there)
 		return;
+	region = mr_nic_memory(r);
+	if (rc_transport.device->add(dom->nic, &region, &mem)) {
+		domain_lock(dom);
+		drop_use(dom);
+		domain_unlock(dom);
+		return;
+	}
 	r->mr.handle = mem.handle;
 	r->mr.lkey = mem.lkey;
 	r->mr.rkey = mem.rkey;
@@ -116,6 +142,7 @@ void mr_nic_remove(struct domain *dom, struct region *r)
 	if (err)
 		LOG_WARN(LOG_MR, "an RDMA device cannot deregister a region: %s",
 			 fi_strerror(-err));
+	drop_use(dom);
 }
 
 struct region *mr_nic_region(const struct domain *dom, uint64_t key)

@@ -17,8 +17,13 @@ struct mr_further {
 	void (*remove)(struct mr_further *further);
 };
 
-/* Opens the device of the domain's address, if there is one. false: none. Domain locked. */
+/*
+ * Opens the device of the domain's address, if there is one; after it was taken away, again when no region is left there.
+ * false: there is none. Domain locked.
+ */
 bool mr_nic_open(struct domain *dom);
+/* Closes a device that was taken away, unless it has regions: the kernel may wait for that. Domain locked. */
+void mr_nic_let_go(struct domain *dom);
 void mr_nic_close(struct domain *dom);
 
 /*

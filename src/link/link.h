@@ -310,6 +310,8 @@ struct device_ops {
 	/* Opens the device that has this address. Returns 0 or a negative error. */
 	int (*open)(const struct addr *at, void **device);
 	void (*close)(void *device);
+	/* Was the device taken away? Nothing of it works any more. The domain's lock may be held. */
+	bool (*removed)(void *device);
 	/* Registers `region`. Returns 0 or a negative error, -FI_EOPNOTSUPP: not such memory. */
 	int (*add)(void *device, const struct device_region *region, struct device_memory *mem);
 	/* Once `remove` returns, nothing accesses the memory through the device any more. */

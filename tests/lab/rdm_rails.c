@@ -10,6 +10,8 @@
  *
  *	go-on  after a signal USR1 to each, all that was sent has come, without an error
  *	end    the operations end with an error
+ *	anew   as go-on, but the regions are registered after the signal, and side 1 writes to side 0, which does not call
+ *	       the library meanwhile: its device does it
  *
  * Side 1 runs as the user nobody, so that a script can tell the sides' packets apart, and sleeps when
  * it has nothing to do.
@@ -46,7 +48,7 @@ struct slot {
 };
 
 static struct side me;
-static bool ends; /* the wish */
+static bool ends, anew; /* the wish */
 static struct slot in[SLOTS], out[SLOTS];
 static unsigned char *region, *record[RECORDS]; /* the peer writes here; what we write */
 static struct fid_mr *mr;
@@ -85,17 +87,24 @@ static void check(const unsigned char *buf, uint64_t number, size_t len, const c
 			     i, len);
 }
 
-static void open_all(void)
+/* Registers a region, and exchanges its place with the other side. */
+static void open_region(void)
 {
 	struct place own;
 
-	side_open(&me);
-	region = side_memory(RECORDS * RECORD);
 	must(fi_mr_reg(me.n.domain, region, RECORDS * RECORD, FI_REMOTE_WRITE, 0, 0, 0, &mr, NULL),
 	     "fi_mr_reg");
 	own = (struct place){(uintptr_t)region, fi_mr_key(mr)};
 	tell(me.end, &own, sizeof(own));
 	hear(me.end, &theirs, sizeof(theirs));
+}
+
+static void open_all(void)
+{
+	side_open(&me);
+	region = side_memory(RECORDS * RECORD);
+	if (!anew)
+		open_region();
 	for (unsigned int i = 0; i < SLOTS; i++) {
 		in[i].buf = side_memory(LONGEST);
 		out[i].buf = side_memory(LONGEST);
@@ -157,7 +166,7 @@ static void post_write(void)
 {
 	size_t at = writes % RECORDS, len = write_of(writes);
 
-	if (writes != written)
+	if (!mr || writes != written)
 		return;
 	fill(record[at], writes, len);
 	if (begun(fi_write(me.n.ep, record[at], len, NULL, me.peer, theirs.addr + at * RECORD,
@@ -270,6 +279,27 @@ static void meet(void)
 		node_poll(&me.n, &e);
 }
 
+static void write_anew(void)
+{
+	char c = 0;
+
+	meet();
+	open_region();
+	if (!side_number) {
+		hear(me.end, &c, 1);
+		check(region, 0, write_of(0), "write");
+		printf("%s: its new region is written to\n", who);
+		return;
+	}
+	while (!written && !first_err) {
+		post_write();
+		complete();
+	}
+	if (first_err)
+		fail("the write to a new region ends: %s", fi_strerror(first_err));
+	tell(me.end, &c, 1);
+}
+
 static void run(void *arg)
 {
 	me = *(struct side *)arg;
@@ -286,6 +316,8 @@ static void run(void *arg)
 		fail("told: %s", fi_strerror(first_err));
 	else
 		all_comes();
+	if (anew)
+		write_anew();
 	meet();
 	close_all();
 	printf("%s: closed\n", who);
@@ -297,9 +329,11 @@ int main(int argc, char **argv)
 	char both[2][64];
 	int wired[2], status, bad = 0;
 
-	if (argc != 6 || (strcmp(argv[1], "go-on") && strcmp(argv[1], "end")))
+	if (argc != 6 ||
+	    (strcmp(argv[1], "go-on") && strcmp(argv[1], "end") && strcmp(argv[1], "anew")))
 		fail("a wish and four names of interfaces, please");
 	ends = !strcmp(argv[1], "end");
+	anew = !strcmp(argv[1], "anew");
 	wire(wired);
 	for (int i = 0; i < 2; i++) {
 		snprintf(both[i], sizeof(both[i]), "%s,%s", argv[2 + i], argv[4 + i]);

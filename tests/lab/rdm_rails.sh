@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
 # Reliable datagrams over two devices at each of two hosts: one wire after the other goes dark and
-# comes back, and a device is taken away, under traffic of which each message is checked; then both
-# wires go dark. Before that, which devices FI_VERBS_IFACE chooses.
+# comes back, and a device is taken away, the second one or an endpoint's own, under traffic of which
+# each message is checked; then both wires go dark. Before that, which devices FI_VERBS_IFACE chooses.
 # TIMEOUT=400
 . "$(dirname "$0")/faults.bash"
 apart
@@ -106,6 +106,16 @@ sleep 1
 pkill -USR1 -P "$talk"
 over "one wire after the other dark" 'side 0: goes on: .*' 'side 1: goes on: .*'
 clean "one wire after the other dark"
+
+FI_WEFT_PEER_TIMEOUT=$limit busy 2 rdm_rails anew "${interface[@]}" "${second[@]}"
+await 2 "$joined"
+remove
+await 2 "$down"
+bring_back
+await 4 "$joined"
+pkill -USR1 -P "$talk"
+over "an endpoint's own device taken away" 'side 0: goes on: .*' 'side 0: its new region is written to'
+clean "an endpoint's own device taken away"
 
 HW=weft busy 2 rdm_rails go-on "${interface[@]}" "${second[@]}"
 await 2 "$joined"

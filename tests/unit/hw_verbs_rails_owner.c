@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The owner of a region over two devices (fakes here): registers it with the second one for peers that ask. */
+#include "core/mr_nic.h"
 #include "fake_regions.h"
 #include "suite.h"
 
@@ -175,6 +176,36 @@ START_TEST(refuses_once)
 }
 END_TEST
 
+/*
+ * The device that the region's key is for was taken away: no other region is registered with it, and it is closed once
+ * it has none.
+ */
+START_TEST(own_device_is_taken_away)
+{
+	struct verbs_path *path = malloc(sizeof(*path));
+	unsigned int before;
+	struct fid_mr *later;
+
+	*path = v.path;
+	ends[0].dev.users = 2;
+	open_region();
+	dom.nic = path;
+	before = registrations;
+	ends[0].dev.removed = true;
+	ck_assert_int_eq(fi_mr_reg(&dom.fid, memory, LONG, FI_REMOTE_WRITE, 0, 0, 0, &later, NULL),
+			 0);
+	ck_assert(!mr_key_in_nic(fi_mr_key(later)));
+	ck_assert_uint_eq(registrations, before);
+	ck_assert_uint_eq(answer(fi_mr_key(region), 1, r->rail[1].serial), 22);
+	ck_assert_uint_eq(ends[0].dev.users, 2);
+	ck_assert_int_eq(fi_close(&region->fid), 0);
+	ck_assert_uint_eq(ends[0].dev.users, 1);
+	ck_assert(!mr_nic_open(&dom)); /* no device has come back */
+	ck_assert_int_eq(fi_close(&later->fid), 0);
+	close_all();
+}
+END_TEST
+
 int main(void)
 {
 	Suite *s = suite_create("hw_verbs_rails_owner");
@@ -186,6 +217,7 @@ int main(void)
 	tcase_add_test(c, no_such_region);
 	tcase_add_loop_test(c, endpoints_share, 0, 2);
 	tcase_add_test(c, refuses_once);
+	tcase_add_test(c, own_device_is_taken_away);
 	suite_add_tcase(s, c);
 	return suite_run(s);
 }

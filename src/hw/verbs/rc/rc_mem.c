@@ -32,6 +32,14 @@ static void device_close(void *device)
 	free(device);
 }
 
+static bool device_removed(void *device)
+{
+	const struct verbs_path *path = device;
+
+	verbs_news_nodes(path->dev);
+	return verbs_dev_removed(path->dev);
+}
+
 /* Remote writes require local write access, too. */
 static int access_of(const struct verbs_dev *dev, uint64_t access)
 {
@@ -143,6 +151,7 @@ static int device_limit(const struct addr *at, struct fi_info *info)
 const struct device_ops rc_device = {
 	.open = device_open,
 	.close = device_close,
+	.removed = device_removed,
 	.add = memory_add,
 	.remove = memory_remove,
 	.limit = device_limit,

@@ -2,8 +2,10 @@
 /* Handles events of the device: broken queues, removal. */
 #include <rdma/fi_errno.h>
 
+#include "core/mr_nic.h"
 #include "hw/verbs/rdm/verbs.h"
 #include "hw/verbs/dev/verbs_cache.h"
+#include "link/upcall.h"
 
 static bool is_broken(const struct verbs_link *l)
 {
@@ -35,6 +37,7 @@ void verbs_poll_events(struct verbs *v)
 	/* Closes the unusable device with its last link: another device may get the address. */
 	if (err && list_empty(&v->all) && !v->regions) {
 		verbs_down(v);
+		mr_nic_let_go(worker_domain(v->worker));
 		return;
 	}
 	if (troubles == v->troubles)

@@ -6,6 +6,7 @@
 #define LOG_PROV "verbs"
 #include "base/log.h"
 #include "base/reason.h"
+#include "core/mr_nic.h"
 #include "hw/verbs/rdm/verbs.h"
 #include "hw/verbs/rdm/verbs_rails.h"
 #include "link/upcall.h"
@@ -251,8 +252,10 @@ static __attribute__((noinline, cold)) void poll_early(struct verbs *v)
 	if (++v->progress_calls & POLL_CALLS)
 		return;
 	verbs_news_read(v->early.dev);
-	if (verbs_dev_removed(v->early.dev))
-		verbs_let_go(v);
+	if (!verbs_dev_removed(v->early.dev))
+		return;
+	verbs_let_go(v);
+	mr_nic_let_go(worker_domain(v->worker));
 }
 
 bool verbs_progress_device(struct verbs *v)
