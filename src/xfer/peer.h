@@ -104,7 +104,8 @@ struct peer_conn {
 	uint64_t source;      /* source_id of the network address it connects from; 0: this host */
 	uint64_t incarnation; /* of the peer; in PEER_CROSSED: of the attempt that won */
 	uint64_t serial;      /* serial of the hello that made the link */
-	uint64_t deadline;    /* ms; for PEER_CONNECTING, PEER_CROSSED, and introduced ones */
+	uint64_t deadline;    /* ms; for PEER_CONNECTING and PEER_CROSSED */
+	uint64_t until;       /* ms: end of an attempt that a third one asked for; 0: of another */
 	uint64_t attempt_ms;  /* ms: start of the last attempt */
 	struct auth *auth;    /* proof under way in an attempt of ours, with a key; or NULL */
 };
@@ -190,7 +191,7 @@ struct peer {
 	struct link *link;  /* never NULL; peer_full_link unless messages may be sent now */
 	struct link *real;  /* the transport's link, or NULL */
 	fi_addr_t addr;     /* address vector entry, or FI_ADDR_NOTAVAIL */
-	unsigned int named; /* entries of worker->peers that point here */
+	unsigned int named; /* entries of worker->peers, and worker->relay, that point here */
 	enum peer_state state;
 	struct worker *worker;
 	/* Source that completions report; FI_ADDR_NOTAVAIL: not looked up yet. See worker_forget_id. */

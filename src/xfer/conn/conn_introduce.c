@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Introductions. Who waits for a peer behind a firewall, which alone can connect, asks endpoints that it is connected with
- * to tell that peer. FI_WEFT_RELAY names one that both sides connect to for this.
+ * to tell that peer. FI_WEFT_RELAY names one that both sides connect to for this: conn_relay.c.
  *
  *   waits (FI_FIREWALL_ADDR)        third endpoint                  behind the firewall (FI_OPT_FIREWALL_ADDR)
  *   ASK: tell the one of this  ->   is connected with it: TELL ->   connects to this address
@@ -15,7 +15,6 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/env.h"
 #include "base/log.h"
 #include "base/once.h"
 #include "core/av.h"
@@ -28,51 +27,7 @@
 #define HEARD_MS        1000
 #define HEARD_MOST      64    /* introductions from one peer that count, within HEARD_MS */
 #define UNANSWERED_MOST 16    /* attempts at a time to introduced endpoints that no entry names */
-#define RELAY_MS        3000  /* between two attempts to connect to the relay */
 #define ANSWER_MS       10000 /* for an introduced endpoint that no entry names to answer, at most */
-
-int conn_relay_open(struct worker *worker)
-{
-	const char *text = env_get()->relay;
-	struct addr relay = {.kind = ADDR_NONE};
-
-	if (!text || !worker_on_network(worker))
-		return 0;
-	if (!addr_parse(&relay, text) && relay.kind != ADDR_STR && relay.port) {
-		worker->introduce.relay = addr_unmapped(&relay);
-		return 0;
-	}
-	addr_free(&relay);
-	LOG_WARN(LOG_EP_CTRL,
-		 "FI_WEFT_RELAY=%s: the address of an endpoint is wanted, as fi_av_straddr prints "
-		 "it, like fi_sockaddr_in://10.0.0.7:4711",
-		 text);
-	return -FI_EINVAL;
-}
-
-/* Is there a relay, other than the endpoint itself? */
-static bool has_relay(const struct worker *worker)
-{
-	return worker->introduce.relay.kind != ADDR_NONE &&
-	       !addr_equal(&worker->introduce.relay, &worker->key);
-}
-
-void conn_relay_check(struct worker *worker, uint64_t now)
-{
-	struct peer *relay;
-
-	if (now < worker->introduce.next || !has_relay(worker) ||
-	    !(worker->reaches_out || worker->introduce.asks))
-		return;
-	worker->introduce.next = now + RELAY_MS;
-	worker->introduce.asks = false;
-	relay = peer_by_name(worker, &worker->introduce.relay, 0);
-	if (!relay || relay->state != PEER_IDLE)
-		return;
-	relay->conn.early = !conn_start(relay);
-	if (relay->state == PEER_IDLE)
-		conn_forget(relay);
-}
 
 /* Does the peer understand introductions, and can one be sent to it? */
 static bool listens(const struct peer *peer)
@@ -123,12 +78,11 @@ void conn_introduce_ask(struct peer *awaited)
 {
 	struct worker *worker = awaited->worker;
 	uint64_t now = clock_coarse_ms(), times = (now - awaited->conn.attempt_ms) / ASK_MS;
-	bool has = has_relay(worker);
-	struct peer *relay = has ? peer_find(worker, &worker->introduce.relay, 0) : NULL;
+	struct peer *relay = conn_relay(worker);
 	unsigned int asked = 0;
 
-	worker->introduce.asks = true;
-	if (has && !times && (!relay || !listens(relay))) {
+	worker->relay.wanted = true;
+	if (relay && !times && !listens(relay)) {
 		awaited->conn.again_ms = now + SOON_MS;
 		return;
 	}
@@ -178,16 +132,24 @@ static void pass_on(struct peer *asker, const struct addr *hidden)
 		LOG_INFO(LOG_EP_CTRL, "%s is told that another one waits for it", peer_text(to));
 }
 
+/* Do we try to connect to an introduced endpoint that no entry names? */
+static bool is_unanswered(const struct peer *peer)
+{
+	return peer_attempts(peer) && peer->conn.until && peer->addr == FI_ADDR_NOTAVAIL;
+}
+
+bool conn_introduce_overdue(const struct peer *peer, uint64_t now)
+{
+	return is_unanswered(peer) && now >= peer->conn.until;
+}
+
 /* Counts attempts to introduced endpoints. Those to entries of the vector are limited by these. */
 static unsigned int count_unanswered(const struct worker *worker)
 {
 	unsigned int n = 0;
 
-	LIST_EACH (node, &worker->peers_list) {
-		const struct peer *peer = LIST_ENTRY(node, struct peer, in_worker);
-
-		n += peer_attempts(peer) && peer->conn.early && peer->addr == FI_ADDR_NOTAVAIL;
-	}
+	LIST_EACH (node, &worker->peers_list)
+		n += is_unanswered(LIST_ENTRY(node, struct peer, in_worker));
 	return n;
 }
 
@@ -211,21 +173,6 @@ static bool is_here(const struct addr *a)
 	return addr_is_local(a) || advertise_is_own(a);
 }
 
-bool conn_introduce_unanswered(const struct peer *peer)
-{
-	return peer->state == PEER_HANDSHAKE && peer->conn.early && peer->addr == FI_ADDR_NOTAVAIL;
-}
-
-/* The third endpoint may have named one that takes connections and says nothing. */
-static void connect_for_a_while(struct peer *peer)
-{
-	uint64_t until = clock_coarse_ms() + ANSWER_MS;
-
-	peer->conn.early = !conn_start(peer);
-	if (peer->conn.early && peer->addr == FI_ADDR_NOTAVAIL && peer->conn.deadline > until)
-		peer->conn.deadline = until;
-}
-
 static void follow(struct peer *from, const struct addr *waiting)
 {
 	struct worker *worker = from->worker;
@@ -244,7 +191,7 @@ static void follow(struct peer *from, const struct addr *waiting)
 	if (why)
 		drop(from, waiting, why);
 	else if (!too_many(from, waiting))
-		connect_for_a_while(peer);
+		conn_start_early(peer, clock_coarse_ms() + ANSWER_MS);
 	if (peer->state == PEER_IDLE)
 		conn_forget(peer);
 }
