@@ -88,11 +88,11 @@ struct peer_conn {
 	 * While unread: error for receives that name this peer alone; 0: such receives stay posted.
 	 */
 	int end;
-	unsigned int heard;   /* introductions that the peer has sent since `heard_ms` */
-	uint64_t heard_ms;    /* ms */
-	unsigned int retries; /* of this attempt */
-	unsigned int pauses;  /* before retries of this attempt, up to PAUSES_MAX */
-	uint64_t again_ms;    /* ms: no retry before */
+	unsigned int asks, tells; /* introductions that the peer has sent since `heard_ms` */
+	uint64_t heard_ms;        /* ms */
+	unsigned int retries;     /* of this attempt */
+	unsigned int pauses;      /* before retries of this attempt, up to PAUSES_MAX */
+	uint64_t again_ms;        /* ms: no retry before */
 	unsigned int
 		renewals; /* connections made again because the last one broke, as conn_reach.c counts them */
 	/* Positive error of the last attempt, if an operation asked for it and none that is queued could report it; else 0. */

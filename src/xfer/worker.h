@@ -18,7 +18,8 @@
 #include "link/engine.h"
 #include "link/idle.h"
 
-#define WORKER_RX_MAX XFER_CTX_MAX
+#define WORKER_RX_MAX        XFER_CTX_MAX
+#define WORKER_INTRODUCTIONS 1024u
 
 /*
  * Upper half of the data of an event in the worker's epoll instance, beyond enum acceptor_source.
@@ -125,7 +126,11 @@ struct worker {
 	} retire;
 	/* Introductions: conn_introduce.c. */
 	struct {
-		uint64_t logged; /* log_due */
+		uint64_t asked_ms;    /* ms */
+		unsigned int asked;   /* peers that others were asked about since `asked_ms` */
+		uint64_t followed_ms; /* ms */
+		bool followed[WORKER_INTRODUCTIONS]; /* by their hash, since `followed_ms` */
+		uint64_t logged;                     /* log_due */
 	} introduce;
 	/* conn_relay.c. */
 	struct {

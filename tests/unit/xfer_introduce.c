@@ -19,6 +19,8 @@
 #define PORT   4711
 #define FARS   20
 
+#define AWAITED 1200u /* more than 1024 */
+
 /* Another peer, whose link counts the packets and keeps the last one. */
 struct far {
 	struct link link; /* first */
@@ -31,6 +33,7 @@ struct far {
 
 static struct far far[FARS];
 static struct far *const other = &far[0];
+static unsigned int asked[AWAITED]; /* questions about the endpoint with this port */
 static unsigned int warnings;
 static char warning[1024]; /* the last one */
 
@@ -47,6 +50,8 @@ static int far_send(struct link *link, const void *buf, size_t len, uint64_t dat
 	f->tag = tag;
 	if (len == sizeof(f->last))
 		memcpy(&f->last, buf, len);
+	if (f->last.port < AWAITED)
+		asked[f->last.port]++;
 	return 0;
 }
 
@@ -200,13 +205,13 @@ START_TEST(not_kept)
 }
 END_TEST
 
-/* 64 a second; a second later others count. */
+/* 1024 a second; a second later others count. */
 START_TEST(flood)
 {
-	for (int i = 0; i < 1000; i++)
+	for (int i = 0; i < 5000; i++)
 		hear(WIRE_INTRODUCE_ASK, OTHER);
-	ck_assert_uint_ge(other->count, 64);
-	ck_assert_uint_le(other->count, 128); /* a second may have begun meanwhile */
+	ck_assert_uint_ge(other->count, 1024);
+	ck_assert_uint_le(other->count, 2048); /* a second may have begun meanwhile */
 	other->count = 0;
 	fake.peer->conn.heard_ms -= 1000;
 	hear(WIRE_INTRODUCE_ASK, OTHER);
@@ -254,7 +259,8 @@ static bool follows(const char *ip)
 {
 	struct peer *peer = peer_of(ip);
 
-	peer->named++; /* so it is not freed */
+	fake.worker->introduce.followed_ms -= 1000; /* the last one was a second ago */
+	peer->named++;                              /* so it is not freed */
 	peer->conn.last_error = 0;
 	hear(WIRE_INTRODUCE_TELL, ip);
 	peer->named--;
@@ -311,6 +317,7 @@ static struct peer *attempt(const char *ip, enum peer_state state, unsigned int 
 	return peer;
 }
 
+/* Sixteen; an older one gives way once it would have answered. */
 START_TEST(few_at_a_time)
 {
 	char ip[32];
@@ -320,9 +327,16 @@ START_TEST(few_at_a_time)
 		snprintf(ip, sizeof(ip), "192.0.2.%d", 200 + i);
 		ck_assert(follows(ip));
 		snprintf(ip, sizeof(ip), "192.0.2.%d", 100 + i);
-		attempt(ip, PEER_HANDSHAKE, 0);
+		attempt(ip, PEER_HANDSHAKE, i == 7 ? 1000 : 0);
 	}
 	ck_assert(!follows(NOBODY));
+	peer_of("192.0.2.107")->conn.until -= 1000;
+	ck_assert(follows(NOBODY));
+	conn_poll(fake.worker);
+	for (int i = 0; i < 16; i++) {
+		snprintf(ip, sizeof(ip), "192.0.2.%d", 100 + i);
+		ck_assert_int_eq(has_peer(ip), i != 7);
+	}
 }
 END_TEST
 
@@ -346,6 +360,17 @@ START_TEST(silent_ones_end)
 	conn_poll(fake.worker);
 	ck_assert_int_eq(peer->state, states[_i]);
 	peer->named--;
+}
+END_TEST
+
+/* One that a third endpoint speaks for cannot use up what that endpoint may say for others. */
+START_TEST(one_name_counts_once_a_second)
+{
+	fake.worker->reaches_out = true;
+	for (int i = 0; i < 1000; i++)
+		hear(WIRE_INTRODUCE_TELL, NOBODY);
+	ck_assert_uint_le(fake.peer->conn.tells, 2); /* a second may have begun meanwhile */
+	ck_assert(follows("192.0.2.78"));
 }
 END_TEST
 
@@ -482,6 +507,41 @@ START_TEST(relay_that_never_comes)
 }
 END_TEST
 
+/* Makes `AWAITED` peers ones that are asked about, each by its port. */
+static void await_many(void)
+{
+	for (uint16_t port = 0; port < AWAITED; port++) {
+		struct addr a = address(NOBODY);
+		struct peer *peer;
+
+		a.port = port;
+		peer = peer_by_name(fake.worker, &a, 0);
+		ck_assert_ptr_nonnull(peer);
+		peer->state = PEER_CONNECTING;
+		peer->conn.awaited = true;
+		peer->conn.deadline = UINT64_MAX;
+		peer->conn.attempt_ms = clock_coarse_ms();
+		fake.worker->handshakes++;
+	}
+}
+
+/* No more questions a second than others hear; those that had to wait come first then. */
+START_TEST(asked_in_their_order)
+{
+	fake.peer->conn.introduces = false;
+	await_many();
+	conn_poll(fake.worker);
+	ck_assert_uint_eq(other->count, 1024);
+	LIST_EACH (node, &fake.worker->peers_list)
+		LIST_ENTRY(node, struct peer, in_worker)->conn.again_ms = 0;
+	fake.worker->introduce.asked_ms -= 1100;
+	conn_poll(fake.worker);
+	ck_assert_uint_eq(other->count, 2048);
+	for (unsigned int port = 0; port < AWAITED; port++)
+		ck_assert_uint_ge(asked[port], 1);
+}
+END_TEST
+
 /* ---- The relay ---- */
 
 /* Three seconds later: the relay is looked for again, which fails at once where the worker uses no network. */
@@ -570,6 +630,7 @@ int main(void)
 	tcase_add_test(tcase, not_if_closed);
 	tcase_add_test(tcase, few_at_a_time);
 	tcase_add_loop_test(tcase, silent_ones_end, 0, 3);
+	tcase_add_test(tcase, one_name_counts_once_a_second);
 	tcase_add_test(tcase, flood_of_names);
 	tcase_add_test(tcase, few_log_lines);
 	tcase_add_test(tcase, vain_ones_do_not_count);
@@ -578,6 +639,7 @@ int main(void)
 	tcase_add_test(tcase, others_each_second);
 	tcase_add_test(tcase, relay_first);
 	tcase_add_test(tcase, relay_that_never_comes);
+	tcase_add_test(tcase, asked_in_their_order);
 	tcase_add_test(tcase, relay_is_down);
 	tcase_add_test(tcase, relay_is_not_wanted);
 	tcase_add_test(tcase, relay_behind_a_firewall);
