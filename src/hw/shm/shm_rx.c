@@ -138,7 +138,8 @@ bool shm_progress(void *state)
 		if (__builtin_expect(shm->cursor.at >= shm->cursor.stop, 0))
 			shm_publish_head(shm);
 	}
-	return packets != 0;
+	/* A request that waits for others has come, too. */
+	return packets || link_cursor_state(&shm->cursor) == RING_PUBLISHED;
 }
 
 /* A claim of a dead peer at the head is skipped by `progress` although the word never changes. */
