@@ -109,7 +109,7 @@
 	ROW(size_t, spec_max, "FI_WEFT_SPEC_MAX", "131072",                                        \
 	    "Bytes of a message in shared memory, up to 131072, that follow its RTS at once, as "  \
 	    "speculative fragments; 0: none")                                                      \
-	ROW(size_t, joint_min, "FI_WEFT_JOINT_MIN", "131072",                                       \
+	ROW(size_t, joint_min, "FI_WEFT_JOINT_MIN", "65536",                                       \
 	    "Bytes of a message or a one-sided operation in shared memory from which on both "     \
 	    "processes copy, a part each, if both make progress, at least 65536; -1: never")                       \
 	ROW(size_t, bounce_max, "FI_WEFT_BOUNCE_MAX", "262144",                                    \

@@ -25,11 +25,14 @@ static struct {
 	int fd;      /* -1: none */
 	bool opened; /* by this process, or it could not be */
 	off_t end;   /* where end_of_array is */
-	/* Not on stacks: those of an application's threads may be short. */
+} file = {.mutex = PTHREAD_MUTEX_INITIALIZER, .fd = -1};
+
+/* Used with file.mutex held. Not on stacks: those of an application's threads may be short. */
+static struct {
 	char event[16384];
 	char value[4096];
 	char path[4096];
-} file = {.mutex = PTHREAD_MUTEX_INITIALIZER, .fd = -1};
+} room;
 
 /* ---- JSON ------------------------------------------------------------------------------------- */
 
@@ -60,14 +63,14 @@ static void add_member(struct text *t, const struct shape *shape, uint64_t bits)
 {
 	struct text value;
 
-	text_init(&value, file.value, sizeof(file.value));
+	text_init(&value, room.value, sizeof(room.value));
 	value_add(&value, shape, bits);
 	add_string(t, shape->name);
 	text_add(t, ":");
 	if (shape->show == SHOW_NUMBER)
-		text_add(t, "%s", file.value);
+		text_add(t, "%s", room.value);
 	else
-		add_string(t, file.value);
+		add_string(t, room.value);
 }
 
 /* Writes {"name":value,...}, or nothing but {} if that is too long. */
@@ -143,12 +146,12 @@ static void open_file(void)
 		LOG_WARN(LOG_CORE, "no FI_WEFT_TRACE_FILE: the program runs with raised rights");
 		return;
 	}
-	if (snprintf(file.path, sizeof(file.path), "%s.%d.json", env_get()->trace_file,
-		     (int)getpid()) >= (int)sizeof(file.path)) {
-		LOG_WARN(LOG_CORE, "FI_WEFT_TRACE_FILE: the name is too long: %.60s...", file.path);
+	if (snprintf(room.path, sizeof(room.path), "%s.%d.json", env_get()->trace_file,
+		     (int)getpid()) >= (int)sizeof(room.path)) {
+		LOG_WARN(LOG_CORE, "FI_WEFT_TRACE_FILE: the name is too long: %.60s...", room.path);
 		return;
 	}
-	file.fd = create(file.path);
+	file.fd = create(room.path);
 	file.end = 0;
 	if (file.fd >= 0)
 		put_head();
@@ -183,7 +186,7 @@ static void put_call(const struct call *call, const char *name, const char *cate
 {
 	struct text t;
 
-	text_init(&t, file.event, sizeof(file.event));
+	text_init(&t, room.event, sizeof(room.event));
 	text_add(&t, ",\n{\"name\":\"%s\",\"cat\":\"%s\",\"ph\":\"X\",\"pid\":%d,\"tid\":%d", name,
 		 category, (int)getpid(), (int)gettid());
 	add_us(&t, "ts", call->began.ns);
@@ -191,7 +194,7 @@ static void put_call(const struct call *call, const char *name, const char *cate
 	text_add(&t, ",\"args\":");
 	add_values(&t, call);
 	text_add(&t, "}%s", end_of_array);
-	put(file.event, t.len);
+	put(room.event, t.len);
 }
 
 void trace_file_add(const struct call *call, const char *name, const char *category)

@@ -3,6 +3,7 @@
  *
  *     limit line         passing a cache line, mean over 256 lines
  *     limit copy SIZE..  copying the bytes into shared memory, passing a line, copying them out
+ *     limit queue SIZE.. the same, each message of up to 64 KiB behind the one before, in 256 KiB, as in a queue
  *     limit cma SIZE..   passing a cache line, then reading the bytes by one process_vm_readv
  *     limit ring         million lines/s through a ring of lines
  *     limit claims       the same in windows of 64, each line claimed as if others sent, too, then an answer
@@ -20,9 +21,10 @@
 #include "pair.h"
 
 #define MAX_SIZE (4u << 20)
-#define RING     256 /* lines; a power of two */
-#define WINDOW   64  /* lines */
-#define PACKET   40u /* bytes of a header and a payload of 8 */
+#define RING     256          /* lines; a power of two */
+#define WINDOW   64           /* lines */
+#define QUEUE    (256u << 10) /* bytes; longer messages than a quarter have one place */
+#define PACKET   40u          /* bytes of a header and a payload of 8 */
 
 /*
  * What a side writes for the other one: its number of messages, small messages in the same line.
@@ -92,6 +94,24 @@ static void copy_get(size_t size)
 {
 	await_pass();
 	memcpy(rx, slot(!side, size), size);
+}
+
+static char *place(int whose, size_t size)
+{
+	return shared->room[whose] +
+	       (size <= QUEUE / 4 ? pass * (size + 64) % (QUEUE - size) / 64 * 64 : 0);
+}
+
+static void queue_put(size_t size)
+{
+	memcpy(place(side, size), tx, size);
+	hand_over();
+}
+
+static void queue_get(size_t size)
+{
+	await_pass();
+	memcpy(rx, place(!side, size), size);
 }
 
 static void vm_read(size_t size)
@@ -245,10 +265,11 @@ static double claimed_rate(size_t size)
 }
 
 static const struct way ways[] = {
-	{"line", latency, line_put, line_get}, {"copy", latency, copy_put, copy_get},
-	{"cma", latency, line_put, cma_get},   {"ring", ring_rate, NULL, NULL},
-	{"vmread", call, vm_read, NULL},       {"vmwrite", call, vm_write, NULL},
-	{"halves", halves, NULL, NULL},        {"claims", claimed_rate, NULL, NULL},
+	{"line", latency, line_put, line_get},    {"copy", latency, copy_put, copy_get},
+	{"queue", latency, queue_put, queue_get}, {"cma", latency, line_put, cma_get},
+	{"ring", ring_rate, NULL, NULL},          {"vmread", call, vm_read, NULL},
+	{"vmwrite", call, vm_write, NULL},        {"halves", halves, NULL, NULL},
+	{"claims", claimed_rate, NULL, NULL},
 };
 
 static void measure(size_t size)

@@ -82,7 +82,7 @@ class Bench:
 
 
 def messages(b):
-    copies = {**b.limit("two copies", "limit", "copy", "{}"), **b.limit("CMA", "limit", "cma", "{}")}
+    copies = {**b.limit("two copies", "limit", "copy", "{}"), **b.limit("queue", "limit", "queue", "{}"), **b.limit("CMA", "limit", "cma", "{}")}
     yield Row("shm/latency", "us", EVERY, {**b.sided("shm", "client", "PROVIDER", "lat", "{}"), **b.of_ucx("tag_lat", SHM, "us"), **copies})
     yield Row("shm/latency-inject", "us", [8], b.sided("shm", "client", "-i", "PROVIDER", "lat", "{}"))
     yield Row("shm/latency-safe", "us", [8], b.sided("shm", "client", "-s", "PROVIDER", "lat", "{}"))

@@ -2,7 +2,7 @@
 /*
  * A thousand endpoints of another process connect to one, within a second of their start, and exchange messages with it:
  * over the loopback, or (weft) as another host, in a network namespace. Each idle peer costs the hub little memory, one
- * descriptor and no time of progress; what an active one costs does not grow with their number. fault_scale asks the
+ * descriptor and no work of progress; what an active one costs does not grow with their number. fault_scale asks the
  * same of sockets that speak the protocol.
  */
 #define LIMIT 85
@@ -11,18 +11,14 @@
 #include "lab.h"
 #include "meter.h"
 
-#define PEERS     1000
-#define FEW       10
-#define SERVED_MS 5000 /* all peers of a storm have their answers */
-#define PEER_MOST 4096 /* bytes of a peer that is connected and idle */
-#define BATCH     2000 /* empty reads */
-#define BATCHES   100
-#define STEPPED                                                                                    \
-	64 /* reads in a row whose instructions are counted: one of them polls the sockets */
-#define STEPS       3
-#define SLOWER_MOST 1.5 /* idle peers: a thousand to a few */
-#define BUSIER_MOST 2.0 /* active ones */
-#define BURSTS      50  /* of a few active peers */
+#define PEERS       1000
+#define FEW         10
+#define SERVED_MS   5000 /* all peers of a storm have their answers */
+#define PEER_MOST   4096 /* bytes of a peer that is connected and idle */
+#define IDLE_MOST   1.5  /* instructions beside a thousand idle peers, to those beside a few */
+#define BUSY_MOST   1.5  /* the same of active ones */
+#define BURSTS      50   /* of a few active peers */
+#define COUNT_EVERY 10
 
 static struct lab lab = {.end = -1};
 static struct shared {
@@ -114,68 +110,53 @@ static void serve(unsigned int count, unsigned int round, bool answers)
 	crowd_take(&hub, count, round, answers);
 }
 
-/* Costs of a read of the empty queue, or of a message taken. */
-struct cost {
-	double ns, instructions;
+static void take_few(void *round)
+{
+	serve(FEW, *(unsigned int *)round, false);
+}
+
+struct sample {
+	double instructions[PEERS / FEW];
+	size_t count;
 };
 
-static void read_some(void)
+/* Takes the messages that so many peers have sent, a few at a time; counts the instructions of some, as that is slow. */
+static void drain(unsigned int count, unsigned int round, struct sample *sample)
 {
-	for (int i = 0; i < STEPPED; i++)
-		fi_cq_read(hub.n.cq, NULL, 0);
-}
-
-/* The median of many batches, polls of sockets included. */
-static struct cost empty_read(void)
-{
-	double batch[BATCHES], steps[STEPS];
-
-	for (int b = 0; b < BATCHES; b++) {
-		double begin = meter_ns();
-
-		for (int i = 0; i < BATCH; i++)
-			fi_cq_read(hub.n.cq, NULL, 0);
-		batch[b] = (meter_ns() - begin) / BATCH;
-	}
-	/* Stepping takes so long that rare checks of all peers come often: not into each. */
-	for (int i = 0; i < STEPS; i++)
-		steps[i] = (double)meter_instructions(read_some) / STEPPED;
-	return (struct cost){meter_median(batch, BATCHES), meter_median(steps, STEPS)};
-}
-
-/* ns for each message, if so many peers send one. */
-static double drain(unsigned int count, unsigned int round)
-{
-	double ns;
+	static unsigned int times;
 
 	crowd_receive(&hub, 0, count);
 	meet();
-	ns = meter_ns();
-	serve(count, round, false);
-	ns = (meter_ns() - ns) / count;
+	for (unsigned int i = 0; i < count / FEW; i++)
+		if (times++ % COUNT_EVERY)
+			take_few(&round);
+		else
+			sample->instructions[sample->count++] =
+				(double)meter_instructions(take_few, &round) / FEW;
 	meet();
-	return ns;
 }
 
-static void check_idle(struct cost few, struct cost many)
+static void check_idle(double few, double many)
 {
-	printf("an empty read: %.1f ns, %.1f instructions with %d peers, %.1f ns, %.1f with %d\n",
-	       few.ns, few.instructions, FEW, many.ns, many.instructions, PEERS);
-	if (many.ns > SLOWER_MOST * few.ns || many.instructions > SLOWER_MOST * few.instructions)
+	printf("an empty read: %.1f instructions with %d peers, %.1f with %d\n", few, FEW, many,
+	       PEERS);
+	if (many > IDLE_MOST * few)
 		fail("an empty read costs more with %d peers than with %d", PEERS, FEW);
 }
 
 static void check_active(void)
 {
-	double few[BURSTS], median, many;
+	struct sample some = {0}, all = {0};
+	double few, many;
 
 	for (unsigned int i = 0; i < BURSTS; i++)
-		few[i] = drain(FEW, 3 + i);
-	median = meter_median(few, BURSTS);
-	many = drain(PEERS, 3 + BURSTS);
-	printf("a message taken: %.0f ns while %d peers send, %.0f ns while %d do\n", median, FEW,
-	       many, PEERS);
-	if (many > BUSIER_MOST * median)
+		drain(FEW, 3 + i, &some);
+	drain(PEERS, 3 + BURSTS, &all);
+	few = meter_median(some.instructions, some.count);
+	many = meter_median(all.instructions, all.count);
+	printf("a message taken: %.0f instructions while %d peers send, %.0f while %d do\n", few,
+	       FEW, many, PEERS);
+	if (many > BUSY_MOST * few)
 		fail("a message costs more while %d peers send than while %d do", PEERS, FEW);
 }
 
@@ -191,8 +172,8 @@ static void check_cost(size_t bytes, int files)
 
 static void run_hub(int end)
 {
-	struct cost few;
 	size_t before;
+	double few;
 	int files;
 
 	enter(0, end);
@@ -204,14 +185,14 @@ static void run_hub(int end)
 	crowd_receive(&hub, 0, PEERS);
 	serve(FEW, 0, true);
 	meet();
-	few = empty_read();
+	few = meter_empty_read(hub.n.cq);
 	before = meter_heap();
 	files = count_fds(getpid());
 	meet();
 	serve(PEERS - FEW, 1, true);
 	meet();
 	check_cost(meter_heap() - before, count_fds(getpid()) - files);
-	check_idle(few, empty_read());
+	check_idle(few, meter_empty_read(hub.n.cq));
 	crowd_receive(&hub, 0, PEERS);
 	meet();
 	serve(PEERS, 2, true);

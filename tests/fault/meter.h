@@ -1,20 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a piece of work costs this process: time of the processor, instructions, memory. */
+/*
+ * What a piece of work costs this process: instructions, memory. Neither depends on what else the machine does, as time
+ * would.
+ */
 #ifndef FAULT_METER_H
 #define FAULT_METER_H
 
 #include <malloc.h>
+#include <rdma/fi_eq.h>
 
 #include "process.h"
-
-/* Processor time of the process in ns, the kernel's share included. */
-static inline double meter_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-	return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
-}
 
 static inline int meter_order(const void *a, const void *b)
 {
@@ -71,17 +66,41 @@ static inline void meter_trace(bool on)
 #endif
 
 /* Returns the instructions that the process itself executes in `run`, and a few; 0: not counted here. */
-static inline uint64_t meter_instructions(void (*run)(void))
+static inline uint64_t meter_instructions(void (*run)(void *), void *arg)
 {
 	struct sigaction count = {.sa_handler = meter_step}, before;
 
 	meter_steps = 0;
 	sigaction(SIGTRAP, &count, &before);
 	meter_trace(true);
-	run();
+	run(arg);
 	meter_trace(false);
 	sigaction(SIGTRAP, &before, NULL);
 	return meter_steps;
+}
+
+/* ---- Reads of an empty queue ---- */
+
+#define METER_READS 64 /* in a row: one of them polls the sockets */
+#define METER_TIMES 3
+
+static inline void meter_read_some(void *cq)
+{
+	for (int i = 0; i < METER_READS; i++)
+		fi_cq_read((struct fid_cq *)cq, NULL, 0);
+}
+
+/*
+ * Returns the instructions of a read of `cq`, which is empty; polls of sockets included. Counting takes so long that rare
+ * checks of all peers come often; not each time.
+ */
+static inline double meter_empty_read(struct fid_cq *cq)
+{
+	double reads[METER_TIMES];
+
+	for (int i = 0; i < METER_TIMES; i++)
+		reads[i] = (double)meter_instructions(meter_read_some, cq) / METER_READS;
+	return meter_median(reads, METER_TIMES);
 }
 
 #endif

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * A thousand peers of one endpoint, over connections of the loopback. They come within a second, and are all served
- * soon; idle ones cost little memory, as malloc counts it, and no time of progress; neither do addresses that are never
+ * soon; idle ones cost little memory, as malloc counts it, and no work of progress; neither do addresses that are never
  * used. Where descriptors run out, an operation says so before the application has none. The peers are sockets of another
  * process that speak the protocol.
  */
 #include <fcntl.h>
-#include <malloc.h>
 #include <poll.h>
 
 #include "hello.h"
+#include "meter.h"
 #include "talk.h"
 
 #define PEERS        1000
@@ -19,9 +19,7 @@
 #define ADDRESS_MOST 64   /* bytes of an address that is not used */
 #define PEER_MOST    4096 /* bytes of a peer that is connected and idle */
 #define FEW          10
-#define BATCH        2000 /* empty reads */
-#define BATCHES      200
-#define SLOWER_MOST  1.5    /* reads beside a thousand idle peers, to those beside a few */
+#define IDLE_MOST    1.5    /* instructions beside a thousand idle peers, to those beside a few */
 #define FILES        128    /* limit of descriptors */
 #define SHORT_TEXT   "1000" /* ms that an attempt has then */
 #define SHORT_MS     1000
@@ -30,13 +28,6 @@
 #define SPARE        8 /* that the library leaves to the application then: a sixteenth */
 
 static int ends[2];
-
-static size_t heap(void)
-{
-	struct mallinfo2 info = mallinfo2();
-
-	return info.uordblks + info.hblkhd;
-}
 
 /* The name of peer `i`: an address of the loopback that nobody listens at. */
 static struct sockaddr_in name_of(unsigned int i)
@@ -135,43 +126,12 @@ static void serve(struct node *n)
 	}
 }
 
-static uint64_t cpu_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
-}
-
-static int ascending(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return x < y ? -1 : x > y;
-}
-
-/* ns of processor time for a read of the empty queue: the median of many batches, polls of sockets included. */
-static double read_ns(struct node *n)
-{
-	double batch[BATCHES];
-
-	for (int b = 0; b < BATCHES; b++) {
-		uint64_t begin = cpu_ns();
-
-		for (int i = 0; i < BATCH; i++)
-			fi_cq_read(n->cq, NULL, 0);
-		batch[b] = (double)(cpu_ns() - begin) / BATCH;
-	}
-	qsort(batch, BATCHES, sizeof(batch[0]), ascending);
-	return batch[BATCHES / 2];
-}
-
 static void check_addresses(struct node *n)
 {
-	size_t before = heap(), each;
+	size_t before = meter_heap(), each;
 
 	insert(n, PEERS, ADDRESSES);
-	each = (heap() - before) / ADDRESSES;
+	each = (meter_heap() - before) / ADDRESSES;
 	printf("%zu bytes for an address that is not used\n", each);
 	if (each > ADDRESS_MOST)
 		fail("%zu bytes for an address, more than %d", each, ADDRESS_MOST);
@@ -191,20 +151,19 @@ static void hub(void)
 	name = node_name(&n);
 	tell(ends[0], &name, sizeof(name));
 	serve(&n);
-	few = read_ns(&n);
-	before = heap();
+	few = meter_empty_read(n.cq);
+	before = meter_heap();
 	tell(ends[0], "", 1);
 	serve(&n);
-	each = (heap() - before) / (PEERS - FEW);
-	many = read_ns(&n);
+	each = (meter_heap() - before) / (PEERS - FEW);
+	many = meter_empty_read(n.cq);
 	printf("%zu bytes for a peer that is connected and idle\n", each);
-	printf("an empty read takes %.1f ns beside %d peers, %.1f ns beside %d\n", few, FEW, many,
+	printf("an empty read: %.1f instructions beside %d peers, %.1f beside %d\n", few, FEW, many,
 	       PEERS);
 	if (each > PEER_MOST)
 		fail("%zu bytes for a peer, more than %d", each, PEER_MOST);
-	if (many > SLOWER_MOST * few)
-		fail("an empty read takes %.1f ns beside %d peers, %.1f ns beside %d", few, FEW,
-		     many, PEERS);
+	if (many > IDLE_MOST * few)
+		fail("an empty read costs more beside %d peers than beside %d", PEERS, FEW);
 	tell(ends[0], "", 1);
 	node_close(&n);
 }

@@ -212,9 +212,28 @@ START_TEST(alone_if_the_peer_does_not_come)
 }
 END_TEST
 
+START_TEST(short_ones_are_halved)
+{
+	static const struct {
+		size_t len;
+		uint32_t chunk;
+	} cut[] = {{65536, 32768}, {98304, 49152}, {131071, 65536}, {131072, 65536}};
+
+	for (unsigned int i = 0; i < sizeof(cut) / sizeof(cut[0]); i++) {
+		while (copy(cut[i].len, true) ==
+		       -FI_EAGAIN) /* the peer has left the last one alone */
+			;
+		shm_transport.progress(far);
+		ck_assert_uint_eq(proposals, i + 1);
+		ck_assert_uint_eq(proposed.copy.len, cut[i].len);
+		ck_assert_uint_eq(proposed.chunk, cut[i].chunk);
+	}
+}
+END_TEST
+
 START_TEST(each_copies_a_part)
 {
-	static const size_t len[] = {2 * CHUNK, 2 * CHUNK + 1, 3 * CHUNK - 1, MOST};
+	static const size_t len[] = {CHUNK, 2 * CHUNK - 1, 2 * CHUNK + 1, MOST};
 
 	start(HELP);
 	for (int round = 0; round < 400 || helped < 40; round++) {
@@ -392,6 +411,7 @@ int main(void)
 	tcase_add_checked_fixture(tcase, begin, end);
 	tcase_set_timeout(tcase, LIMIT);
 	tcase_add_test(tcase, alone_if_the_peer_does_not_come);
+	tcase_add_test(tcase, short_ones_are_halved);
 	tcase_add_test(tcase, each_copies_a_part);
 	tcase_add_test(tcase, who_comes_late_moves_nothing);
 	tcase_add_test(tcase, the_last_part_is_waited_for);

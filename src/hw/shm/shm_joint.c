@@ -12,7 +12,7 @@
 #include "link/wire.h"
 
 /* A chunk is an eighth of the copy, within these bounds (bytes): a system call costs as much as some 4 KiB. */
-#define CHUNK_MIN SHM_JOINT_MIN
+#define CHUNK_MIN 65536u
 #define CHUNK_MAX 262144u
 #define PAGE      4096u
 /* Looks at the peer's word before its last chunk is waited for by progress calls: some 50 us. */
@@ -189,9 +189,13 @@ static int propose(struct shm_link *s, struct shm_joint *j)
 
 static void measure(struct shm_joint *j, size_t len)
 {
-	size_t chunk = (len / 8 + PAGE - 1) & ~(size_t)(PAGE - 1);
+	size_t chunk = len / 8;
 
-	chunk = chunk < CHUNK_MIN ? CHUNK_MIN : chunk > CHUNK_MAX ? CHUNK_MAX : chunk;
+	if (chunk < CHUNK_MIN)
+		chunk = len < 2 * CHUNK_MIN ? len / 2 : CHUNK_MIN;
+	else if (chunk > CHUNK_MAX)
+		chunk = CHUNK_MAX;
+	chunk = (chunk + PAGE - 1) & ~(size_t)(PAGE - 1);
 	j->chunk = (uint32_t)chunk;
 	j->chunks = (uint32_t)((len + chunk - 1) / chunk);
 }

@@ -11,7 +11,7 @@
 #include "hw/shm/shm_guard.h"
 #include "link/link.h"
 
-#define SHM_JOINT_MIN 65536u              /* bytes: one chunk */
+#define SHM_JOINT_MIN 65536u              /* bytes: a shorter copy takes one of them as long */
 #define SHM_JOINT_MAX (UINT64_C(1) << 33) /* bytes: the words count chunks in 16 bits */
 
 struct shm_link;
