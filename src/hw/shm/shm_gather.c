@@ -36,11 +36,13 @@ static void wait_for(struct shm_gather *g, uint32_t gap, uint64_t now)
 	g->since = now;
 }
 
-/* Notes whether the owner has looked a short time ago. */
-static void note(struct shm_gather *g, uint64_t now)
+/* Had the owner looked a short time before this look? */
+static bool looks_often(struct shm_gather *g, uint64_t now)
 {
-	g->often = now - g->since < RARE_NS;
+	bool often = now - g->since < RARE_NS;
+
 	g->since = now;
+	return often;
 }
 
 /* Goes on waiting, for a later request if this one has come. False: enough have come, or the sender has *paused. */
@@ -49,7 +51,7 @@ static bool waits_on(struct shm_gather *g, const struct link_cursor *cursor, boo
 	uint64_t now = clock_ns();
 
 	if (now - g->since >= PAUSE_NS) {
-		note(g, now);
+		g->often = looks_often(g, now);
 		trial_judge(&g->trial, g->run >= RUN_MIN && g->often);
 		g->run = 0;
 		*paused = true;
@@ -64,22 +66,22 @@ static bool waits_on(struct shm_gather *g, const struct link_cursor *cursor, boo
 }
 
 /*
- * Begins to wait if this is a stream, its owner makes progress all the time, waiting is not left out, and the sender is
- * close ahead.
+ * Begins to wait if the owner makes progress all the time, waiting is not left out, and the sender is close ahead. `stream`:
+ * the request is one of a stream in this progress call. Single requests read no clock.
  */
-static bool begins(struct shm_gather *g, const struct shm *shm)
+static bool begins(struct shm_gather *g, const struct link_cursor *cursor, bool stream)
 {
-	if (g->call != shm->progress_calls) {
-		note(g, clock_ns());
-		return false;
-	}
+	if (!stream)
+		g->often = g->stream && looks_often(g, clock_ns());
+	else if (!g->often)
+		g->since = clock_ns(); /* for the next call */
 	if (!g->often || g->trial.skip) {
 		if (g->often)
 			g->trial.skip--;
 		g->run = 0;
 		return false;
 	}
-	if (!is_short(&shm->cursor) || has_come(&shm->cursor, GAP_MAX))
+	if (!is_short(cursor) || has_come(cursor, GAP_MAX))
 		return false;
 	wait_for(g, GAP_STEP, clock_ns());
 	return true;
@@ -88,12 +90,13 @@ static bool begins(struct shm_gather *g, const struct shm *shm)
 bool shm_gather_waits(struct shm *shm)
 {
 	struct shm_gather *g = &shm->gather;
-	bool paused = false;
+	bool stream = g->gap || g->call == shm->progress_calls, paused = false;
 
-	if (g->gap ? waits_on(g, &shm->cursor, &paused) : begins(g, shm))
+	if (g->gap ? waits_on(g, &shm->cursor, &paused) : begins(g, &shm->cursor, stream))
 		return true;
-	if (g->call == shm->progress_calls || g->gap)
-		g->run += LOOK_STEP; /* not for single requests */
+	if (stream)
+		g->run += LOOK_STEP;
+	g->stream = stream;
 	g->call = shm->progress_calls;
 	shm_gather_clear(g, (paused ? GAP_MAX : LOOK_STEP) - 1); /* and the one at the cursor */
 	return false;

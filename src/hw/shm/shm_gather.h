@@ -22,7 +22,8 @@ struct shm_gather {
 	uint32_t
 		gap; /* the request at the cursor waits for one so many slots behind it; 0: it does not wait */
 	uint32_t run; /* requests served since a sender has paused, or since waiting was left out */
-	bool often;   /* the owner had looked a short time before this progress call */
+	bool stream;  /* the last look was at a request of a stream */
+	bool often;   /* the owner had looked at a stream a short time before this progress call */
 	struct trial trial; /* of waiting */
 };
 
