@@ -88,11 +88,11 @@ struct peer_conn {
 	 * While unread: error for receives that name this peer alone; 0: such receives stay posted.
 	 */
 	int end;
-	unsigned int heard;   /* introductions that the peer has sent since `heard_ms` */
-	uint64_t heard_ms;    /* ms */
-	unsigned int retries; /* of this attempt */
-	unsigned int pauses;  /* before retries of this attempt, up to PAUSES_MAX */
-	uint64_t again_ms;    /* ms: no retry before */
+	unsigned int asks, tells; /* introductions that the peer has sent since `heard_ms` */
+	uint64_t heard_ms;        /* ms */
+	unsigned int retries;     /* of this attempt */
+	unsigned int pauses;      /* before retries of this attempt, up to PAUSES_MAX */
+	uint64_t again_ms;        /* ms: no retry before */
 	unsigned int
 		renewals; /* connections made again because the last one broke, as conn_reach.c counts them */
 	/* Positive error of the last attempt, if an operation asked for it and none that is queued could report it; else 0. */
@@ -104,7 +104,8 @@ struct peer_conn {
 	uint64_t source;      /* source_id of the network address it connects from; 0: this host */
 	uint64_t incarnation; /* of the peer; in PEER_CROSSED: of the attempt that won */
 	uint64_t serial;      /* serial of the hello that made the link */
-	uint64_t deadline;    /* ms; for PEER_CONNECTING, PEER_CROSSED, and introduced ones */
+	uint64_t deadline;    /* ms; for PEER_CONNECTING and PEER_CROSSED */
+	uint64_t until;       /* ms: end of an attempt that a third one asked for; 0: of another */
 	uint64_t attempt_ms;  /* ms: start of the last attempt */
 	struct auth *auth;    /* proof under way in an attempt of ours, with a key; or NULL */
 };
@@ -190,7 +191,7 @@ struct peer {
 	struct link *link;  /* never NULL; peer_full_link unless messages may be sent now */
 	struct link *real;  /* the transport's link, or NULL */
 	fi_addr_t addr;     /* address vector entry, or FI_ADDR_NOTAVAIL */
-	unsigned int named; /* entries of worker->peers that point here */
+	unsigned int named; /* entries of worker->peers, and worker->relay, that point here */
 	enum peer_state state;
 	struct worker *worker;
 	/* Source that completions report; FI_ADDR_NOTAVAIL: not looked up yet. See worker_forget_id. */

@@ -32,7 +32,7 @@ static void init_fields(struct worker *worker, struct domain *dom)
 {
 	worker->idle.cursor = &never;
 	worker->dom = dom;
-	worker->cm_sock = worker->cm_timer = worker->stall.timer = -1;
+	worker->cm_sock = worker->timer = worker->stall.timer = -1;
 	list_init(&worker->busy);
 	list_init(&worker->awaiting);
 	list_init(&worker->acks_pending);

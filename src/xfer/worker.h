@@ -18,7 +18,8 @@
 #include "link/engine.h"
 #include "link/idle.h"
 
-#define WORKER_RX_MAX XFER_CTX_MAX
+#define WORKER_RX_MAX        XFER_CTX_MAX
+#define WORKER_INTRODUCTIONS 1024u
 
 /*
  * Upper half of the data of an event in the worker's epoll instance, beyond enum acceptor_source.
@@ -101,7 +102,7 @@ struct worker {
 	unsigned int wanted;  /* PROVIDER_ bits of the transports that may be used */
 	uint64_t held_ms;     /* ms: when the acceptor's held connections were last looked at */
 	int cm_sock;          /* socket of the connection; not owned */
-	int cm_timer;         /* timer of an attempt to connect, in `epfd`; -1: none */
+	int timer;            /* of an attempt to connect, in `epfd`: conn_timer.c; -1: none */
 	bool cm_named;        /* the port number of `name` was taken from our connecting socket */
 	uint64_t hellos;      /* number of hellos sent */
 	uint64_t incarnation; /* random number of this run of the worker */
@@ -125,11 +126,20 @@ struct worker {
 	} retire;
 	/* Introductions: conn_introduce.c. */
 	struct {
-		struct addr relay; /* FI_WEFT_RELAY, unmapped; ADDR_NONE: none */
-		uint64_t next;     /* ms: not before, the relay is connected to again */
-		uint64_t logged;   /* log_due */
-		bool asks;         /* an operation waits for a peer that alone can connect */
+		uint64_t asked_ms;    /* ms */
+		unsigned int asked;   /* peers that others were asked about since `asked_ms` */
+		uint64_t followed_ms; /* ms */
+		bool followed[WORKER_INTRODUCTIONS]; /* by their hash, since `followed_ms` */
+		uint64_t logged;                     /* log_due */
 	} introduce;
+	/* conn_relay.c. */
+	struct {
+		struct addr name;  /* FI_WEFT_RELAY, unmapped; ADDR_NONE: none */
+		struct peer *peer; /* of this name, once it is wanted; or NULL */
+		uint64_t next;     /* ms: not before, it is connected to again */
+		int err;           /* positive: why the last attempt failed; 0: it did not */
+		bool wanted;       /* an operation waits for a peer that alone can connect */
+	} relay;
 	int epfd;
 	struct auth_own auth;
 	struct acceptor acceptor;

@@ -42,6 +42,8 @@ static const struct way {
 	{"there is a relay, and the two sleep", RELAY, "20000", false, true, true, false, NULL,
 	 LATE_MS, 0},
 	{"the relay comes late", RELAY, "20000", false, true, false, true, NULL, LATE_MS, 0},
+	{"the relay comes late, and the two sleep", RELAY, "20000", false, true, true, true, NULL,
+	 LATE_MS, 0},
 	{"the relay does not exist", NOBODY, "3000", false, true, false, false, NULL,
 	 TIMEOUT_MS + SLACK_MS, FI_EFIREWALLADDR},
 	{"nobody knows anybody", NULL, "3000", false, true, false, false, NULL,

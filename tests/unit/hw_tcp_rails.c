@@ -310,13 +310,19 @@ START_TEST(lingers)
 }
 END_TEST
 
-/* Sends a packet of this kind that nobody waits for. */
-static int send_one(uint32_t id, enum wire_op op, size_t len, uint64_t tag)
+/* Sends a packet about a request. */
+static int send_about(uint32_t id, enum wire_op op, uint32_t request, size_t len, uint64_t tag)
 {
-	const struct packet p = {.head = WIRE_HEAD(op, 0, 0, 0), .tag = tag, .len = len};
+	const struct packet p = {.head = WIRE_HEAD(op, 0, 0, request), .tag = tag, .len = len};
 	const struct iovec iov = {bytes, len};
 
 	return link_of(id)->ops->sendv(link_of(id), &p, &iov, 1);
+}
+
+/* Sends a packet of this kind that nobody waits for. */
+static int send_one(uint32_t id, enum wire_op op, size_t len, uint64_t tag)
+{
+	return send_about(id, op, 0, len, tag);
 }
 
 /* Where rails take no more, a fragment waits for those before it; a bounded number of others go behind them. All come in order. */
@@ -349,21 +355,50 @@ START_TEST(follows)
 }
 END_TEST
 
-/* While the rails are full, a further long message is announced for each that begins, beyond the first 64. */
+static uint32_t requests; /* announced by the test */
+
+/* Announces long messages until the link takes no more. Returns how many it took. */
+static unsigned int announce(uint32_t id)
+{
+	uint32_t before = requests;
+
+	while (!send_about(id, WIRE_RTS, requests + 1, 40, 1))
+		requests++;
+	return requests - before;
+}
+
+/* The peer answers so many requests, from the `first` on, and the link has got that. */
+static void answer(uint32_t id, enum wire_op op, uint32_t first, unsigned int count)
+{
+	unsigned int end = seen_count + count;
+
+	for (unsigned int i = 0; i < count; i++)
+		ck_assert_int_eq(send_about(id + 1, op, first + i, 0, 0), 0);
+	for (int i = 0; i < 5000 && seen_count < end; i++) {
+		make_progress(0);
+		usleep(100);
+	}
+	ck_assert_uint_eq(seen_count, end);
+}
+
+/*
+ * While the rails are full, a further long message is announced for each that begins, or that the peer refuses, beyond the
+ * first 64.
+ */
 START_TEST(announces_few)
 {
 	uint32_t id = link_between();
 	const struct tcp_link *l = (const struct tcp_link *)link_of(id);
-	unsigned int announced = 0, begun;
+	unsigned int begun;
 
 	buffers(l->sock, 4096);
 	buffers(((const struct tcp_link *)link_of(id + 1))->sock, 4096);
 	while (!send_one(id, WIRE_FRAG, 50000, 1))
 		;
-	while (!send_one(id, WIRE_RTS, 40, 1))
-		announced++;
-	ck_assert_uint_eq(announced, 64);
+	ck_assert_uint_eq(announce(id), 64);
 	ck_assert_int_eq(send_one(id, WIRE_MSG, 40, 1), 0);
+	answer(id, WIRE_CTS, 1, 3);
+	ck_assert_uint_eq(announce(id), 0);
 	for (begun = 0; begun < 3; begun++) {
 		while (send_one(id, WIRE_FRAG, 50000, 0)) {
 			make_progress(0);
@@ -371,9 +406,11 @@ START_TEST(announces_few)
 		}
 		ck_assert_int_eq(l->tx, TCP_REST);
 	}
-	for (announced = 0; !send_one(id, WIRE_RTS, 40, 1);)
-		announced++;
-	ck_assert_uint_eq(announced, begun);
+	ck_assert_uint_eq(announce(id), begun);
+	answer(id, WIRE_ATS, 4, 5);
+	ck_assert_uint_eq(announce(id), 5);
+	answer(id, WIRE_ATS, 1, 3); /* they have begun */
+	ck_assert_uint_eq(announce(id), 0);
 }
 END_TEST
 

@@ -78,7 +78,7 @@ static void setup(void)
 	static const struct addr nobody = {.kind = ADDR_NONE};
 
 	memset(&worker, 0, sizeof(worker));
-	worker.cm_timer = -1;
+	worker.timer = -1;
 	endless = gone = false;
 	polls = reads = refuse = 0;
 	list_init(&worker.peers_list);
@@ -217,10 +217,10 @@ START_TEST(timer_without_standard_input)
 
 	close(STDIN_FILENO);
 	conn_single_waits(&worker);
-	ck_assert_int_eq(worker.cm_timer, STDIN_FILENO);
-	conn_single_clear_timer(&worker);
+	ck_assert_int_eq(worker.timer, STDIN_FILENO);
+	conn_timer_clear(&worker);
 	ck_assert_int_eq(fcntl(STDIN_FILENO, F_GETFD), -1);
-	ck_assert_int_eq(worker.cm_timer, -1);
+	ck_assert_int_eq(worker.timer, -1);
 	if (input >= 0) {
 		ck_assert_int_eq(dup2(input, STDIN_FILENO), STDIN_FILENO);
 		close(input);

@@ -3,6 +3,9 @@
 #include <arpa/inet.h>
 
 #include "base/clock.h"
+#include "base/log.h"
+#include "core/av.h"
+#include "core/av_store.h"
 #include "fake_link.h"
 #include "xfer/conn/conn_own.h"
 
@@ -12,8 +15,11 @@
 #define PEER   "192.0.2.1"
 #define OTHER  "192.0.2.2"
 #define NOBODY "192.0.2.77"
+#define RELAY  "192.0.2.9"
 #define PORT   4711
 #define FARS   20
+
+#define AWAITED 1200u /* more than 1024 */
 
 /* Another peer, whose link counts the packets and keeps the last one. */
 struct far {
@@ -27,6 +33,9 @@ struct far {
 
 static struct far far[FARS];
 static struct far *const other = &far[0];
+static unsigned int asked[AWAITED]; /* questions about the endpoint with this port */
+static unsigned int warnings;
+static char warning[1024]; /* the last one */
 
 static int far_send(struct link *link, const void *buf, size_t len, uint64_t data, uint64_t head,
 		    uint64_t tag)
@@ -41,6 +50,8 @@ static int far_send(struct link *link, const void *buf, size_t len, uint64_t dat
 	f->tag = tag;
 	if (len == sizeof(f->last))
 		memcpy(&f->last, buf, len);
+	if (f->last.port < AWAITED)
+		asked[f->last.port]++;
 	return 0;
 }
 
@@ -83,8 +94,31 @@ static void join(struct far *f, const char *ip)
 	peer_connected(f->peer);
 }
 
+static bool is_warning(const char *prov, int level, int subsys)
+{
+	(void)prov, (void)subsys;
+	return level == FI_LOG_WARN;
+}
+
+static bool never_ready(const char *prov, int level, int subsys, uint64_t *showtime)
+{
+	(void)prov, (void)level, (void)subsys, (void)showtime;
+	return false;
+}
+
+static void keep(const struct log_place *place, const char *msg)
+{
+	(void)place;
+	warnings++;
+	snprintf(warning, sizeof(warning), "%s", msg);
+}
+
 static void setup(void)
 {
+	static const struct log_sink sink = {is_warning, never_ready, keep};
+
+	log_redirect(&sink);
+	warnings = 0;
 	fake_open_connected();
 	addr_free(&fake.peer->name);
 	fake.peer->name = fake.peer->key = address(PEER);
@@ -171,13 +205,13 @@ START_TEST(not_kept)
 }
 END_TEST
 
-/* 64 a second; a second later others count. */
+/* 1024 a second; a second later others count. */
 START_TEST(flood)
 {
-	for (int i = 0; i < 1000; i++)
+	for (int i = 0; i < 5000; i++)
 		hear(WIRE_INTRODUCE_ASK, OTHER);
-	ck_assert_uint_ge(other->count, 64);
-	ck_assert_uint_le(other->count, 128); /* a second may have begun meanwhile */
+	ck_assert_uint_ge(other->count, 1024);
+	ck_assert_uint_le(other->count, 2048); /* a second may have begun meanwhile */
 	other->count = 0;
 	fake.peer->conn.heard_ms -= 1000;
 	hear(WIRE_INTRODUCE_ASK, OTHER);
@@ -225,7 +259,8 @@ static bool follows(const char *ip)
 {
 	struct peer *peer = peer_of(ip);
 
-	peer->named++; /* so it is not freed */
+	fake.worker->introduce.followed_ms -= 1000; /* the last one was a second ago */
+	peer->named++;                              /* so it is not freed */
 	peer->conn.last_error = 0;
 	hear(WIRE_INTRODUCE_TELL, ip);
 	peer->named--;
@@ -270,35 +305,107 @@ START_TEST(not_if_closed)
 }
 END_TEST
 
+/* Makes the peer one that was connected to, so many ms ago, because a third endpoint named it. */
+static struct peer *attempt(const char *ip, enum peer_state state, unsigned int ago)
+{
+	struct peer *peer = peer_of(ip);
+
+	peer->conn.until = clock_coarse_ms() + 10000 - ago;
+	peer->conn.deadline = UINT64_MAX;
+	peer->state = state;
+	fake.worker->handshakes++;
+	return peer;
+}
+
+/* Sixteen; an older one gives way once it would have answered. */
 START_TEST(few_at_a_time)
 {
 	char ip[32];
 
 	fake.worker->reaches_out = true;
 	for (int i = 0; i < 16; i++) {
-		ck_assert(follows(NOBODY));
+		snprintf(ip, sizeof(ip), "192.0.2.%d", 200 + i);
+		ck_assert(follows(ip));
 		snprintf(ip, sizeof(ip), "192.0.2.%d", 100 + i);
-		peer_of(ip)->conn.early = true;
-		peer_of(ip)->state = PEER_CONNECTING;
-		fake.worker->handshakes++;
+		attempt(ip, PEER_HANDSHAKE, i == 7 ? 1000 : 0);
 	}
 	ck_assert(!follows(NOBODY));
+	peer_of("192.0.2.107")->conn.until -= 1000;
+	ck_assert(follows(NOBODY));
+	conn_poll(fake.worker);
+	for (int i = 0; i < 16; i++) {
+		snprintf(ip, sizeof(ip), "192.0.2.%d", 100 + i);
+		ck_assert_int_eq(has_peer(ip), i != 7);
+	}
 }
 END_TEST
 
-/* The one that was named may take the connection and say nothing; one that an operation asked for is waited for. */
+/*
+ * The one that was named may take the connection and say nothing, or say that it connects and not do it; one that an
+ * operation asked for is waited for.
+ */
 START_TEST(silent_ones_end)
 {
-	struct peer *peer = peer_of(NOBODY);
+	static const enum peer_state states[] = {PEER_CONNECTING, PEER_HANDSHAKE, PEER_CROSSED};
+	struct peer *peer = attempt(NOBODY, states[_i], 9000);
 
 	peer->named++;
-	peer->state = PEER_HANDSHAKE;
-	peer->conn.early = !_i;
-	peer->conn.deadline = 1;
-	fake.worker->handshakes++;
+	peer->conn.again_ms = UINT64_MAX;
 	conn_poll(fake.worker);
-	ck_assert_int_eq(peer->state, _i ? PEER_HANDSHAKE : PEER_IDLE);
+	ck_assert_int_eq(peer->state, states[_i]);
+	peer->conn.until -= 1000;
+	conn_poll(fake.worker);
+	ck_assert_int_eq(peer->state, PEER_IDLE);
+	attempt(NOBODY, states[_i], 10000)->conn.until = 0;
+	conn_poll(fake.worker);
+	ck_assert_int_eq(peer->state, states[_i]);
 	peer->named--;
+}
+END_TEST
+
+/* One that a third endpoint speaks for cannot use up what that endpoint may say for others. */
+START_TEST(one_name_counts_once_a_second)
+{
+	fake.worker->reaches_out = true;
+	for (int i = 0; i < 1000; i++)
+		hear(WIRE_INTRODUCE_TELL, NOBODY);
+	ck_assert_uint_le(fake.peer->conn.tells, 2); /* a second may have begun meanwhile */
+	ck_assert(follows("192.0.2.78"));
+}
+END_TEST
+
+/* 64 names a second. */
+START_TEST(flood_of_names)
+{
+	char ip[32];
+
+	fake.worker->reaches_out = true;
+	for (int i = 0; i < 200; i++) {
+		snprintf(ip, sizeof(ip), "198.51.100.%d", i);
+		hear(WIRE_INTRODUCE_TELL, ip);
+	}
+	ck_assert(!follows(NOBODY));
+	fake.peer->conn.heard_ms -= 1000;
+	ck_assert(follows(NOBODY));
+}
+END_TEST
+
+/* Names that lead nowhere fill no log; what an operation asked for is always told. */
+START_TEST(few_log_lines)
+{
+	char ip[32];
+
+	fake.worker->reaches_out = true;
+	for (int i = 0; i < 60; i++) {
+		snprintf(ip, sizeof(ip), "198.51.100.%d", i);
+		hear(WIRE_INTRODUCE_TELL, ip);
+	}
+	ck_assert_uint_ge(warnings, 1);
+	ck_assert_uint_le(warnings, 2); /* the interval of the log may have ended meanwhile */
+	warnings = 0;
+	for (int i = 0; i < 3; i++)
+		ck_assert_int_ne(conn_start(peer_of(NOBODY)), 0);
+	ck_assert_uint_eq(warnings, 3);
 }
 END_TEST
 
@@ -377,11 +484,11 @@ START_TEST(relay_first)
 {
 	struct peer *awaited = await();
 
-	fake.worker->introduce.relay = address("192.0.2.9");
+	fake.worker->relay.name = address(RELAY);
 	conn_introduce_ask(awaited);
 	ck_assert_uint_eq(other->count, 0);
 	ck_assert_uint_lt(awaited->conn.again_ms, awaited->conn.attempt_ms + 1000);
-	join(&far[1], "192.0.2.9");
+	join(&far[1], RELAY);
 	conn_introduce_ask(awaited);
 	ck_assert(has_heard(&far[1], WIRE_INTRODUCE_ASK, NOBODY));
 	ck_assert_uint_eq(far[1].count, 1);
@@ -393,10 +500,112 @@ START_TEST(relay_that_never_comes)
 {
 	struct peer *awaited = await();
 
-	fake.worker->introduce.relay = address("192.0.2.9");
+	fake.worker->relay.name = address(RELAY);
 	awaited->conn.attempt_ms -= 1000;
 	conn_introduce_ask(awaited);
 	ck_assert_uint_eq(other->count, 1);
+}
+END_TEST
+
+/* Makes `AWAITED` peers ones that are asked about, each by its port. */
+static void await_many(void)
+{
+	for (uint16_t port = 0; port < AWAITED; port++) {
+		struct addr a = address(NOBODY);
+		struct peer *peer;
+
+		a.port = port;
+		peer = peer_by_name(fake.worker, &a, 0);
+		ck_assert_ptr_nonnull(peer);
+		peer->state = PEER_CONNECTING;
+		peer->conn.awaited = true;
+		peer->conn.deadline = UINT64_MAX;
+		peer->conn.attempt_ms = clock_coarse_ms();
+		fake.worker->handshakes++;
+	}
+}
+
+/* No more questions a second than others hear; those that had to wait come first then. */
+START_TEST(asked_in_their_order)
+{
+	fake.peer->conn.introduces = false;
+	await_many();
+	conn_poll(fake.worker);
+	ck_assert_uint_eq(other->count, 1024);
+	LIST_EACH (node, &fake.worker->peers_list)
+		LIST_ENTRY(node, struct peer, in_worker)->conn.again_ms = 0;
+	fake.worker->introduce.asked_ms -= 1100;
+	conn_poll(fake.worker);
+	ck_assert_uint_eq(other->count, 2048);
+	for (unsigned int port = 0; port < AWAITED; port++)
+		ck_assert_uint_ge(asked[port], 1);
+}
+END_TEST
+
+/* ---- The relay ---- */
+
+/* Three seconds later: the relay is looked for again, which fails at once where the worker uses no network. */
+static void look_for_relay(void)
+{
+	fake.worker->relay.next = 0;
+	conn_relay_check(fake.worker, clock_coarse_ms());
+}
+
+/* A relay that is down is told once, and again when it has been there. Meanwhile a timer wakes sleepers. */
+START_TEST(relay_is_down)
+{
+	fake.worker->relay.name = address(RELAY);
+	fake.worker->reaches_out = true;
+	for (int i = 0; i < 10; i++)
+		look_for_relay();
+	ck_assert_uint_eq(warnings, 1);
+	ck_assert_ptr_nonnull(strstr(warning, RELAY));
+	ck_assert_int_ge(fake.worker->timer, 0);
+	ck_assert_int_ne(conn_start(peer_of(RELAY)), 0); /* for an operation */
+	ck_assert_uint_eq(warnings, 2);
+	join(&far[1], RELAY);
+	look_for_relay();
+	ck_assert_int_eq(fake.worker->timer, -1);
+	peer_failed(far[1].peer, FI_ECONNRESET);
+	for (int i = 0; i < 10; i++)
+		look_for_relay();
+	ck_assert_uint_eq(warnings, 3);
+	ck_assert_int_ge(fake.worker->timer, 0);
+}
+END_TEST
+
+/* An endpoint that is behind no firewall needs the relay while it waits for one that is. */
+START_TEST(relay_is_not_wanted)
+{
+	fake.worker->relay.name = address(RELAY);
+	look_for_relay();
+	ck_assert(!has_peer(RELAY));
+	conn_introduce_ask(await());
+	look_for_relay();
+	ck_assert_uint_eq(warnings, 1);
+	look_for_relay();
+	ck_assert_uint_eq(warnings, 1);
+	ck_assert_int_eq(fake.worker->timer, -1);
+}
+END_TEST
+
+/* A relay that nobody can connect to is not awaited, and nobody is asked for it. */
+START_TEST(relay_behind_a_firewall)
+{
+	fi_addr_t addr;
+
+	ck_assert_int_eq(fi_av_insert(fake.av, "fi_shm://relay", 1, &addr, 0, NULL), 1);
+	av_store_set_firewall(fake.worker->av->store, (uint32_t)addr);
+	fake.worker->relay.name = address(RELAY);
+	conn_relay(fake.worker)->addr = addr; /* vectors of shm take no address that others have */
+	fake.worker->reaches_out = true;
+	fake.worker->via[LINK_SOCKET].state = fake.worker; /* as if it used a network */
+	for (int i = 0; i < 10; i++)
+		look_for_relay();
+	fake.worker->via[LINK_SOCKET].state = NULL;
+	ck_assert_int_eq(peer_of(RELAY)->state, PEER_IDLE);
+	ck_assert_uint_eq(warnings, 1);
+	ck_assert_ptr_nonnull(strstr(warning, "FI_FIREWALL_ADDR"));
 }
 END_TEST
 
@@ -420,13 +629,20 @@ int main(void)
 	tcase_add_test(tcase, not_on_this_host);
 	tcase_add_test(tcase, not_if_closed);
 	tcase_add_test(tcase, few_at_a_time);
-	tcase_add_loop_test(tcase, silent_ones_end, 0, 2);
+	tcase_add_loop_test(tcase, silent_ones_end, 0, 3);
+	tcase_add_test(tcase, one_name_counts_once_a_second);
+	tcase_add_test(tcase, flood_of_names);
+	tcase_add_test(tcase, few_log_lines);
 	tcase_add_test(tcase, vain_ones_do_not_count);
 	tcase_add_test(tcase, all_are_asked);
 	tcase_add_test(tcase, who_does_not_understand_is_not_asked);
 	tcase_add_test(tcase, others_each_second);
 	tcase_add_test(tcase, relay_first);
 	tcase_add_test(tcase, relay_that_never_comes);
+	tcase_add_test(tcase, asked_in_their_order);
+	tcase_add_test(tcase, relay_is_down);
+	tcase_add_test(tcase, relay_is_not_wanted);
+	tcase_add_test(tcase, relay_behind_a_firewall);
 	suite_add_tcase(suite, tcase);
 	return suite_run(suite);
 }

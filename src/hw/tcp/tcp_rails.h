@@ -23,6 +23,8 @@
 
 #define TCP_ASK   (TCP_WINDOW / 8) /* bytes after which the sender asks for an acknowledgement */
 #define TCP_MARKS 32u /* packets, or rows of them, whose ends are noted to report them */
+/* Announced messages while packets wait, enough for the rails to have work; further RTS get -FI_EAGAIN. */
+#define TCP_ANNOUNCED_MAX 64u
 /* Longest fragment, unless whole messages are longer: packets behind it wait until the rails have taken it. */
 #define TCP_FRAGMENT (4 * TCP_CHUNK)
 
@@ -71,8 +73,9 @@ struct tcp_rails {
 	int err;         /* why the last rail ended; 0: in good order */
 	uint32_t latest; /* the rail of the last chunk that came: acknowledgements return there */
 	uint32_t marks;
-	uint32_t
-		announced; /* long messages with an RTS that have not begun, or never will: the peer refused them */
+	/* Long messages that have not begun: requests whose RTS has no answer, and how many have a CTS. */
+	uint32_t announced[TCP_ANNOUNCED_MAX];
+	uint32_t unanswered, granted;
 	uint64_t acked;   /* the last acknowledgement to the peer */
 	uint64_t asked;   /* by the peer: it wants to know when all up to here is read */
 	uint64_t ask;     /* likewise by us; the answer has come when out.begin is as far */
@@ -131,6 +134,8 @@ void tcp_rails_more(struct link *link);
 void tcp_rails_push(struct link *link);
 /* Sends what the rails take. True: something went. */
 bool tcp_rails_flush(struct tcp_link *l);
+/* Looks at a packet that has come: the answer to an RTS, CTS or ATS, makes place for another one. */
+void tcp_rails_hear(struct tcp_rails *rails, const struct packet *p);
 
 /* tcp_rails_rx.c */
 /* As recvmsg. Reads the rails only when all that has come is read. */

@@ -11,8 +11,7 @@
 #include "hw/tcp/tcp_rails.h"
 #include "hw/tcp/tcp_tls.h"
 
-#define ASK_SPANS     (TCP_SPANS_NEW / 2) /* the sender also asks when so many parts are under way */
-#define ANNOUNCED_MAX 64u /* enough for the rails to have work; further sends get -FI_EAGAIN */
+#define ASK_SPANS (TCP_SPANS_NEW / 2) /* the sender also asks when so many parts are under way */
 
 bool tcp_rails_usable(const struct tcp_rail *r)
 {
@@ -274,7 +273,7 @@ static bool may_follow(const struct tcp_rails *rails, const struct packet *p)
 
 	if (is_fragment(p))
 		return rails->bulk <= out->next && !out->again;
-	if (wire_op(p->head) == WIRE_RTS && rails->announced >= ANNOUNCED_MAX)
+	if (wire_op(p->head) == WIRE_RTS && rails->unanswered + rails->granted >= TCP_ANNOUNCED_MAX)
 		return false;
 	return out->end - begin < TCP_CHUNK || wire_op(p->head) == WIRE_DISCONNECT;
 }
@@ -286,10 +285,25 @@ static void note(struct tcp_rails *rails, const struct packet *p)
 
 	if (is_fragment(p))
 		rails->bulk = rails->out.end;
-	if (wire_op(p->head) == WIRE_RTS)
-		rails->announced++;
-	else if (begins && rails->announced)
-		rails->announced--;
+	if (wire_op(p->head) == WIRE_RTS && rails->unanswered < TCP_ANNOUNCED_MAX)
+		rails->announced[rails->unanswered++] = wire_id(p->head);
+	else if (begins && rails->granted)
+		rails->granted--;
+}
+
+/* The last answer to a message is an ATS, too, and others are to short ones: only the first to an RTS counts. */
+void tcp_rails_hear(struct tcp_rails *rails, const struct packet *p)
+{
+	unsigned int op = wire_op(p->head), i = 0;
+
+	if (op != WIRE_CTS && op != WIRE_ATS)
+		return;
+	while (i < rails->unanswered && rails->announced[i] != wire_id(p->head))
+		i++;
+	if (i == rails->unanswered)
+		return;
+	rails->announced[i] = rails->announced[--rails->unanswered];
+	rails->granted += op == WIRE_CTS;
 }
 
 /* A packet is taken if it fits the window, and if it need not wait for those before it. */

@@ -61,6 +61,8 @@ static void deliver(struct tcp_link *l, const void *payload)
 
 	p.payload = payload;
 	expect_frame(l);
+	if (__builtin_expect(l->rails != NULL, 0))
+		tcp_rails_hear(l->rails, &p);
 	rx_deliver(l->own->worker, l->id, &p);
 }
 

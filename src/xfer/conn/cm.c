@@ -363,7 +363,7 @@ static void connected(struct worker *worker, const struct wire_hello *hello)
 
 static void ended(struct worker *worker, int err, const struct wire_hello *hello)
 {
-	conn_single_clear_timer(worker);
+	conn_timer_clear(worker);
 	cancel_receives(worker);
 	ep_cm_ended(worker->cm_arg, err, hello ? hello->data : NULL, hello ? hello->data_len : 0);
 }
@@ -407,7 +407,7 @@ void cm_shutdown(struct worker *worker)
 		return;
 	}
 	conn_shutdown(worker);
-	conn_single_clear_timer(worker);
+	conn_timer_clear(worker);
 	cancel_receives(worker);
 }
 

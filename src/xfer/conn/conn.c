@@ -375,11 +375,11 @@ static void expire(struct worker *worker, bool heard)
 	}
 	LIST_EACH_SAFE (node, &worker->peers_list) {
 		struct peer *peer = LIST_ENTRY(node, struct peer, in_worker);
+		/* PEER_HANDSHAKE has none: our hello has arrived, so the peer is alive. */
+		bool overdue = (peer->state == PEER_CROSSED || peer->state == PEER_CONNECTING) &&
+			       now >= peer->conn.deadline;
 
-		/* PEER_HANDSHAKE has none else: our hello has arrived, so the peer is alive. */
-		if ((peer->state == PEER_CROSSED || peer->state == PEER_CONNECTING ||
-		     conn_introduce_unanswered(peer)) &&
-		    now >= peer->conn.deadline)
+		if (overdue || conn_introduce_overdue(peer, now))
 			conn_fail(peer, conn_overdue(peer), NULL);
 		else if (peer_reads_out(peer))
 			conn_forget(peer);
@@ -442,7 +442,7 @@ void conn_close(struct worker *worker)
 	}
 	acceptor_close(&worker->acceptor);
 	source_free(&worker->sources);
-	conn_single_clear_timer(worker);
+	conn_timer_clear(worker);
 	stall_close(worker);
 	free(worker->cm_data);
 }

@@ -61,8 +61,8 @@ void conn_introduce_hear(struct peer *from, const struct packet *p);
 /* Reads FI_WEFT_RELAY. 0; -FI_EINVAL: it is no address of an endpoint, which is logged. */
 int conn_relay_open(struct worker *worker);
 /*
- * Connects to the relay, if the worker has none that is connected and needs one: it reaches out, or an operation waits for
- * a peer that alone can connect. To be called often.
+ * Connects to the relay, if the worker has one that is not connected and needs it: the worker reaches out, or an operation
+ * waits for a peer that alone can connect. To be called often; a worker that reaches out wakes its sleepers for that.
  */
 void conn_relay_check(struct worker *worker, uint64_t now);
 /* Abandons our pending link between RDMA devices, if there is one. */

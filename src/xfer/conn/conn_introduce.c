@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Introductions. Who waits for a peer behind a firewall, which alone can connect, asks endpoints that it is connected with
- * to tell that peer. FI_WEFT_RELAY names one that both sides connect to for this.
+ * to tell that peer. FI_WEFT_RELAY names one that both sides connect to for this: conn_relay.c.
  *
  *   waits (FI_FIREWALL_ADDR)        third endpoint                  behind the firewall (FI_OPT_FIREWALL_ADDR)
  *   ASK: tell the one of this  ->   is connected with it: TELL ->   connects to this address
@@ -15,7 +15,7 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/env.h"
+#include "base/hash.h"
 #include "base/log.h"
 #include "base/once.h"
 #include "core/av.h"
@@ -26,53 +26,12 @@
 #define SOON_MS         10   /* until the next one while the relay is being connected to */
 #define ASKED_MOST      8    /* endpoints that one question goes to, beside the relay */
 #define HEARD_MS        1000
-#define HEARD_MOST      64    /* introductions from one peer that count, within HEARD_MS */
-#define UNANSWERED_MOST 16    /* attempts at a time to introduced endpoints that no entry names */
-#define RELAY_MS        3000  /* between two attempts to connect to the relay */
+#define ASKS_MOST       1024 /* questions of one peer that count, within HEARD_MS */
+#define TELLS_MOST      64   /* introductions by one peer that are followed, within HEARD_MS */
+#define PACE_MS         1100 /* for ASKS_MOST questions of ours: they come less evenly than they go */
+#define UNANSWERED_MOST 16   /* attempts at a time to introduced endpoints that no entry names */
 #define ANSWER_MS       10000 /* for an introduced endpoint that no entry names to answer, at most */
-
-int conn_relay_open(struct worker *worker)
-{
-	const char *text = env_get()->relay;
-	struct addr relay = {.kind = ADDR_NONE};
-
-	if (!text || !worker_on_network(worker))
-		return 0;
-	if (!addr_parse(&relay, text) && relay.kind != ADDR_STR && relay.port) {
-		worker->introduce.relay = addr_unmapped(&relay);
-		return 0;
-	}
-	addr_free(&relay);
-	LOG_WARN(LOG_EP_CTRL,
-		 "FI_WEFT_RELAY=%s: the address of an endpoint is wanted, as fi_av_straddr prints "
-		 "it, like fi_sockaddr_in://10.0.0.7:4711",
-		 text);
-	return -FI_EINVAL;
-}
-
-/* Is there a relay, other than the endpoint itself? */
-static bool has_relay(const struct worker *worker)
-{
-	return worker->introduce.relay.kind != ADDR_NONE &&
-	       !addr_equal(&worker->introduce.relay, &worker->key);
-}
-
-void conn_relay_check(struct worker *worker, uint64_t now)
-{
-	struct peer *relay;
-
-	if (now < worker->introduce.next || !has_relay(worker) ||
-	    !(worker->reaches_out || worker->introduce.asks))
-		return;
-	worker->introduce.next = now + RELAY_MS;
-	worker->introduce.asks = false;
-	relay = peer_by_name(worker, &worker->introduce.relay, 0);
-	if (!relay || relay->state != PEER_IDLE)
-		return;
-	relay->conn.early = !conn_start(relay);
-	if (relay->state == PEER_IDLE)
-		conn_forget(relay);
-}
+#define PATIENCE_MS     1500 /* likewise, while others want its place; a SYN goes again after 1 s */
 
 /* Does the peer understand introductions, and can one be sent to it? */
 static bool listens(const struct peer *peer)
@@ -119,20 +78,41 @@ static unsigned int ask_some(struct peer *awaited, const struct peer *relay, uin
 	return asked;
 }
 
+/* Can one more peer be asked about now? Who is asked drops what is more than ASKS_MOST. */
+static bool in_pace(struct worker *worker, uint64_t now)
+{
+	if (now - worker->introduce.asked_ms >= PACE_MS) {
+		worker->introduce.asked_ms = now;
+		worker->introduce.asked = 0;
+	}
+	return worker->introduce.asked++ < ASKS_MOST;
+}
+
+/* The others that are awaited get their questions before the next one about this peer. */
+static void go_last(struct peer *awaited)
+{
+	list_remove(&awaited->in_worker);
+	list_push(&awaited->worker->peers_list, &awaited->in_worker);
+}
+
 void conn_introduce_ask(struct peer *awaited)
 {
 	struct worker *worker = awaited->worker;
 	uint64_t now = clock_coarse_ms(), times = (now - awaited->conn.attempt_ms) / ASK_MS;
-	bool has = has_relay(worker);
-	struct peer *relay = has ? peer_find(worker, &worker->introduce.relay, 0) : NULL;
+	struct peer *relay = conn_relay(worker);
 	unsigned int asked = 0;
 
-	worker->introduce.asks = true;
-	if (has && !times && (!relay || !listens(relay))) {
+	worker->relay.wanted = true;
+	if (relay && !times && !listens(relay)) {
 		awaited->conn.again_ms = now + SOON_MS;
 		return;
 	}
+	if (!in_pace(worker, now)) {
+		awaited->conn.again_ms = worker->introduce.asked_ms + PACE_MS;
+		return;
+	}
 	awaited->conn.again_ms = now + ASK_MS;
+	go_last(awaited);
 	if (relay && listens(relay))
 		asked = say(relay, WIRE_INTRODUCE_ASK, &awaited->key);
 	asked += ask_some(awaited, relay, times);
@@ -153,15 +133,16 @@ static void drop(struct peer *from, const struct addr *of, const char *why)
 }
 
 /* Counts an introduction that leads to something. True: it is one too many, and is dropped. */
-static bool too_many(struct peer *from, const struct addr *of)
+static bool too_many(struct peer *from, const struct addr *of, enum wire_introduce word)
 {
 	uint64_t now = clock_coarse_ms();
 
 	if (now - from->conn.heard_ms >= HEARD_MS) {
 		from->conn.heard_ms = now;
-		from->conn.heard = 0;
+		from->conn.asks = from->conn.tells = 0;
 	}
-	if (++from->conn.heard <= HEARD_MOST)
+	if (word == WIRE_INTRODUCE_ASK ? from->conn.asks++ < ASKS_MOST
+				       : from->conn.tells++ < TELLS_MOST)
 		return false;
 	drop(from, of, "it sends too many within a second");
 	return true;
@@ -172,37 +153,62 @@ static void pass_on(struct peer *asker, const struct addr *hidden)
 	struct peer *to = peer_find(asker->worker, hidden, asker->key_slot);
 
 	if (!to || to == asker || !listens(to) || asker->key.kind == ADDR_STR ||
-	    too_many(asker, hidden))
+	    too_many(asker, hidden, WIRE_INTRODUCE_ASK))
 		return;
 	if (say(to, WIRE_INTRODUCE_TELL, &asker->key))
 		LOG_INFO(LOG_EP_CTRL, "%s is told that another one waits for it", peer_text(to));
 }
 
-/* Counts attempts to introduced endpoints. Those to entries of the vector are limited by these. */
-static unsigned int count_unanswered(const struct worker *worker)
+/* Do we try to connect to an introduced endpoint that no entry names? */
+static bool is_unanswered(const struct peer *peer)
 {
+	return peer_attempts(peer) && peer->conn.until && peer->addr == FI_ADDR_NOTAVAIL;
+}
+
+bool conn_introduce_overdue(const struct peer *peer, uint64_t now)
+{
+	return is_unanswered(peer) && now >= peer->conn.until;
+}
+
+/*
+ * Is there a place for one more attempt? Those to entries of the vector are limited by these. The oldest attempt is given up
+ * for it once an endpoint that is there would have answered: else a few names of nobody would keep all others out.
+ */
+static bool make_place(struct worker *worker)
+{
+	uint64_t now = clock_coarse_ms();
+	struct peer *oldest = NULL;
 	unsigned int n = 0;
 
 	LIST_EACH (node, &worker->peers_list) {
-		const struct peer *peer = LIST_ENTRY(node, struct peer, in_worker);
+		struct peer *peer = LIST_ENTRY(node, struct peer, in_worker);
 
-		n += peer_attempts(peer) && peer->conn.early && peer->addr == FI_ADDR_NOTAVAIL;
+		if (!is_unanswered(peer) || conn_introduce_overdue(peer, now))
+			continue;
+		n++;
+		if (!oldest || peer->conn.until < oldest->conn.until)
+			oldest = peer;
 	}
-	return n;
+	if (n < UNANSWERED_MOST)
+		return true;
+	if (now + ANSWER_MS < oldest->conn.until + PATIENCE_MS)
+		return false;
+	oldest->conn.until = now; /* the next poll of the sockets ends it */
+	return true;
 }
 
 /* Why do we not connect to the idle peer that we were told of? NULL: we do. */
 static const char *refusal(struct peer *peer)
 {
-	const struct worker *worker = peer->worker;
+	struct worker *worker = peer->worker;
 
 	if (peer_addr(peer) != FI_ADDR_NOTAVAIL)
 		return conn_reach_firewalled(peer) ? "it is behind a firewall, too" : NULL;
 	if (worker->auth.closed)
 		return "the address vector does not hold it (FI_WEFT_CLOSED)";
-	if (count_unanswered(worker) >= UNANSWERED_MOST)
-		return "too many others have not answered yet";
-	return conn_has_place(peer) ? NULL : "too many peers are in no address vector";
+	if (!conn_has_place(peer))
+		return "too many peers are in no address vector";
+	return make_place(worker) ? NULL : "too many others have not answered yet";
 }
 
 /* Is the address one by which this host is reached, also from outside? */
@@ -211,19 +217,24 @@ static bool is_here(const struct addr *a)
 	return addr_is_local(a) || advertise_is_own(a);
 }
 
-bool conn_introduce_unanswered(const struct peer *peer)
+/*
+ * Returns the note that we have followed this introduction by this peer within the second. It is not followed again then: else
+ * one who asks a third endpoint could, by a name that leads nowhere, use up what that one may say for all others. Two may
+ * share a note; the second one comes again.
+ */
+static bool *followed(const struct peer *from, const struct addr *waiting)
 {
-	return peer->state == PEER_HANDSHAKE && peer->conn.early && peer->addr == FI_ADDR_NOTAVAIL;
-}
+	struct worker *worker = from->worker;
+	uint64_t now = clock_coarse_ms(), ip[2];
 
-/* The third endpoint may have named one that takes connections and says nothing. */
-static void connect_for_a_while(struct peer *peer)
-{
-	uint64_t until = clock_coarse_ms() + ANSWER_MS;
-
-	peer->conn.early = !conn_start(peer);
-	if (peer->conn.early && peer->addr == FI_ADDR_NOTAVAIL && peer->conn.deadline > until)
-		peer->conn.deadline = until;
+	if (now - worker->introduce.followed_ms >= HEARD_MS) {
+		worker->introduce.followed_ms = now;
+		memset(worker->introduce.followed, 0, sizeof(worker->introduce.followed));
+	}
+	memcpy(ip, waiting->ip, sizeof(ip));
+	ip[1] ^= (uint64_t)(uintptr_t)from ^ waiting->port;
+	ip[0] ^= hash_mix(ip[1] ^ worker->introduce.followed_ms);
+	return &worker->introduce.followed[hash_mix(ip[0]) % WORKER_INTRODUCTIONS];
 }
 
 static void follow(struct peer *from, const struct addr *waiting)
@@ -231,6 +242,7 @@ static void follow(struct peer *from, const struct addr *waiting)
 	struct worker *worker = from->worker;
 	const char *why;
 	struct peer *peer;
+	bool *before;
 
 	if (!worker->reaches_out || is_here(waiting)) {
 		drop(from, waiting,
@@ -240,11 +252,14 @@ static void follow(struct peer *from, const struct addr *waiting)
 	peer = peer_by_name(worker, waiting, from->key_slot);
 	if (!peer || peer->state != PEER_IDLE)
 		return;
-	why = refusal(peer);
-	if (why)
+	before = followed(from, waiting);
+	why = *before ? "it was named a moment ago" : refusal(peer);
+	if (why) {
 		drop(from, waiting, why);
-	else if (!too_many(from, waiting))
-		connect_for_a_while(peer);
+	} else if (!too_many(from, waiting, WIRE_INTRODUCE_TELL)) {
+		*before = true;
+		conn_start_early(peer, clock_coarse_ms() + ANSWER_MS);
+	}
 	if (peer->state == PEER_IDLE)
 		conn_forget(peer);
 }

@@ -258,13 +258,15 @@ static bool lacks_key(const struct peer *peer)
 	return true;
 }
 
-int conn_start(struct peer *peer)
+static int start(struct peer *peer, bool early, uint64_t until)
 {
 	int err;
 
 	if (peer->worker->cm)
 		return -FI_ENOTCONN;
-	peer->conn.early = peer->conn.outward = false;
+	peer->conn.early = early;
+	peer->conn.until = until;
+	peer->conn.outward = false;
 	peer->conn.disconnect_received = false; /* that was the last connection */
 	if (addr_equal(&peer->key, &peer->worker->key) && peer->worker->via[LINK_HOST].state)
 		return connect_self(peer);
@@ -280,4 +282,14 @@ int conn_start(struct peer *peer)
 		conn_reach_explain(peer, -err);
 	}
 	return err;
+}
+
+int conn_start(struct peer *peer)
+{
+	return start(peer, false, 0);
+}
+
+int conn_start_early(struct peer *peer, uint64_t until)
+{
+	return start(peer, true, until);
 }

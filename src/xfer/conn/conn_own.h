@@ -36,6 +36,11 @@ void conn_again(struct peer *peer);
  * time, until the deadline of the attempt. False: that has passed.
  */
 bool conn_later(struct peer *peer);
+/*
+ * As conn_start, for an attempt that no operation asks for. `until` (ms): a third endpoint does, and the attempt ends then
+ * if no entry names the peer; 0: no third one does.
+ */
+int conn_start_early(struct peer *peer, uint64_t until);
 /* Ends the attempt's socket and begins anew, with a new deadline. The rest is as for conn_again. */
 void conn_restart(struct peer *peer);
 
@@ -124,8 +129,14 @@ void conn_reach_explain(const struct peer *peer, int err);
 /* conn_introduce.c */
 /* Asks others to tell the peer that we wait for it to connect, and sets when to ask again. */
 void conn_introduce_ask(struct peer *awaited);
-/* Does the peer, which a third one has named, owe its answer? Its attempt has a deadline until that comes. */
-bool conn_introduce_unanswered(const struct peer *peer);
+/* Has an endpoint that a third one has named, and no entry does, had its time to answer? Our attempt is to end then. */
+bool conn_introduce_overdue(const struct peer *peer, uint64_t now);
+
+/* conn_relay.c */
+/* Returns the relay, which is never freed while the worker is open. NULL: there is none beside the worker itself, or no memory. */
+struct peer *conn_relay(struct worker *worker);
+/* Notes how the last attempt to connect to the relay has ended: error `err` (positive), or 0. Is that new? */
+bool conn_relay_news(struct worker *worker, int err);
 
 /* conn_rails.c */
 /* Fills in our interfaces for a hello of ours. False: the link has one rail in any case. */
@@ -183,7 +194,11 @@ void conn_single_sent(struct peer *peer);
  * have it.
  */
 void conn_single_unname(struct worker *worker);
-/* Clears the timer: the attempt is over. */
-void conn_single_clear_timer(struct worker *worker);
+
+/* conn_timer.c */
+/* Wakes sleepers in `ms` ms, instead of when the timer was set to before; 0 or less: not at all. */
+void conn_timer_set(struct worker *worker, int ms);
+/* Sleepers are not woken any more: the attempt is over. */
+void conn_timer_clear(struct worker *worker);
 
 #endif

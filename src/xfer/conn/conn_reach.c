@@ -77,7 +77,7 @@ void conn_reach_out(struct worker *worker, fi_addr_t addr)
 	struct peer *peer = name && !addr_is_local(name) ? peer_get(worker, addr) : NULL;
 
 	if (peer && peer->state == PEER_IDLE && !conn_reach_firewalled(peer))
-		peer->conn.early = !conn_start(peer);
+		conn_start_early(peer, 0);
 }
 
 bool conn_reach_renews(struct peer *peer, int err)
@@ -103,12 +103,26 @@ static void inside(const struct peer *peer, char *text, size_t len)
 		snprintf(text, len, "within the host: %s; ", fi_strerror(peer->conn.host_error));
 }
 
+/* Attempts that no operation waits for are repeated without end, or others bring them about: not each is told. */
+static bool is_news(const struct peer *peer, int err)
+{
+	struct worker *worker = peer->worker;
+
+	if (!peer->conn.early || peer_behind(peer))
+		return true;
+	if (peer == worker->relay.peer)
+		return conn_relay_news(worker, err);
+	return !peer->conn.until || log_due(&worker->introduce.logged);
+}
+
 void conn_reach_explain(const struct peer *peer, int err)
 {
 	char ours[TEXT_MAX], within[TEXT_MAX];
 	const char *theirs = peer_text(peer);
 	unsigned long long ms = clock_coarse_ms() - peer->conn.attempt_ms;
 
+	if (!is_news(peer, err))
+		return;
 	addr_print(&peer->worker->name, ours, sizeof(ours));
 	inside(peer, within, sizeof(within));
 	if (peer->worker->cm)

@@ -5,10 +5,8 @@
 #include <rdma/fi_errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/epoll.h>
 #include <sys/random.h>
 #include <sys/socket.h>
-#include <sys/timerfd.h>
 #include <unistd.h>
 
 #include "base/env.h"
@@ -101,32 +99,8 @@ static void complete_name(struct peer *peer)
 
 void conn_single_sent(struct peer *peer)
 {
-	conn_single_clear_timer(peer->worker);
+	conn_timer_clear(peer->worker);
 	complete_name(peer);
-}
-
-/* Wakes a sleeping waiter in `ms` ms; 0 or less: never. */
-static void set_timer(struct worker *worker, int ms)
-{
-	struct itimerspec when = {.it_value = {ms / 1000, ms % 1000 * 1000000L}};
-	struct epoll_event ev = {.events = EPOLLIN, .data.u64 = (uint64_t)WORKER_HW << 32};
-
-	conn_single_clear_timer(worker);
-	if (ms <= 0)
-		return;
-	worker->cm_timer = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
-	if (worker->cm_timer < 0 || timerfd_settime(worker->cm_timer, 0, &when, NULL) ||
-	    epoll_ctl(worker->epfd, EPOLL_CTL_ADD, worker->cm_timer, &ev))
-		LOG_WARN(LOG_EP_CTRL,
-			 "no timer for a connection attempt: %s (ulimit -n limits descriptors)",
-			 fi_strerror(errno));
-}
-
-void conn_single_clear_timer(struct worker *worker)
-{
-	if (worker->cm_timer >= 0)
-		close(worker->cm_timer);
-	worker->cm_timer = -1;
 }
 
 void conn_single_unname(struct worker *worker)
@@ -137,14 +111,14 @@ void conn_single_unname(struct worker *worker)
 
 void conn_single_waits(struct worker *worker)
 {
-	set_timer(worker, AGAIN_MS);
+	conn_timer_set(worker, AGAIN_MS);
 }
 
 /* Across the network connect() may last long: sets the timer to the peer timeout. */
 void conn_single_connecting(struct peer *peer)
 {
 	if (peer->state == PEER_CONNECTING)
-		set_timer(peer->worker, env_get()->peer_timeout);
+		conn_timer_set(peer->worker, env_get()->peer_timeout);
 	complete_name(peer);
 }
 
