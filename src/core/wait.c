@@ -159,12 +159,20 @@ static int get_pollfd(struct waiter *w, struct fi_wait_pollfd *arg)
 	return 0;
 }
 
-/* From now on somebody else may sleep. The gate: a leader that wakes looks at this (`disarm`). */
+/*
+ * From now on somebody else may sleep. The gate: a leader that wakes looks at this (`disarm`). One that woke before
+ * may have disarmed what the caller's fi_trywait had armed, and events since then have not signalled.
+ */
 static void expose(struct waiter *w)
 {
+	bool slept;
+
 	pthread_mutex_lock(&w->gate);
+	slept = w->wakes && !w->exported;
 	__atomic_store_n(&w->exported, 1, __ATOMIC_SEQ_CST); /* pairs with wait_cond_signal */
 	pthread_mutex_unlock(&w->gate);
+	if (slept)
+		wait_signal(w);
 }
 
 static int get_wait(struct waiter *w, void *arg)

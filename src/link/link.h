@@ -374,7 +374,7 @@ struct transport {
 	bool (*arrived)(const struct link *link);
 	/* Fills in what the link knows of itself, for reports. NULL: nothing. */
 	void (*describe)(const struct link *link, struct link_state *state);
-	/* Delivers arrived packets, a bounded number per call. True: there was at least one. */
+	/* Delivers arrived packets, a bounded number per call. True: there was at least one, delivered or left waiting. */
 	bool (*progress)(void *state);
 	/*
 	 * Has `progress` nothing to do before the word of `cursor` changes, an operation is posted or a link made?

@@ -3,6 +3,7 @@
 #include "api.h"
 #include "lib/data.h"
 #include "lib/side.h"
+#include "lib/atomic.h"
 #include "lib/forms.h"
 
 #define CQ_DATA UINT64_C(0x8877665544332211)
@@ -239,6 +240,35 @@ static void metadata(struct api *a)
 	side_close(&s);
 }
 
+/* One peek finds a message that has come, behind whatever has come before. */
+static void behind_atomics(struct api *a)
+{
+	static const unsigned int counts[] = {9, 40, 200};
+	uint64_t one = 1;
+	struct amo_side m;
+
+	if (api_networked())
+		api_skip("nothing says here that a message has come");
+	amo_open_usual(&m, a);
+	for (unsigned int i = 0; i < API_COUNT(counts) * api_times(100); i++) {
+		struct form_args f = look(&m.s, true, i, FI_PEEK | FI_DISCARD);
+		struct fi_cq_tagged_entry e;
+
+		for (unsigned int n = 0; a->rank && n < counts[i % API_COUNT(counts)]; n++)
+			POST(&m.s, fi_inject_atomic(m.s.ep, &one, 1, m.s.addr[0], m.base[0],
+						    m.key[0], FI_UINT64, FI_SUM));
+		if (a->rank)
+			POST(&m.s, fi_tinject(m.s.ep, &one, sizeof(one), m.s.addr[0], i));
+		i ? api_meet_still(a) : api_meet(a); /* the first message connects */
+		if (!a->rank) {
+			OK(form_recv(&m.s, &f));
+			CHECK_EQ(fi_cq_read(m.s.rx, &e, 1), 1);
+		}
+		api_meet_still(a);
+	}
+	amo_close(&m);
+}
+
 /* Claiming a message that was not found is an error. */
 static void unclaimed(struct api *a)
 {
@@ -264,6 +294,7 @@ int main(int argc, char **argv)
 		{"claim", claim, 2, {0}},
 		{"discard", discard, 2, {0}},
 		{"metadata", metadata, 2, {0}},
+		{"behind-atomics", behind_atomics, 2, {0}},
 		{"unclaimed", unclaimed, 1, {0}},
 		{"claim-no-cma", claim, 2, {"FI_SHM_DISABLE_CMA=yes"}},
 	};

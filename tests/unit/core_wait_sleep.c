@@ -128,6 +128,39 @@ START_TEST(awake_is_not_signalled)
 }
 END_TEST
 
+/*
+ * A thread may ask for the descriptor after its fi_trywait. Another one that slept and woke in between has disarmed, so
+ * events may have come without a signal: the descriptor tells so. _i: did one sleep?
+ */
+START_TEST(exported_late)
+{
+	struct waiter w;
+	int pipes[2], fd;
+
+	ck_assert_int_eq(pipe(pipes), 0);
+	ck_assert_int_eq(wait_init(&w, FI_WAIT_FD, NULL), 0);
+	ck_assert_int_eq(wait_add_fd(&w, pipes[0]), 0);
+	wait_arm(&w);
+	if (_i) {
+		ck_assert_int_eq(write(pipes[1], "", 1), 1);
+		ck_assert_int_eq(wait_sleep_since(&w, wait_arm(&w), FOREVER), 0);
+		ck_assert_int_eq(read(pipes[0], &(char){0}, 1), 1);
+		wait_notify(&w);
+	}
+	ck_assert_int_eq(wait_control(&w, FI_GETWAIT, &fd), 0);
+	ck_assert(readable(fd, 0) == _i);
+	wait_arm(&w);
+	wait_drain(&w);
+	ck_assert_int_eq(wait_control(&w, FI_GETWAIT, &fd), 0);
+	ck_assert(!readable(fd, 0));
+	wait_notify(&w);
+	ck_assert(readable(fd, 0));
+	wait_fini(&w);
+	close(pipes[0]);
+	close(pipes[1]);
+}
+END_TEST
+
 /* A number that threads raise and wait for. */
 struct level {
 	struct wait_for what;
@@ -380,6 +413,7 @@ int main(void)
 	tcase_add_test(plain, token_taken_before_the_sleep);
 	tcase_add_loop_test(plain, all_wake, 0, 2);
 	tcase_add_loop_test(plain, awake_is_not_signalled, 0, ELSEWHERES);
+	tcase_add_loop_test(plain, exported_late, 0, 2);
 	tcase_add_test(plain, time_out);
 	tcase_add_loop_test(plain, last_look, 0, kinds_count - 1); /* FI_WAIT_YIELD never arms */
 	tcase_add_loop_test(stress, ping_pong, 0, kinds_count);

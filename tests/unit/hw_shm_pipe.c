@@ -4,6 +4,7 @@
  */
 #include <fcntl.h>
 #include <sys/ioctl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 #include "hw/shm/shm_bounce.h"
@@ -345,6 +346,28 @@ START_TEST(quota)
 }
 END_TEST
 
+/* No pipe can be made: one that is open and idle serves, although the link's last one has been closed. */
+START_TEST(another_pipe)
+{
+	uint64_t first = announce(0, PIPE), last = announce(1, PIPE);
+	struct rlimit files, few;
+
+	ck_assert_uint_ne(last, 0);
+	end_rts(); /* closes it: nobody has read it */
+	fetches_all(0, PIPE, first);
+	end(s, &own->pipes.pipe[0]);
+	ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &files), 0);
+	few = files;
+	few.rlim_cur = 0;
+	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &few), 0);
+	last = announce(2, PIPE);
+	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &files), 0);
+	ck_assert_uint_eq(last, first);
+	fetches_all(2, PIPE, last);
+	end_rts();
+}
+END_TEST
+
 /* A peer that may not read our memory cannot get our descriptors either. */
 START_TEST(no_access)
 {
@@ -444,6 +467,7 @@ int main(void)
 	tcase_add_test(tcase, never_delivers);
 	tcase_add_test(tcase, named_pipe);
 	tcase_add_test(tcase, quota);
+	tcase_add_test(tcase, another_pipe);
 	tcase_add_test(tcase, no_access);
 	tcase_add_test(tcase, across);
 	suite_add_tcase(suite, tcase);

@@ -66,10 +66,11 @@ static inline void leave_behind(const void *memory)
 
 static void (*arrived)(uint32_t src, const struct packet *p);
 
-/* Replaces the engine's. */
+/* Replaces the engine's. As fast: an assertion that holds makes a system call, too. */
 void rx_deliver(struct worker *to, uint32_t src, const struct packet *p)
 {
-	ck_assert_ptr_eq(to, &worker);
+	if (to != &worker)
+		ck_abort_msg("a packet for another worker");
 	arrived(src, p);
 }
 

@@ -73,7 +73,6 @@ static int shm_open_worker(struct worker *worker, void **state)
 	shm->worker = worker;
 	shm_set_head(shm, shm->ring.mask + UINT64_C(1));
 	shm->published = shm_head(shm);
-	shm_gather_clear(&shm->gather, shm->cursor.next);
 	*state = shm;
 	return 0;
 }

@@ -15,25 +15,28 @@
 struct shm;
 
 struct shm_gather {
-	uint64_t
-		clear; /* requests before it (as `next` of the cursor) are served without another look */
-	uint64_t since; /* ns: when a request came last, as far as the waiting owner has seen */
-	uint32_t call;  /* shm->progress_calls at the last look */
+	/* ns: a recent look; while the owner waits, when a request came last, as far as it has seen */
+	uint64_t since;
+	int32_t clear; /* so many requests are served without another look; none if negative */
+	uint32_t call; /* shm->progress_calls at the last look */
 	uint32_t
 		gap; /* the request at the cursor waits for one so many slots behind it; 0: it does not wait */
 	uint32_t run; /* requests served since a sender has paused, or since waiting was left out */
+	bool stream;  /* the last look was at a request of a stream */
+	bool often;   /* the owner had looked at a stream a short time before this progress call */
 	struct trial trial; /* of waiting */
 };
 
-static inline bool shm_gather_is_clear(const struct shm_gather *g, uint64_t next)
+/* Is the next request served without a look? Uses that up. */
+static inline bool shm_gather_is_clear(struct shm_gather *g)
 {
-	return (int64_t)(next - g->clear) < 0;
+	return --g->clear >= 0;
 }
 
-/* Ends a wait, too. */
-static inline void shm_gather_clear(struct shm_gather *g, uint64_t next)
+/* So many requests are served without another look. Ends a wait, too. */
+static inline void shm_gather_clear(struct shm_gather *g, uint32_t requests)
 {
-	g->clear = next;
+	g->clear = (int32_t)requests;
 	g->gap = 0;
 }
 

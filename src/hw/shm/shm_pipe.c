@@ -112,21 +112,29 @@ static void drop(struct shm_pipes *all, struct shm_pipe *p)
 	forked_close(p->ends[0]);
 }
 
+/* Returns the first pipe from index `from` on that is idle, and `open` or not; NULL: none. */
+static struct shm_pipe *find_idle(struct shm_pipes *all, unsigned int from, bool open)
+{
+	for (unsigned int i = 0; i < SHM_PIPES; i++) {
+		struct shm_pipe *p = &all->pipe[(from + i) % SHM_PIPES];
+
+		if (!p->busy && p->open == open)
+			return p;
+	}
+	return NULL;
+}
+
 /* Returns a pipe to fill, if possible the one that the peer has open; NULL: none. */
 static struct shm_pipe *choose(struct shm_pipes *all, struct shm_pipe_user *u)
 {
-	for (unsigned int i = 0; i < SHM_PIPES; i++) {
-		unsigned int at = (u->last + i) % SHM_PIPES;
-		struct shm_pipe *p = &all->pipe[at];
+	struct shm_pipe *p = find_idle(all, u->last, true);
 
-		if (p->busy || (!p->open && !may_make(all)))
-			continue;
-		if (!p->open && !try_make(all, p))
-			return NULL;
-		u->last = at;
-		return p;
-	}
-	return NULL;
+	if (!p)
+		p = find_idle(all, u->last, false);
+	if (!p || (!p->open && !(may_make(all) && try_make(all, p))))
+		return NULL;
+	u->last = (unsigned int)(p - all->pipe);
+	return p;
 }
 
 struct shm_pipe *shm_pipe_put(struct shm_pipes *all, struct shm_pipe_user *u,

@@ -119,8 +119,8 @@ static inline uint32_t step(struct shm *shm)
 	head = ONCE(slot->head);
 	if (!is_request(head))
 		return deliver(shm, slot, head);
-	return shm_gather_is_clear(&shm->gather, shm->cursor.next) ? take(shm, slot, head)
-								   : take_later(shm, slot, head);
+	return shm_gather_is_clear(&shm->gather) ? take(shm, slot, head)
+						 : take_later(shm, slot, head);
 }
 
 bool shm_progress(void *state)
@@ -138,7 +138,8 @@ bool shm_progress(void *state)
 		if (__builtin_expect(shm->cursor.at >= shm->cursor.stop, 0))
 			shm_publish_head(shm);
 	}
-	return packets != 0;
+	/* A request that waits for others has come, too. */
+	return packets || link_cursor_state(&shm->cursor) == RING_PUBLISHED;
 }
 
 /* A claim of a dead peer at the head is skipped by `progress` although the word never changes. */
@@ -158,8 +159,7 @@ bool shm_arm(void *state)
 
 	if (shm_head(shm) != shm->published)
 		shm_publish_head(shm);
-	shm_gather_clear(&shm->gather,
-			 shm->cursor.next + 1); /* nobody sleeps while a request waits */
+	shm_gather_clear(&shm->gather, 1); /* nobody sleeps while a request waits */
 	return shm_ring_sleep(&shm->ring, shm_head(shm));
 }
 
@@ -213,10 +213,10 @@ static bool disarm(struct shm *shm, uint32_t id)
 /* At most one ring full of packets: other peers may go on filling the ring. */
 static void drain(struct shm *shm)
 {
-	shm_gather_clear(&shm->gather, shm->cursor.next + shm->ring.mask + 1);
+	shm_gather_clear(&shm->gather, shm->ring.mask + 1);
 	for (uint32_t i = 0; i <= shm->ring.mask / PACKETS_PER_CALL && shm_progress(shm); i++)
 		;
-	shm_gather_clear(&shm->gather, shm->cursor.next);
+	shm_gather_clear(&shm->gather, 0);
 }
 
 /*

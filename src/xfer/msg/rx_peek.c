@@ -12,6 +12,9 @@
 #include "xfer/msg/rx.h"
 #include "xfer/msg/tx.h"
 
+/* Progress calls of a peek: a peer can send for ever. */
+#define CALLS_MAX 256u
+
 /* Answers the sender of a discarded message if the sender awaits an answer. */
 static void answer_discarded(struct unexpected *u)
 {
@@ -66,12 +69,21 @@ static void complete_peek(struct rx *rx, bool tagged, const struct recv_args *ar
 	cq_push(rx->cq, slot);
 }
 
-int rx_peek(struct rx *rx, struct worker *worker, bool tagged, const struct recv_args *args)
+/* Looks at what has come, too: the message may lie behind many others, and behind requests that wait. */
+static struct unexpected *find(struct rx *rx, struct worker *worker, bool tagged,
+			       const struct recv_args *args)
 {
 	struct unexpected *u = rx_unexpected(rx, tagged, args);
 
-	if (!u && worker && worker_progress(worker))
+	for (unsigned int i = 0; !u && worker && i < CALLS_MAX && worker_progress(worker); i++)
 		u = rx_unexpected(rx, tagged, args);
+	return u;
+}
+
+int rx_peek(struct rx *rx, struct worker *worker, bool tagged, const struct recv_args *args)
+{
+	struct unexpected *u = find(rx, worker, tagged, args);
+
 	complete_peek(rx, tagged, args, u);
 	if (!u)
 		return 0;
