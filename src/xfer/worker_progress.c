@@ -42,6 +42,7 @@ static inline bool expecting(const struct worker *worker)
 static __attribute__((noinline, cold)) bool poll_sockets(struct worker *worker)
 {
 	uint64_t now = clock_coarse_ms();
+	bool heard;
 
 	if (!worker->armed && !expecting(worker) && now < worker->next_poll)
 		return false;
@@ -49,9 +50,10 @@ static __attribute__((noinline, cold)) bool poll_sockets(struct worker *worker)
 	worker->armed = worker->awaited = false;
 	rxreq_check(worker, now);
 	conn_stuck_check(worker, now);
-	conn_relay_check(worker, now);
 	stats_poll(worker);
-	return conn_poll(worker);
+	heard = conn_poll(worker);
+	conn_relay_check(worker, now); /* the poll may have heard of its end */
+	return heard;
 }
 
 /* Progress calls between polls of the sockets. */

@@ -411,6 +411,10 @@ START_TEST(announces_few)
 	ck_assert_uint_eq(announce(id), 5);
 	answer(id, WIRE_ATS, 1, 3); /* they have begun */
 	ck_assert_uint_eq(announce(id), 0);
+	answer(id, WIRE_CTS, 9, 4);
+	ck_assert_uint_eq(announce(id), 0);
+	answer(id, WIRE_ATS, 9, 4); /* they were given up before they began */
+	ck_assert_uint_eq(announce(id), 4);
 }
 END_TEST
 

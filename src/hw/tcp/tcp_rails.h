@@ -73,8 +73,8 @@ struct tcp_rails {
 	int err;         /* why the last rail ended; 0: in good order */
 	uint32_t latest; /* the rail of the last chunk that came: acknowledgements return there */
 	uint32_t marks;
-	/* Long messages that have not begun: requests whose RTS has no answer, and how many have a CTS. */
-	uint32_t announced[TCP_ANNOUNCED_MAX];
+	/* Long messages that have not begun: requests whose RTS has no answer, and those that have a CTS. */
+	uint32_t announced[TCP_ANNOUNCED_MAX], allowed[TCP_ANNOUNCED_MAX];
 	uint32_t unanswered, granted;
 	uint64_t acked;   /* the last acknowledgement to the peer */
 	uint64_t asked;   /* by the peer: it wants to know when all up to here is read */

@@ -291,19 +291,36 @@ static void note(struct tcp_rails *rails, const struct packet *p)
 		rails->granted--;
 }
 
-/* The last answer to a message is an ATS, too, and others are to short ones: only the first to an RTS counts. */
+/* Removes a number from some. False: it is none of them. */
+static bool take_out(uint32_t *ids, uint32_t *count, uint32_t id)
+{
+	uint32_t i = 0;
+
+	while (i < *count && ids[i] != id)
+		i++;
+	if (i == *count)
+		return false;
+	ids[i] = ids[--*count];
+	return true;
+}
+
+/*
+ * A message that the peer has asked for counts until its first fragment, or an ATS if it has none. A fragment does not say
+ * whose first it is: it stands for any, and the ATS behind the message's last one for what was left.
+ */
 void tcp_rails_hear(struct tcp_rails *rails, const struct packet *p)
 {
-	unsigned int op = wire_op(p->head), i = 0;
+	unsigned int op = wire_op(p->head);
+	uint32_t id = wire_id(p->head);
 
 	if (op != WIRE_CTS && op != WIRE_ATS)
 		return;
-	while (i < rails->unanswered && rails->announced[i] != wire_id(p->head))
-		i++;
-	if (i == rails->unanswered)
-		return;
-	rails->announced[i] = rails->announced[--rails->unanswered];
-	rails->granted += op == WIRE_CTS;
+	if (take_out(rails->announced, &rails->unanswered, id)) {
+		if (op == WIRE_CTS && rails->granted < TCP_ANNOUNCED_MAX)
+			rails->allowed[rails->granted++] = id;
+	} else if (op == WIRE_ATS) {
+		take_out(rails->allowed, &rails->granted, id);
+	}
 }
 
 /* A packet is taken if it fits the window, and if it need not wait for those before it. */

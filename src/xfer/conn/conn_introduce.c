@@ -22,14 +22,15 @@
 #include "xfer/conn/advertise.h"
 #include "xfer/conn/conn_own.h"
 
-#define ASK_MS          1000 /* between two questions about one peer */
-#define SOON_MS         10   /* until the next one while the relay is being connected to */
-#define ASKED_MOST      8    /* endpoints that one question goes to, beside the relay */
-#define HEARD_MS        1000
-#define ASKS_MOST       1024 /* questions of one peer that count, within HEARD_MS */
-#define TELLS_MOST      64   /* introductions by one peer that are followed, within HEARD_MS */
-#define PACE_MS         1100 /* for ASKS_MOST questions of ours: they come less evenly than they go */
-#define UNANSWERED_MOST 16   /* attempts at a time to introduced endpoints that no entry names */
+#define ASK_MS     1000 /* between two questions about one peer */
+#define SOON_MS    10   /* until the next one while the relay is being connected to */
+#define ASKED_MOST 8    /* endpoints that one question goes to, beside the relay */
+#define HEARD_MS   1000
+#define ASKS_MOST  1024 /* questions of one peer that count, within HEARD_MS */
+#define TELLS_MOST 64   /* introductions by one peer that are followed, within HEARD_MS */
+/* Questions of ours within HEARD_MS. Twice as many come within HEARD_MS of the one that counts them, at most. */
+#define PACE_MOST       (ASKS_MOST / 2)
+#define UNANSWERED_MOST 16    /* attempts at a time to introduced endpoints that no entry names */
 #define ANSWER_MS       10000 /* for an introduced endpoint that no entry names to answer, at most */
 #define PATIENCE_MS     1500 /* likewise, while others want its place; a SYN goes again after 1 s */
 
@@ -81,11 +82,11 @@ static unsigned int ask_some(struct peer *awaited, const struct peer *relay, uin
 /* Can one more peer be asked about now? Who is asked drops what is more than ASKS_MOST. */
 static bool in_pace(struct worker *worker, uint64_t now)
 {
-	if (now - worker->introduce.asked_ms >= PACE_MS) {
+	if (now - worker->introduce.asked_ms >= HEARD_MS) {
 		worker->introduce.asked_ms = now;
 		worker->introduce.asked = 0;
 	}
-	return worker->introduce.asked++ < ASKS_MOST;
+	return worker->introduce.asked++ < PACE_MOST;
 }
 
 /* The others that are awaited get their questions before the next one about this peer. */
@@ -108,7 +109,7 @@ void conn_introduce_ask(struct peer *awaited)
 		return;
 	}
 	if (!in_pace(worker, now)) {
-		awaited->conn.again_ms = worker->introduce.asked_ms + PACE_MS;
+		awaited->conn.again_ms = worker->introduce.asked_ms + HEARD_MS;
 		return;
 	}
 	awaited->conn.again_ms = now + ASK_MS;
@@ -172,9 +173,10 @@ bool conn_introduce_overdue(const struct peer *peer, uint64_t now)
 
 /*
  * Is there a place for one more attempt? Those to entries of the vector are limited by these. The oldest attempt is given up
- * for it once an endpoint that is there would have answered: else a few names of nobody would keep all others out.
+ * for it once an endpoint that is there would have answered: *goes, else NULL. Else a few names of nobody would keep all
+ * others out.
  */
-static bool make_place(struct worker *worker)
+static bool has_place(struct worker *worker, struct peer **goes)
 {
 	uint64_t now = clock_coarse_ms();
 	struct peer *oldest = NULL;
@@ -189,16 +191,12 @@ static bool make_place(struct worker *worker)
 		if (!oldest || peer->conn.until < oldest->conn.until)
 			oldest = peer;
 	}
-	if (n < UNANSWERED_MOST)
-		return true;
-	if (now + ANSWER_MS < oldest->conn.until + PATIENCE_MS)
-		return false;
-	oldest->conn.until = now; /* the next poll of the sockets ends it */
-	return true;
+	*goes = n < UNANSWERED_MOST ? NULL : oldest;
+	return !*goes || now + ANSWER_MS >= oldest->conn.until + PATIENCE_MS;
 }
 
-/* Why do we not connect to the idle peer that we were told of? NULL: we do. */
-static const char *refusal(struct peer *peer)
+/* Why do we not connect to the idle peer that we were told of? NULL: we do, and another attempt *goes, if that is not NULL. */
+static const char *refusal(struct peer *peer, struct peer **goes)
 {
 	struct worker *worker = peer->worker;
 
@@ -208,7 +206,7 @@ static const char *refusal(struct peer *peer)
 		return "the address vector does not hold it (FI_WEFT_CLOSED)";
 	if (!conn_has_place(peer))
 		return "too many peers are in no address vector";
-	return make_place(worker) ? NULL : "too many others have not answered yet";
+	return has_place(worker, goes) ? NULL : "too many others have not answered yet";
 }
 
 /* Is the address one by which this host is reached, also from outside? */
@@ -240,8 +238,8 @@ static bool *followed(const struct peer *from, const struct addr *waiting)
 static void follow(struct peer *from, const struct addr *waiting)
 {
 	struct worker *worker = from->worker;
+	struct peer *peer, *goes = NULL;
 	const char *why;
-	struct peer *peer;
 	bool *before;
 
 	if (!worker->reaches_out || is_here(waiting)) {
@@ -253,11 +251,14 @@ static void follow(struct peer *from, const struct addr *waiting)
 	if (!peer || peer->state != PEER_IDLE)
 		return;
 	before = followed(from, waiting);
-	why = *before ? "it was named a moment ago" : refusal(peer);
+	why = *before ? "it was named a moment ago" : refusal(peer, &goes);
 	if (why) {
 		drop(from, waiting, why);
 	} else if (!too_many(from, waiting, WIRE_INTRODUCE_TELL)) {
 		*before = true;
+		if (goes)
+			goes->conn.until =
+				clock_coarse_ms(); /* the next poll of the sockets ends it */
 		conn_start_early(peer, clock_coarse_ms() + ANSWER_MS);
 	}
 	if (peer->state == PEER_IDLE)

@@ -27,7 +27,10 @@ void conn_timer_set(struct worker *worker, int ms)
 
 void conn_timer_clear(struct worker *worker)
 {
-	if (worker->timer >= 0)
-		close(worker->timer);
+	if (worker->timer < 0)
+		return;
+	/* A forked child has it open, too, so to close it does not end the watch. */
+	epoll_ctl(worker->epfd, EPOLL_CTL_DEL, worker->timer, NULL);
+	close(worker->timer);
 	worker->timer = -1;
 }

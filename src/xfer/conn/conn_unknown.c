@@ -41,7 +41,9 @@ static size_t count(const struct peer *newcomer)
 	LIST_EACH (node, &newcomer->worker->peers_list) {
 		const struct peer *peer = LIST_ENTRY(node, struct peer, in_worker);
 
-		n += peer != newcomer && peer->addr == FI_ADDR_NOTAVAIL;
+		/* The relay is kept while it is not connected. */
+		n += peer != newcomer && peer->addr == FI_ADDR_NOTAVAIL &&
+		     (peer->state != PEER_IDLE || peer->conn.unread);
 	}
 	return n;
 }
