@@ -46,6 +46,8 @@ static void look_for_device(struct domain *dom)
 
 bool mr_nic_open(struct domain *dom)
 {
+	if (domain_foreign(dom))
+		return false;
 	mr_nic_let_go(dom);
 	if (!dom->nic && (!dom->nic_tried || dom->nic_lost))
 		look_for_device(dom);
@@ -54,7 +56,8 @@ bool mr_nic_open(struct domain *dom)
 
 void mr_nic_let_go(struct domain *dom)
 {
-	if (!dom->nic || dom->nic_uses || !rc_transport.device->removed(dom->nic))
+	if (!dom->nic || dom->nic_uses || domain_foreign(dom) ||
+	    !rc_transport.device->removed(dom->nic))
 		return;
 	mr_nic_close(dom);
 	dom->nic_lost = true;

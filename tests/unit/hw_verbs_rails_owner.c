@@ -206,6 +206,28 @@ START_TEST(own_device_is_taken_away)
 }
 END_TEST
 
+/* It neither reads the parent's descriptors nor closes its device. */
+START_TEST(a_forked_child_leaves_the_device_alone)
+{
+	struct verbs_path *path = malloc(sizeof(*path));
+
+	*path = v.path;
+	ends[0].dev.users = 2;
+	open_region();
+	dom.nic = path;
+	ck_assert_int_eq(fi_close(&region->fid), 0);
+	ends[0].dev.removed = true;
+	dom.forks++;
+	ck_assert(!mr_nic_open(&dom));
+	mr_nic_let_go(&dom);
+	ck_assert_uint_eq(ends[0].dev.users, 2);
+	dom.forks--;
+	mr_nic_let_go(&dom);
+	ck_assert_uint_eq(ends[0].dev.users, 1);
+	close_all();
+}
+END_TEST
+
 int main(void)
 {
 	Suite *s = suite_create("hw_verbs_rails_owner");
@@ -218,6 +240,7 @@ int main(void)
 	tcase_add_loop_test(c, endpoints_share, 0, 2);
 	tcase_add_test(c, refuses_once);
 	tcase_add_test(c, own_device_is_taken_away);
+	tcase_add_test(c, a_forked_child_leaves_the_device_alone);
 	suite_add_tcase(s, c);
 	return suite_run(s);
 }

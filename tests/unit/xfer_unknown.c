@@ -109,6 +109,20 @@ START_TEST(inserted_later)
 }
 END_TEST
 
+/* Only while it is connected. */
+START_TEST(the_relay)
+{
+	struct peer *relay = newcomer();
+
+	relay->named++;
+	fake.worker->relay.peer = relay;
+	ck_assert_uint_eq(fill(MOST), MOST);
+	relay->state = PEER_CONNECTED;
+	ck_assert(!conn_has_place(newcomer()));
+	relay->state = PEER_IDLE;
+}
+END_TEST
+
 START_TEST(by_default)
 {
 	struct rlimit files;
@@ -132,6 +146,7 @@ int main(void)
 	tcase_add_test(limit, unknown_peers);
 	tcase_add_test(limit, known_peers);
 	tcase_add_test(limit, inserted_later);
+	tcase_add_test(limit, the_relay);
 	tcase_add_test(by, by_default);
 	suite_add_tcase(suite, limit);
 	suite_add_tcase(suite, by);

@@ -30,6 +30,12 @@ static size_t most(void)
 	return most < DEFAULT_MOST ? most : DEFAULT_MOST;
 }
 
+/* The relay is kept while it is not connected, too. */
+static bool is_kept_relay(const struct peer *peer)
+{
+	return peer == peer->worker->relay.peer && peer->state == PEER_IDLE;
+}
+
 /*
  * Returns how many peers beside `newcomer` the address vector did not hold when they were looked up
  * last.
@@ -41,9 +47,7 @@ static size_t count(const struct peer *newcomer)
 	LIST_EACH (node, &newcomer->worker->peers_list) {
 		const struct peer *peer = LIST_ENTRY(node, struct peer, in_worker);
 
-		/* The relay is kept while it is not connected. */
-		n += peer != newcomer && peer->addr == FI_ADDR_NOTAVAIL &&
-		     (peer->state != PEER_IDLE || peer->conn.unread);
+		n += peer != newcomer && peer->addr == FI_ADDR_NOTAVAIL && !is_kept_relay(peer);
 	}
 	return n;
 }
