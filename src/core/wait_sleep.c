@@ -236,8 +236,8 @@ int wait_until(struct waiter *w, struct wait_for *what, uint64_t end)
 	do
 		ret = sleep_on(w, what, end);
 	while (ret == 0 && !wait_spin(w, what, end));
-	/* We may have taken the token of an application thread that polls the descriptor. */
-	if (w->evfd >= 0 && __atomic_load_n(&w->exported, __ATOMIC_RELAXED))
+	/* We may have taken the token of an application thread that polls the descriptor, or of one that sleeps on the set. */
+	if (w->evfd >= 0 && (w->set || __atomic_load_n(&w->exported, __ATOMIC_RELAXED)))
 		ring(w);
 	return ret > 0 ? 0 : ret;
 }

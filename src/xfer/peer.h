@@ -110,6 +110,13 @@ struct peer_conn {
 	struct auth *auth;    /* proof under way in an attempt of ours, with a key; or NULL */
 };
 
+/* Messages whose fragments are judged together. */
+enum spec_length {
+	SPEC_SHORT, /* shorter than link->joint_min, so never read by a joint copy */
+	SPEC_WHOLE, /* up to WIRE_SPEC_MAX: all of the message follows its RTS */
+	SPEC_LONG,
+};
+
 /* What speculative fragments were worth. Owned by rndv/proto.c. */
 struct spec_record {
 	struct trial trial;  /* of fragments with an RTS */
@@ -137,7 +144,7 @@ struct peer_tx {
 	size_t backlog_count;       /* requests in TXREQ_BACKLOG */
 	bool xoff_received;         /* the peer asked us to send no more messages */
 	bool reply_known;           /* reply_bytes are of a peer in the address vector: answers.h */
-	struct spec_record spec[2]; /* [1]: of messages longer than WIRE_SPEC_MAX */
+	struct spec_record spec[3]; /* as enum spec_length */
 };
 
 /* Messages from the peer. Owned by msg/rx*.c, `fragment_us` by rndv/spec.c. */

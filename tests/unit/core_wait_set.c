@@ -126,6 +126,41 @@ START_TEST(offload_fd)
 }
 END_TEST
 
+static void *post_two(void *arg)
+{
+	usleep(20000); /* the reader is asleep */
+	for (int i = 0; i < 2; i++)
+		if (eq_post(eq_of(arg), FI_NOTIFY, "x", 1))
+			abort();
+	return NULL;
+}
+
+/* A thread that sleeps on a member takes the token of one that polls the set: it gives it back. */
+START_TEST(reader_of_a_member)
+{
+	struct pollfd p = {.events = POLLIN};
+	pthread_t poster;
+	struct fid_eq *eq;
+	uint32_t event;
+	char byte;
+
+	open_set(FI_WAIT_FD);
+	eq = open_eq();
+	ck_assert_int_eq(fi_control(&set->fid, FI_GETWAIT, &p.fd), 0);
+	for (int i = 0; i < 5; i++) {
+		ck_assert_int_eq(trywait_arm(&set->fid), 0);
+		ck_assert_int_eq(pthread_create(&poster, NULL, post_two, eq), 0);
+		ck_assert_int_eq(fi_eq_sread(eq, &event, &byte, 1, FOREVER, 0), 1);
+		pthread_join(poster, NULL);
+		ck_assert_int_eq(poll(&p, 1, 0), 1);
+		ck_assert_int_eq(trywait_arm(&set->fid), -FI_EAGAIN);
+		ck_assert_int_eq(fi_eq_read(eq, &event, &byte, 1, 0), 1);
+	}
+	ck_assert_int_eq(fi_close(&eq->fid), 0);
+	close_set();
+}
+END_TEST
+
 #define EVENTS 4000
 
 static void *post_many(void *arg)
@@ -203,6 +238,7 @@ int main(void)
 	tcase_add_test(tcase, open_refused);
 	tcase_add_loop_test(tcase, members, 0, KINDS);
 	tcase_add_test(tcase, offload_fd);
+	tcase_add_test(tcase, reader_of_a_member);
 	tcase_add_loop_test(tcase, reader_and_writers, 0, KINDS);
 	tcase_add_loop_test(tcase, late_member, 0, KINDS);
 	suite_add_tcase(suite, tcase);

@@ -110,7 +110,7 @@ START_TEST(fragments_up_to_spec_max_unless_they_were_useless)
 	ck_assert_uint_eq(proto_spec_bytes(&peer, &req, PROTO_SPEC), EAGER);
 	link.spec_max = 3 * EAGER;
 	ck_assert_uint_eq(proto_spec_bytes(&peer, &req, PROTO_SPEC), EAGER + 1);
-	peer.tx.spec[0].trial.skip = 1;
+	peer.tx.spec[SPEC_SHORT].trial.skip = 1;
 	ck_assert_int_eq(proto_select(&peer, &req, PROTO_COPY), PROTO_FETCH);
 	req.len = WIRE_SPEC_MAX + 1; /* messages of this length have a counter of their own */
 	ck_assert_int_eq(proto_select(&peer, &req, PROTO_COPY), PROTO_SPEC);

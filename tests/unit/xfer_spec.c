@@ -358,7 +358,7 @@ static int without_after(unsigned int flags)
 	ck_assert_uint_eq(fake.packets[fake.count - 1].head & 0xff, WIRE_FRAG);
 	fake_says(WIRE_HEAD(WIRE_ATS, flags, 0, id), 0, 0, NULL, 0);
 	fake_expect(theirs, FI_TAGGED | FI_SEND);
-	for (; fake.peer->tx.spec[1].trial.skip; count++) {
+	for (; fake.peer->tx.spec[SPEC_LONG].trial.skip; count++) {
 		id = send_long();
 		ck_assert_uint_eq(wire_op(fake_last(0)->head), WIRE_RTS);
 		ck_assert_uint_eq(wire_flags(fake_last(0)->head), WIRE_TAGGED);

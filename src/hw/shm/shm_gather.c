@@ -59,7 +59,7 @@ static bool waits_on(struct shm_gather *g, const struct link_cursor *cursor, boo
 	}
 	if (!has_come(cursor, g->gap))
 		return true;
-	if (has_come(cursor, GAP_MAX))
+	if (g->gap >= GAP_MAX || has_come(cursor, GAP_MAX))
 		return false;
 	wait_for(g, g->gap + GAP_STEP, now);
 	return true;

@@ -4,6 +4,7 @@
 #include <rdma/fi_errno.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "core/cq.h"
 #include "link/wire.h"
 #include "xfer/rma/rma.h"
@@ -12,8 +13,8 @@
 #include "xfer/msg/rx.h"
 #include "xfer/msg/tx.h"
 
-/* Progress calls of a peek: a peer can send for ever. */
-#define CALLS_MAX 256u
+/* A peek makes no progress call after this time (ns): a peer can send for ever. */
+#define LOOK_NS 100000u
 
 /* Answers the sender of a discarded message if the sender awaits an answer. */
 static void answer_discarded(struct unexpected *u)
@@ -74,9 +75,13 @@ static struct unexpected *find(struct rx *rx, struct worker *worker, bool tagged
 			       const struct recv_args *args)
 {
 	struct unexpected *u = rx_unexpected(rx, tagged, args);
+	uint64_t begin = u ? 0 : clock_ns();
 
-	for (unsigned int i = 0; !u && worker && i < CALLS_MAX && worker_progress(worker); i++)
+	while (!u && worker && worker_progress(worker)) {
 		u = rx_unexpected(rx, tagged, args);
+		if (clock_ns() - begin >= LOOK_NS)
+			break;
+	}
 	return u;
 }
 

@@ -5,10 +5,13 @@
 
 #define COMPARE_AFTER 64u /* messages between two that are read by a joint copy, for comparison */
 
-/* Returns the index into peer_tx.spec for messages of that length. */
 static struct spec_record *record_of(const struct txreq *req)
 {
-	return &req->peer->tx.spec[req->len > WIRE_SPEC_MAX];
+	enum spec_length length = req->len > WIRE_SPEC_MAX                ? SPEC_LONG
+				  : req->len < req->peer->real->joint_min ? SPEC_SHORT
+									  : SPEC_WHOLE;
+
+	return &req->peer->tx.spec[length];
 }
 
 /* Does the message belong to a batch? Within one, several receivers may copy the same memory. */
