@@ -192,7 +192,7 @@ static void measure(struct shm_joint *j, size_t len)
 	size_t chunk = len / 8;
 
 	if (chunk < CHUNK_MIN)
-		chunk = len < 2 * CHUNK_MIN ? (len + 1) / 2 : CHUNK_MIN;
+		chunk = len / 2 < CHUNK_MIN ? (len + 1) / 2 : CHUNK_MIN;
 	else if (chunk > CHUNK_MAX)
 		chunk = CHUNK_MAX;
 	chunk = (chunk + PAGE - 1) & ~(size_t)(PAGE - 1);

@@ -63,13 +63,14 @@ static bool may_be_asked(const struct peer *third, const struct peer *awaited,
 static unsigned int ask_some(struct peer *awaited, const struct peer *relay, uint64_t times)
 {
 	struct list *peers = &awaited->worker->peers_list;
-	uint64_t count = 0, at = 0;
+	uint64_t count = 0, at;
 	unsigned int asked = 0;
 
 	LIST_EACH (node, peers)
 		count += may_be_asked(LIST_ENTRY(node, struct peer, in_worker), awaited, relay);
-	if (count)
-		at = count - times * ASKED_MOST % count;
+	if (!count)
+		return 0;
+	at = count - times * ASKED_MOST % count;
 	LIST_EACH (node, peers) {
 		struct peer *third = LIST_ENTRY(node, struct peer, in_worker);
 

@@ -137,9 +137,8 @@ static void remove_asked(struct mr_further *further)
 
 void verbs_rails_drop_regions(struct verbs *v)
 {
-	while (!list_empty(&v->asked_regions))
-		remove_asked(&LIST_ENTRY(v->asked_regions.next, struct asked_region, in_device)
-				      ->further);
+	LIST_EACH_SAFE (node, &v->asked_regions)
+		remove_asked(&LIST_ENTRY(node, struct asked_region, in_device)->further);
 }
 
 /* Returns what this endpoint's peers have asked for; NULL: nothing. */
