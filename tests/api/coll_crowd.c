@@ -5,7 +5,8 @@
  * sent to them.
  */
 #define API_RANKS 17
-#define API_LIMIT 40 /* on two cores that others use, too, 17 processes that wait for each other take long */
+#define API_LIMIT                                                                                  \
+	40 /* on two cores that others use, too, 17 processes that wait for each other take long */
 #include "api.h"
 #include "lib/data.h"
 #include "lib/side.h"
