@@ -177,10 +177,6 @@ static int check(const struct wire_hello *hello, ssize_t len)
 {
 	if (len != (ssize_t)sizeof(*hello) || hello->magic != WIRE_MAGIC ||
 	    hello->version != WIRE_VERSION || hello->size != sizeof(*hello)) {
-		static uint64_t logged;
-
-		if (!log_due(&logged))
-			return -FI_EPROTO;
 		LOG_WARN(
 			LOG_EP_CTRL,
 			"hello of %zd bytes refused: magic %#x, version %u, size %u; ours has magic %#x, "
