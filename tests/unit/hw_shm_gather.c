@@ -58,6 +58,12 @@ static void post(struct shm_link *s, unsigned int op, unsigned int packets, size
 				   posted) != 0;
 }
 
+/* One progress call delivers all packets: none waits. */
+static void serve_at_once(void)
+{
+	failed |= !shm_transport.progress(own) || count != posted;
+}
+
 /* Makes progress until all packets have been delivered. Returns the calls that delivered none, but said that some had come. */
 static unsigned int await_all(void)
 {
@@ -90,9 +96,9 @@ START_TEST(single)
 {
 	struct shm_link *s = join(0);
 
-	for (unsigned int i = 1; i <= 1000; i++) {
+	for (unsigned int i = 0; i < 1000; i++) {
 		post(s, requests[_i], 1, SHORT);
-		failed |= !shm_transport.progress(own) || count != i;
+		serve_at_once();
 	}
 	leave(s);
 }
@@ -121,7 +127,7 @@ START_TEST(few)
 	for (unsigned int i = 0; i < TRIES; i++) {
 		post(s, requests[_i], 2, LONG);
 		post(s, requests[_i], 3, SHORT);
-		failed |= !shm_transport.progress(own) || count != posted;
+		serve_at_once();
 	}
 	leave(s);
 }
@@ -134,7 +140,7 @@ START_TEST(long_stream)
 
 	for (unsigned int i = 0; i < TRIES; i++) {
 		post(s, requests[_i], BURST, LONG);
-		failed |= !shm_transport.progress(own) || count != posted;
+		serve_at_once();
 	}
 	leave(s);
 }
@@ -148,7 +154,7 @@ START_TEST(rare)
 	for (unsigned int i = 0; i < TRIES; i++) {
 		post(s, requests[_i], BURST, SHORT);
 		now += 20000;
-		failed |= !shm_transport.progress(own) || count != posted;
+		serve_at_once();
 	}
 	leave(s);
 }
@@ -228,8 +234,7 @@ START_TEST(messages)
 	struct shm_link *s = join(0);
 
 	post(s, WIRE_MSG, BURST, SHORT);
-	ck_assert(shm_transport.progress(own));
-	ck_assert_uint_eq(count, BURST);
+	serve_at_once();
 	leave(s);
 }
 END_TEST
