@@ -53,9 +53,12 @@ enum { weft_old_name __attribute__((deprecated("a name of API 1.x"))) = 0 };
 
 /* ---- Version --------------------------------------------------------------------------------- */
 
-#define FI_MAJOR_VERSION    2
-#define FI_MINOR_VERSION    6
+/* Build scripts of programs look for one blank before the number. */
+/* clang-format off */
+#define FI_MAJOR_VERSION 2
+#define FI_MINOR_VERSION 6
 #define FI_REVISION_VERSION 0
+/* clang-format on */
 
 /*
  * WEFT_API_2_7 adds what the development line after 2.6 has, and may still change: the library is

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
 # A project that asks CMake for libfabric by find_package builds on what `make install` installed, even after it was
-# moved, and runs; versions newer than the library are refused.
+# moved, and runs; versions newer than the library are refused. Scripts that know no package of ours read the version
+# out of the header, and expect one blank before the number.
 set -eu
 cd "$(dirname "$0")/../.."
 command -v cmake >/dev/null || { echo "cmake is not installed" && exit 77; }
@@ -14,9 +15,17 @@ cat >"$root/CMakeLists.txt" <<'CMAKE'
 cmake_minimum_required(VERSION 3.16)
 project(program C)
 find_package(libfabric ${WANTED} REQUIRED)
+file(READ ${CMAKE_PREFIX_PATH}/include/weft/rdma/fabric.h header)
+foreach(part MAJOR MINOR REVISION)
+  if(NOT header MATCHES "\n#define FI_${part}_VERSION ([0-9]+)\n")
+    message(FATAL_ERROR "no FI_${part}_VERSION with one blank before its number")
+  endif()
+  list(APPEND parts ${CMAKE_MATCH_1})
+endforeach()
+list(JOIN parts . read)
 add_executable(program program.c)
 target_link_libraries(program libfabric::libfabric)
-message(STATUS "found ${libfabric_VERSION}")
+message(STATUS "found ${libfabric_VERSION}, read ${read}")
 CMAKE
 cat >"$root/program.c" <<'C'
 #include <rdma/fabric.h>
@@ -40,7 +49,7 @@ mv "$root/opt/weft" "$root/moved"
 
 for wanted in "" 1.17 2 "$version" "$version;EXACT"; do
 	configured "$wanted" || { echo "version '$wanted' is refused:" && cat "$root/log" && exit 1; }
-	grep -q "found $version\$" "$root/log"
+	grep -q "found $version, read $version\$" "$root/log"
 done
 cmake --build "$root/out" >"$root/log" 2>&1 || { cat "$root/log" && exit 1; }
 [ "$("$root/out/program")" = "${version%.*}" ]
