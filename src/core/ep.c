@@ -11,6 +11,7 @@
 #include "base/fid.h"
 #include "core/mr_object.h"
 #include "core/xpu.h"
+#include "info/caps.h"
 #include "info/job_key.h"
 #include "info/providers.h"
 #include "link/link.h"
@@ -90,6 +91,7 @@ int ep_own_info(struct ep *ep, const struct fi_info *info)
 	ep->info = fi_dupinfo(info);
 	if (!ep->info)
 		return -FI_ENOMEM;
+	ep->info->caps = caps_complete(info->caps); /* the application may have taken bits out */
 	ep->tx_size = ep->info->tx_attr->size ? ep->info->tx_attr->size : 1024;
 	if (ep->info->tx_attr->inject_size)
 		ep_limit_inject(ep, ep->info->tx_attr->inject_size);

@@ -41,6 +41,15 @@ uint64_t caps_offered(const struct provider *v, uint32_t api)
 	return caps;
 }
 
+uint64_t caps_complete(uint64_t caps)
+{
+	if ((caps & MESSAGES) && !(caps & MESSAGE_WAYS))
+		caps |= MESSAGE_WAYS;
+	if ((caps & REMOTE) && !(caps & REMOTE_WAYS))
+		caps |= REMOTE_WAYS;
+	return caps;
+}
+
 uint64_t caps_grant(uint64_t offered, uint64_t asked)
 {
 	uint64_t caps = asked;
@@ -49,11 +58,7 @@ uint64_t caps_grant(uint64_t offered, uint64_t asked)
 		return offered;
 	if (asked & FI_MULTICAST) /* a way to send messages */
 		caps |= offered & FI_MSG;
-	if ((caps & MESSAGES) && !(asked & MESSAGE_WAYS))
-		caps |= offered & MESSAGE_WAYS;
-	if ((asked & REMOTE) && !(asked & REMOTE_WAYS))
-		caps |= offered & REMOTE_WAYS;
-	return caps | (offered & FREE);
+	return (caps_complete(caps) | FREE) & offered;
 }
 
 uint64_t caps_tx(uint64_t caps, uint64_t asked)

@@ -11,6 +11,12 @@
 uint64_t caps_offered(const struct provider *v, uint32_t api);
 
 /*
+ * Returns `caps` with the directions that they mean: all of a kind of operation, messages or
+ * one-sided ones, of which they name none. fi_getinfo(3)
+ */
+uint64_t caps_complete(uint64_t caps);
+
+/*
  * Returns the capabilities to grant if `asked`, a subset of `offered`, is wanted; 0: all. Grants
  * primary capabilities only as asked, in both directions unless one is named. Multicast implies
  * FI_MSG.
