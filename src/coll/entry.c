@@ -180,11 +180,12 @@ static int start(struct ep *ep, const struct call *c)
 static ssize_t post(struct fid_ep *fid, struct call *c)
 {
 	struct ep *ep = ep_of(fid);
+	uint64_t wrong = (c->flags | (ep->tx_flags & FI_TRIGGER)) & ~FLAGS;
 	int err;
 
-	if (c->flags & ~FLAGS) {
+	if (wrong) {
 		LOG_WARN(LOG_EP_DATA, "collective %d: flags %#llx are not for collectives",
-			 (int)c->kind, (unsigned long long)(c->flags & ~FLAGS));
+			 (int)c->kind, (unsigned long long)wrong);
 		return -FI_EBADFLAGS;
 	}
 	c->flags |= ep->tx_flags;

@@ -92,6 +92,11 @@ int ep_own_info(struct ep *ep, const struct fi_info *info)
 	if (!ep->info)
 		return -FI_ENOMEM;
 	ep->info->caps = caps_complete(info->caps); /* the application may have taken bits out */
+	err = ep_flags_check(ep, FI_TRANSMIT, ep->info->tx_attr->op_flags);
+	if (!err)
+		err = ep_flags_check(ep, FI_RECV, ep->info->rx_attr->op_flags);
+	if (err)
+		return err;
 	ep->tx_size = ep->info->tx_attr->size ? ep->info->tx_attr->size : 1024;
 	if (ep->info->tx_attr->inject_size)
 		ep_limit_inject(ep, ep->info->tx_attr->inject_size);

@@ -34,9 +34,10 @@ struct ep {
 	struct cntr *read_cntr, *write_cntr; /* FI_READ, FI_WRITE, as initiator */
 	uint64_t tx_flags;                   /* of sends that take no flags */
 	uint64_t tx_msg_flags;               /* added to the flags of ...msg calls */
-	uint64_t tx_msg_mask; /* mask for those flags: no FI_COMPLETION without a queue */
-	uint64_t addr_mask;   /* strips the receive context off a fi_addr_t */
-	uint64_t rx_shift;    /* position of the receive context in a fi_addr_t */
+	uint64_t
+		tx_msg_mask; /* of those flags, what has a meaning: no FI_COMPLETION without a queue */
+	uint64_t addr_mask; /* strips the receive context off a fi_addr_t */
+	uint64_t rx_shift;  /* position of the receive context in a fi_addr_t */
 	uint64_t rx_index_mask;
 	size_t inject_max; /* limits (bytes) of injected operations, by kind: ep_inject_max */
 	size_t tagged_inject_max;
@@ -130,6 +131,12 @@ int ep_stats_open(struct fid *fid, const char *name, uint64_t flags, void **ops,
 int ep_stats_read(struct fid *fid, struct fi_weft_stats *stats, size_t size);
 /* What fi_profile_open opens: the endpoint's profile, closed before it. 0 or -FI_ENOMEM. */
 int ep_profile_open(struct fid *ep, void **ops, void *context);
+/* Fills the tables with what the endpoint, its bindings and default flags permit. */
+void ep_install(struct ep *ep);
+/* 0, or -FI_EBADFLAGS: operations of one side (FI_TRANSMIT or FI_RECV) cannot honour them as defaults. */
+int ep_flags_check(const struct ep *ep, uint64_t side, uint64_t flags);
+int ep_flags_get(const struct ep *ep, uint64_t *flags);
+int ep_flags_set(struct ep *ep, uint64_t flags);
 /* Combines default flags and the flags of bindings into the fields that entries use. */
 void ep_fold_flags(struct ep *ep, uint64_t tx_op_flags, uint64_t rx_op_flags);
 int ep_alias(struct ep *ep, struct fi_alias *arg);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Enabling endpoints: bindings and capabilities are combined into the fields that entries use. */
+/* Enabling endpoints: bindings and capabilities are combined into the fields that entries use. Flags: ep_flags.c. */
 #include <rdma/fi_errno.h>
 #include <string.h>
 
@@ -7,11 +7,6 @@
 #include "core/ep_cm.h"
 #include "core/mr_share.h"
 #include "link/engine.h"
-
-#define OP_FLAGS                                                                                   \
-	(FI_COMPLETION | FI_INJECT | FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE |                   \
-	 FI_DELIVERY_COMPLETE | FI_MATCH_COMPLETE | FI_COMMIT_COMPLETE | FI_MULTI_RECV | FI_MORE | \
-	 FI_FENCE)
 
 static bool sends(const struct ep *ep)
 {
@@ -50,43 +45,6 @@ static bool has_receive_side(const struct ep *ep)
 {
 	return receives(ep) || (ep->fid.fid.fclass == FI_CLASS_EP &&
 				ep->info->caps & (FI_REMOTE_READ | FI_REMOTE_WRITE));
-}
-
-/*
- * Sets FI_COMPLETION for every operation unless the binding is selective, and clears it if there is
- * no queue: entries then test one flag only.
- */
-static uint64_t fold(uint64_t flags, const struct cq *cq, uint64_t bind_flags, bool msg)
-{
-	flags = msg ? 0 : flags & OP_FLAGS & ~FI_MULTI_RECV;
-	if (!cq)
-		return flags & ~FI_COMPLETION;
-	if (!(bind_flags & FI_SELECTIVE_COMPLETION))
-		flags |= FI_COMPLETION;
-	return flags;
-}
-
-void ep_fold_flags(struct ep *ep, uint64_t tx_op_flags, uint64_t rx_op_flags)
-{
-	ep->tx_op_flags = tx_op_flags;
-	ep->rx_op_flags = rx_op_flags;
-	ep->tx_flags = fold(tx_op_flags, ep->tx_cq, ep->tx_bind_flags, false);
-	ep->tx_msg_flags = fold(tx_op_flags, ep->tx_cq, ep->tx_bind_flags, true);
-	ep->tx_msg_mask = ep->tx_cq ? UINT64_MAX : ~FI_COMPLETION;
-	/*
-	 * A default of FI_MULTI_RECV applies to receives without flags too. fi_endpoint(3)
-	 * op_flags.
-	 */
-	ep->rx_flags = fold(rx_op_flags, ep->rx_cq, ep->rx_bind_flags, false) |
-		       (rx_op_flags & FI_MULTI_RECV);
-	ep->rx_msg_flags = fold(rx_op_flags, ep->rx_cq, ep->rx_bind_flags, true);
-	if (ep->base->cm && ep->base->cm->state == EP_CM_ENDED && !ep->srx) {
-		ep->rx_flags |= XFER_ENDED;
-		ep->rx_msg_flags |= XFER_ENDED;
-	}
-	/* A shared context has no queue: the endpoint that receives the message decides. */
-	if (ep->fid.fid.fclass == FI_CLASS_SRX_CTX)
-		ep->rx_flags |= rx_op_flags & FI_COMPLETION;
 }
 
 static int open_worker(struct ep *ep)
@@ -249,6 +207,13 @@ void ep_take_bindings(struct ep *ep)
 	ep_follow_base(ep);
 }
 
+void ep_install(struct ep *ep)
+{
+	xfer_install(ep, &(struct xfer_roles){.sends = sends(ep),
+					      .receives = receives(ep) && !ep->srx,
+					      .initiates = initiates(ep)});
+}
+
 static int enable_locked(struct ep *ep)
 {
 	int err = check_bindings(ep);
@@ -271,9 +236,7 @@ static int enable_locked(struct ep *ep)
 		err = xfer_enable(ep);
 	if (err)
 		return err;
-	xfer_install(ep, &(struct xfer_roles){.sends = sends(ep),
-					      .receives = receives(ep) && !ep->srx,
-					      .initiates = initiates(ep)});
+	ep_install(ep);
 	ep->enabled = true;
 	if (ep->base->firewalled)
 		worker_reach_out(ep->worker);

@@ -10,43 +10,6 @@
 #include "link/link.h"
 #include "link/engine.h"
 
-/* Default operation flags of fi_endpoint(3), for either side. */
-#define OP_FLAGS                                                                                   \
-	(FI_COMPLETION | FI_INJECT | FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE |                   \
-	 FI_DELIVERY_COMPLETE | FI_MATCH_COMPLETE | FI_COMMIT_COMPLETE | FI_MULTI_RECV |           \
-	 FI_MULTICAST | FI_MORE | FI_FENCE)
-
-static int get_op_flags(struct ep *ep, uint64_t *flags)
-{
-	if ((*flags & (FI_TRANSMIT | FI_RECV)) == FI_TRANSMIT)
-		*flags = ep->tx_op_flags;
-	else if ((*flags & (FI_TRANSMIT | FI_RECV)) == FI_RECV)
-		*flags = ep->rx_op_flags;
-	else
-		return -FI_EINVAL;
-	return 0;
-}
-
-static int set_op_flags(struct ep *ep, uint64_t flags)
-{
-	uint64_t side = flags & (FI_TRANSMIT | FI_RECV), rest = flags & ~side;
-
-	if (side != FI_TRANSMIT && side != FI_RECV)
-		return -FI_EINVAL;
-	if (rest & ~OP_FLAGS) {
-		LOG_WARN(LOG_EP_CTRL, "default flags %#llx: unknown for an operation",
-			 (unsigned long long)(rest & ~OP_FLAGS));
-		return -FI_EBADFLAGS;
-	}
-	domain_lock(ep->dom);
-	if (side == FI_TRANSMIT)
-		ep_fold_flags(ep, rest, ep->rx_op_flags);
-	else
-		ep_fold_flags(ep, ep->tx_op_flags, rest);
-	domain_unlock(ep->dom);
-	return 0;
-}
-
 int ep_control(struct fid *fid, int command, void *arg)
 {
 	struct ep *ep = (struct ep *)fid;
@@ -57,9 +20,9 @@ int ep_control(struct fid *fid, int command, void *arg)
 	case FI_ALIAS:
 		return ep_alias(ep, arg);
 	case FI_GETOPSFLAG:
-		return arg ? get_op_flags(ep, arg) : -FI_EINVAL;
+		return arg ? ep_flags_get(ep, arg) : -FI_EINVAL;
 	case FI_SETOPSFLAG:
-		return arg ? set_op_flags(ep, *(uint64_t *)arg) : -FI_EINVAL;
+		return arg ? ep_flags_set(ep, *(uint64_t *)arg) : -FI_EINVAL;
 	default:
 		return -FI_ENOSYS;
 	}
@@ -82,27 +45,22 @@ static void copy_state(struct ep *alias, const struct ep *base)
 	ep_fold_flags(alias, keep.tx_op_flags, keep.rx_op_flags);
 }
 
-static void install_alias(struct ep *alias)
-{
-	const struct ep *a = alias;
-	bool transmits = a->tx_cq || a->tx_cntr || a->read_cntr || a->write_cntr;
-	struct xfer_roles roles = {
-		.sends = transmits, .receives = a->rx || a->device_srx, .initiates = transmits};
-
-	xfer_install(alias, &roles);
-}
-
 int ep_alias(struct ep *ep, struct fi_alias *arg)
 {
+	uint64_t side = arg ? arg->flags & (FI_TRANSMIT | FI_RECV) : 0, rest;
 	struct ep *alias;
+	int err;
 
-	if (!arg || ep->is_alias || !(arg->flags & (FI_TRANSMIT | FI_RECV)) ||
-	    (arg->flags & FI_TRANSMIT && arg->flags & FI_RECV)) {
+	if (ep->is_alias || (side != FI_TRANSMIT && side != FI_RECV)) {
 		LOG_WARN(LOG_EP_CTRL,
 			 "alias with flags %#llx: FI_TRANSMIT or FI_RECV has to be set",
 			 arg ? (unsigned long long)arg->flags : 0);
 		return -FI_EINVAL;
 	}
+	rest = arg->flags & ~side;
+	err = ep_flags_check(ep, side, rest);
+	if (err)
+		return err;
 	alias = apart_alloc(sizeof(*alias));
 	if (!alias)
 		return -FI_ENOMEM;
@@ -112,15 +70,15 @@ int ep_alias(struct ep *ep, struct fi_alias *arg)
 		return -FI_ENOMEM;
 	}
 	alias->base = ep;
-	alias->tx_op_flags = arg->flags & FI_RECV ? ep->tx_op_flags : arg->flags & ~FI_TRANSMIT;
-	alias->rx_op_flags = arg->flags & FI_RECV ? arg->flags & ~FI_RECV : ep->rx_op_flags;
+	alias->tx_op_flags = side == FI_TRANSMIT ? rest : ep->tx_op_flags;
+	alias->rx_op_flags = side == FI_RECV ? rest : ep->rx_op_flags;
 	domain_lock(ep->dom);
 	shard_return(ep->dom, &ep->shard);
 	shard_enter(ep->dom, &alias->shard);
 	copy_state(alias, ep);
 	list_push(&ep->aliases, &alias->in_aliases);
 	if (ep->enabled)
-		install_alias(alias);
+		ep_install(alias);
 	domain_unlock(ep->dom);
 	ref_get(&ep->ref);
 	ref_get(&ep->dom->ref);
@@ -134,7 +92,7 @@ void ep_refresh_aliases(struct ep *ep)
 		struct ep *alias = LIST_ENTRY(node, struct ep, in_aliases);
 
 		copy_state(alias, ep);
-		install_alias(alias);
+		ep_install(alias);
 	}
 }
 

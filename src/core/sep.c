@@ -95,6 +95,8 @@ int sep_tx_context(struct fid_ep *fid, int idx, struct fi_tx_attr *attr, struct 
 
 	if (!out || !index_free(sep->tx_ctx, sep->tx_count, idx))
 		return -FI_EINVAL;
+	if (attr && ep_flags_check(sep, FI_TRANSMIT, attr->op_flags))
+		return -FI_EBADFLAGS;
 	err = open_context(sep, FI_CLASS_TX_CTX, idx, &ep, context);
 	if (err)
 		return err;
@@ -117,6 +119,8 @@ int sep_rx_context(struct fid_ep *fid, int idx, struct fi_rx_attr *attr, struct 
 
 	if (!out || !index_free(sep->rx_ctx, sep->rx_count, idx))
 		return -FI_EINVAL;
+	if (attr && ep_flags_check(sep, FI_RECV, attr->op_flags))
+		return -FI_EBADFLAGS;
 	err = open_context(sep, FI_CLASS_RX_CTX, idx, &ep, context);
 	if (err)
 		return err;
@@ -165,6 +169,8 @@ int sep_srx_open(struct fid_domain *domain, struct fi_rx_attr *attr, struct fid_
 	if (!ep)
 		return -FI_ENOMEM;
 	err = ep_own_info(ep, dom->info);
+	if (!err && attr)
+		err = ep_flags_check(ep, FI_RECV, attr->op_flags);
 	if (err)
 		goto free_ep;
 	if (attr)
@@ -173,7 +179,7 @@ int sep_srx_open(struct fid_domain *domain, struct fi_rx_attr *attr, struct fid_
 	if (err)
 		goto free_ep;
 	ep_fold_flags(ep, 0, ep->info->rx_attr->op_flags);
-	xfer_install(ep, &(struct xfer_roles){.receives = true});
+	ep_install(ep);
 	ep->enabled = true;
 	*out = &ep->fid;
 	return 0;

@@ -449,6 +449,27 @@ static void wire(struct api *a)
 	close_member(&m);
 }
 
+/* FI_MULTICAST as a default flag: all addresses are those of groups. */
+static void by_default(struct api *a)
+{
+	uint64_t value = 5, acknowledged = FI_TRANSMIT | FI_DELIVERY_COMPLETE;
+	struct fid_ep *alias;
+	struct fid_mc *mc;
+	struct member m;
+
+	open_member(&m, a, OWN_NET_IN, 0);
+	mc = join(&m, "239.7.7.1", 0);
+	OK(fi_ep_alias(m.s.ep, &alias, FI_TRANSMIT | FI_MULTICAST));
+	CHECK_EQ(fi_send(alias, &value, 8, NULL, m.s.addr[0], NULL), -FI_EINVAL);
+	CHECK_EQ(fi_inject(alias, &value, 8, m.s.addr[0]), -FI_EINVAL);
+	OK(fi_inject(alias, &value, 8, fi_mc_addr(mc)));
+	take(&m, value, 0);
+	CHECK_EQ(fi_control(&alias->fid, FI_SETOPSFLAG, &acknowledged), -FI_EBADFLAGS);
+	OK(fi_close(&alias->fid));
+	OK(fi_close(&mc->fid));
+	close_member(&m);
+}
+
 int main(int argc, char **argv)
 {
 	static const struct api_case cases[] = {
@@ -457,7 +478,7 @@ int main(int argc, char **argv)
 		{"ways", ways, 3, {0}},         {"one-way", one_way, 2, {0}},
 		{"twice", twice, 1, {0}},       {"mistakes", mistakes, 1, {0}},
 		{"no-queue", no_queue, 1, {0}}, {"forms", forms, 1, {0}},
-		{"wire", wire, 1, {0}},
+		{"wire", wire, 1, {0}},         {"by-default", by_default, 1, {0}},
 	};
 
 	if (!own_net_enter())

@@ -76,8 +76,12 @@ static ssize_t dgram_msg_sendmsg(struct fid_ep *fid, const struct fi_msg *msg, u
 static ssize_t dgram_msg_inject(struct fid_ep *fid, const void *buf, size_t len,
 				fi_addr_t dest_addr)
 {
-	return post(ep_of(fid),
-		    &(struct xfer){.flags = FI_INJECT, .buf = buf, .len = len, .addr = dest_addr});
+	struct ep *ep = ep_of(fid);
+
+	return post(ep, &(struct xfer){.flags = FI_INJECT | (ep->tx_flags & FI_MULTICAST),
+				       .buf = buf,
+				       .len = len,
+				       .addr = dest_addr});
 }
 
 /* A datagram has no field for remote CQ data. */

@@ -14,7 +14,8 @@
 #include "xfer/msg/tx.h"
 
 /* Flags of operations that take the slow path. */
-#define TX_SLOW (FI_DELIVERY_COMPLETE | FI_MATCH_COMPLETE | FI_FENCE | FI_TRIGGER | FI_MORE)
+#define TX_SLOW                                                                                    \
+	(FI_DELIVERY_COMPLETE | FI_MATCH_COMPLETE | FI_FENCE | FI_TRIGGER | FI_MORE | FI_MULTICAST)
 
 #define MSG_HEAD    WIRE_HEAD(WIRE_MSG, 0, 0, 0)
 #define TAGGED_HEAD WIRE_HEAD(WIRE_MSG, WIRE_TAGGED, 0, 0)
@@ -369,7 +370,7 @@ static ssize_t msg_recvmsg(struct fid_ep *fid, const struct fi_msg *msg, uint64_
 		       &(struct recv_args){.iov = msg->msg_iov,
 					   .iov_count = msg->iov_count,
 					   .src = msg->addr,
-					   .flags = flags | ep->rx_msg_flags,
+					   .flags = (flags & ~XFER_ENDED) | ep->rx_msg_flags,
 					   .context = msg->context});
 }
 
@@ -412,7 +413,7 @@ static ssize_t tagged_recvmsg(struct fid_ep *fid, const struct fi_msg_tagged *ms
 					   .src = msg->addr,
 					   .tag = msg->tag,
 					   .ignore = msg->ignore,
-					   .flags = flags | ep->rx_msg_flags,
+					   .flags = (flags & ~XFER_ENDED) | ep->rx_msg_flags,
 					   .context = msg->context});
 }
 

@@ -24,6 +24,8 @@ static __attribute__((noinline)) ssize_t atomic_one_full(struct ep *ep, struct e
 	if (err)
 		return err;
 	operand.iov_len = compare.iov_len = result.iov_len = remote.len = o.len;
+	if (o.flags & FI_TRIGGER)
+		before_trigger(ep);
 	return rma_post(ep, &o);
 }
 

@@ -45,6 +45,8 @@ static __attribute__((noinline)) ssize_t rma_one_full(struct ep *ep, struct rma_
 			      .remote = &remote,
 			      .remote_count = 1};
 
+	if (o.flags & FI_TRIGGER)
+		before_trigger(ep);
 	return rma_post(ep, &o);
 }
 

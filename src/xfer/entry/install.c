@@ -137,6 +137,21 @@ static void choose_rma(const struct ep *ep, struct ep_tables *to, bool initiates
 }
 
 /*
+ * A default flag says "later": an injected operation has no context for a trigger and is over when
+ * its call returns, so it is refused. fi_endpoint(3).
+ */
+static void refuse_injects(struct ep_tables *to)
+{
+	to->msg.inject = refuse_support.msg.inject;
+	to->msg.injectdata = refuse_support.msg.injectdata;
+	to->tagged.inject = refuse_support.tagged.inject;
+	to->tagged.injectdata = refuse_support.tagged.injectdata;
+	to->rma.inject = refuse_support.rma.inject;
+	to->rma.injectdata = refuse_support.rma.injectdata;
+	to->atomic.inject = refuse_support.atomic.inject;
+}
+
+/*
  * May the endpoint join collective groups? Only a reliable datagram endpoint with contexts of its
  * own.
  */
@@ -183,6 +198,8 @@ void xfer_install(struct ep *ep, const struct xfer_roles *roles)
 
 	choose_messages(ep, &tables, roles->sends, roles->receives);
 	choose_rma(ep, &tables, roles->initiates);
+	if (ep->tx_flags & (FI_FENCE | FI_TRIGGER))
+		refuse_injects(&tables);
 	tables.collective = joins(ep) ? coll_entries : refuse_support.collective;
 	replace(ep->tables, &tables);
 }

@@ -6,6 +6,9 @@
 #include "xfer/rma/rma.h"
 #include "link/engine.h"
 
+/* Flags that mean nothing to a read; FI_TAGGED: nor to a write, an atomic goes by it. */
+#define NOT_READ (FI_TAGGED | FI_REMOTE_CQ_DATA | FI_INJECT | FI_COMMIT_COMPLETE)
+
 /* Sums the bytes of all segments. False: too many segments, a missing list, or an overflow. */
 static bool sum_iov(const struct iovec *iov, size_t count, size_t *len)
 {
@@ -44,7 +47,7 @@ int rma_from_rma(struct rma *o, const struct fi_msg_rma *msg, uint64_t flags, bo
 	o->wire = write ? WIRE_PUT : WIRE_GET;
 	o->amo = (struct wire_amo){0};
 	o->kind = FI_RMA | (write ? FI_WRITE : FI_READ);
-	o->flags = write ? flags : flags & ~(FI_REMOTE_CQ_DATA | FI_INJECT | FI_COMMIT_COMPLETE);
+	o->flags = flags & ~(write ? FI_TAGGED : NOT_READ);
 	o->addr = msg->addr;
 	o->context = msg->context;
 	o->data = msg->data;

@@ -140,7 +140,8 @@ static int atomic_valid(enum atomic_form form, enum fi_datatype datatype, enum f
 }
 
 /* Operands are read during the call; results cannot be injected. */
-#define ENTRY_FETCH_FLAGS(ep)      ((ep)->tx_flags & ~FI_INJECT)
-#define ENTRY_MSG_FLAGS(ep, flags) (((flags) & (ep)->tx_msg_mask) | (ep)->tx_msg_flags)
-#define ENTRY_ATOMIC               rc_atomic_ops
+#define ENTRY_FETCH_FLAGS(ep) ((ep)->tx_flags & ~FI_INJECT)
+#define ENTRY_MSG_FLAGS(ep, flags)                                                                 \
+	(((flags) & ((ep)->tx_msg_mask | FI_TAGGED)) | (ep)->tx_msg_flags)
+#define ENTRY_ATOMIC rc_atomic_ops
 #include "link/entry_atomic.h"
