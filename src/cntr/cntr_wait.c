@@ -139,14 +139,13 @@ bool cntr_ready(struct cntr *c)
 
 /*
  * A thread that sleeps on a condition cannot drive the workers, and their descriptors do not wake
- * it: the progress thread must drive them. If dom->unlocked there is no such thread, hence no
- * sleep.
+ * it: the progress thread must drive them.
  */
 static bool driven(struct cntr *c)
 {
 	if (!wait_must_poll(&c->wait) || !driving(c))
 		return true;
-	return !c->dom->unlocked && progress_start(c->dom) == 0;
+	return progress_start(c->dom) == 0;
 }
 
 int cntr_arm(struct cntr *c)

@@ -105,6 +105,7 @@ static int cq_close(struct fid *fid)
 	if (ref_busy(&cq->ref))
 		return -FI_EBUSY;
 	domain_lock(cq->dom);
+	list_remove(&cq->in_domain);
 	shard_leave(&cq->workers.shard);
 	domain_unlock(cq->dom);
 	for (uint32_t i = cq->head; i != cq->tail; i++)
@@ -209,7 +210,10 @@ int cq_open(struct fid_domain *domain, struct fi_cq_attr *attr, struct fid_cq **
 	cq->fid.fid.fclass = FI_CLASS_CQ;
 	cq->fid.fid.context = context;
 	cq->fid.fid.ops = &cq_fi_ops;
-	cq->fid.ops = cq_read_ops(cq);
+	domain_lock(dom);
+	cq_install(cq);
+	list_push(&dom->queues, &cq->in_domain);
+	domain_unlock(dom);
 	ref_get(&dom->ref);
 	wait_own(&cq->wait, &cq->fid.fid);
 	*out = &cq->fid;

@@ -46,9 +46,10 @@ struct cq {
 	enum fi_cq_wait_cond wait_cond;
 	struct workers workers; /* progressed by a read of the empty queue */
 	struct waiter wait;
-	int signaled;   /* fi_cq_signal was called: the next blocking read returns */
-	int ref;        /* atomic: bound endpoints */
-	void *err_data; /* what the last readerr returned by pointer; ours to free */
+	struct list in_domain; /* dom->queues */
+	int signaled;          /* fi_cq_signal was called: the next blocking read returns */
+	int ref;               /* atomic: bound endpoints */
+	void *err_data;        /* what the last readerr returned by pointer; ours to free */
 	/* The queue's last entry once memory ran out; allocated in advance. */
 	struct cq_error *overrun;
 	bool is_overrun; /* `overrun` is in the ring and stays; further completions are dropped */

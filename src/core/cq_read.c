@@ -375,7 +375,7 @@ static struct fi_ops_cq ops_mt = {
 	.export_xpu = fid_no_call_2_7,
 };
 
-struct fi_ops_cq *cq_read_ops(const struct cq *cq)
+void cq_install(struct cq *cq)
 {
-	return cq->dom->unlocked ? &ops_st : &ops_mt;
+	cq->fid.ops = cq->dom->unlocked ? &ops_st : &ops_mt;
 }

@@ -5,8 +5,8 @@
 
 #include "core/cq.h"
 
-/* Returns the operations for the queue's domain: with its lock, or without. */
-struct fi_ops_cq *cq_read_ops(const struct cq *cq);
+/* Sets the queue's operations to those with the lock of its domain, or without. */
+void cq_install(struct cq *cq);
 /* A read of an empty queue: makes the progress call of its only worker that is due, and reads. Shard locked. */
 ssize_t cq_read_due(struct cq *cq, void *buf, size_t count, fi_addr_t *src);
 

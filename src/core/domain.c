@@ -10,7 +10,7 @@
 #include "base/log.h"
 #include "cntr/cntr.h"
 #include "core/av.h"
-#include "core/cq.h"
+#include "core/cq_read.h"
 #include "core/ep.h"
 #include "core/eq.h"
 #include "core/mr.h"
@@ -177,6 +177,8 @@ static int open_device(struct domain *dom)
 
 static void init_lists(struct domain *dom)
 {
+	list_init(&dom->callees);
+	list_init(&dom->queues);
 	list_init(&dom->workers);
 	list_init(&dom->sets);
 	list_init(&dom->waiting);
@@ -195,6 +197,17 @@ static bool needs_no_lock(const struct fi_info *info)
 	return attr->threading == FI_THREAD_DOMAIN && attr->data_progress != FI_PROGRESS_AUTO &&
 	       !(info->ep_attr && info->ep_attr->type == FI_EP_MSG) &&
 	       !(info->caps & FI_COLLECTIVE);
+}
+
+void domain_use_locks(struct domain *dom)
+{
+	if (!dom->unlocked)
+		return;
+	dom->unlocked = false;
+	LIST_EACH (node, &dom->callees)
+		ep_install(LIST_ENTRY(node, struct ep, in_domain));
+	LIST_EACH (node, &dom->queues)
+		cq_install(LIST_ENTRY(node, struct cq, in_domain));
 }
 
 static bool has_thread(const struct fi_domain_attr *attr)

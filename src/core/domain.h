@@ -27,9 +27,11 @@ struct domain {
 	struct list shards;   /* struct shard.in_domain, the main one first; it guards the list */
 	struct shard *main_shard;
 	bool splits; /* endpoints may have shards of their own */
-	/* The application promised one thread at a time: data calls skip the lock. */
+	/* The application promised one thread at a time: data calls skip the lock until domain_use_locks. */
 	bool unlocked;
-	int deferred; /* atomic: number of works that wait or are under way */
+	struct list callees; /* struct ep.in_domain: those whose calls are installed */
+	struct list queues;  /* struct cq.in_domain */
+	int deferred;        /* atomic: number of works that wait or are under way */
 	/* Once in so many calls a read also drives the domain's other workers. */
 	unsigned int rarely;
 	struct list workers; /* struct worker.in_domain: all workers */
@@ -108,6 +110,12 @@ int domain_open(struct fid_fabric *fabric, struct fi_info *info, struct fid_doma
 		void *context);
 int domain_open2(struct fid_fabric *fabric, struct fi_info *info, struct fid_domain **domain,
 		 uint64_t flags, void *context);
+
+/*
+ * From now on data calls take the lock, whatever the threading level: something else touches the domain, or its application
+ * uses contexts of a scalable endpoint from several threads. No data call may be under way. Domain locked.
+ */
+void domain_use_locks(struct domain *dom);
 
 /* Starts the thread of automatic progress if there is none. 0 or a negative error. */
 int progress_start(struct domain *dom);

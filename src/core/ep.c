@@ -56,6 +56,7 @@ struct ep *ep_new(struct domain *dom, size_t fclass, void *context)
 	ep->inject_limit = ep->inject_least = XFER_INJECT_MAX;
 	ep->inject_max = ep->tagged_inject_max = XFER_INJECT_MAX;
 	ep->rma_inject_max = ep->atomic_inject_max = XFER_INJECT_MAX;
+	list_init(&ep->in_domain);
 	list_init(&ep->aliases);
 	list_init(&ep->in_aliases);
 	ref_get(&dom->ref);
@@ -415,6 +416,7 @@ int ep_close(struct fid *fid)
 	coll_leave(ep);
 	domain_lock(ep->dom);
 	defer_forget(ep, NULL);
+	list_remove(&ep->in_domain);
 	shard_leave(&ep->shard);
 	detach(ep);
 	if (ep->own_rx)

@@ -65,6 +65,7 @@ struct ep {
 	unsigned int barred;      /* PROVIDER_ bits of transports that the application forbids */
 	bool firewalled;          /* FI_OPT_FIREWALL_ADDR: peers cannot connect to it */
 	struct ep_tables *tables; /* fid.msg, tagged, rma, atomic, collective: see xfer_tables */
+	struct list in_domain;    /* dom->callees, once enabled */
 	struct list aliases;      /* struct ep.in_aliases */
 	struct list in_aliases;
 	unsigned int index;           /* of a context in its scalable endpoint */
@@ -131,7 +132,10 @@ int ep_stats_open(struct fid *fid, const char *name, uint64_t flags, void **ops,
 int ep_stats_read(struct fid *fid, struct fi_weft_stats *stats, size_t size);
 /* What fi_profile_open opens: the endpoint's profile, closed before it. 0 or -FI_ENOMEM. */
 int ep_profile_open(struct fid *ep, void **ops, void *context);
-/* Fills the tables with what the endpoint, its bindings and default flags permit. */
+/*
+ * Fills the tables of an endpoint or context and of its aliases: with what bindings and default flags permit, and in the
+ * instance with the domain's lock or without. Domain locked.
+ */
 void ep_install(struct ep *ep);
 /* 0, or -FI_EBADFLAGS: operations of one side (FI_TRANSMIT or FI_RECV) cannot honour them as defaults. */
 int ep_flags_check(const struct ep *ep, uint64_t side, uint64_t flags);

@@ -99,12 +99,15 @@ int ep_cm_open(struct ep *ep, const struct fi_info *info)
 	ep->cm->ep = ep;
 	ep->info->handle = NULL;
 	err = info->handle ? take_handle(ep, info->handle) : 0;
-	if (err)
+	if (err) {
 		ep_cm_free(ep);
+		return err;
+	}
 	/* Event queues belong to no domain: other threads may read them. */
-	else
-		ep->dom->unlocked = false;
-	return err;
+	domain_lock(ep->dom);
+	domain_use_locks(ep->dom);
+	domain_unlock(ep->dom);
+	return 0;
 }
 
 void ep_cm_leave(struct ep *ep)

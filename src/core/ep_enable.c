@@ -212,6 +212,7 @@ void ep_install(struct ep *ep)
 	xfer_install(ep, &(struct xfer_roles){.sends = sends(ep),
 					      .receives = receives(ep) && !ep->srx,
 					      .initiates = initiates(ep)});
+	ep_refresh_aliases(ep);
 }
 
 static int enable_locked(struct ep *ep)
@@ -236,11 +237,11 @@ static int enable_locked(struct ep *ep)
 		err = xfer_enable(ep);
 	if (err)
 		return err;
-	ep_install(ep);
 	ep->enabled = true;
 	if (ep->base->firewalled)
 		worker_reach_out(ep->worker);
-	ep_refresh_aliases(ep);
+	ep_install(ep);
+	list_push(&ep->dom->callees, &ep->in_domain);
 	return 0;
 }
 

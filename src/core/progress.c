@@ -145,8 +145,7 @@ static int start(struct domain *dom, struct progress *p)
 			 fi_strerror(-err));
 		return err;
 	}
-	if (dom->unlocked) /* then no other thread is here; else others may look at it */
-		dom->unlocked = false;
+	domain_use_locks(dom);
 	shard_unite(dom);
 	__atomic_store_n(&dom->thread, p, __ATOMIC_RELEASE); /* pairs with progress_start */
 	xfer_watch_all(dom);
@@ -160,12 +159,6 @@ int progress_start(struct domain *dom)
 
 	if (__atomic_load_n(&dom->thread, __ATOMIC_ACQUIRE))
 		return 0;
-	if (dom->unlocked && ref_busy(&dom->ref)) {
-		LOG_WARN(LOG_DOMAIN,
-			 "automatic progress needs the lock that FI_THREAD_DOMAIN omits: "
-			 "ask for another threading level");
-		return -FI_EOPNOTSUPP;
-	}
 	p = create(dom, &err);
 	if (!p)
 		return err;

@@ -45,6 +45,10 @@ int sep_open(struct fid_domain *domain, struct fi_info *info, struct fid_ep **ou
 	err = ep->tx_ctx && ep->rx_ctx ? 0 : -FI_ENOMEM;
 	if (err)
 		goto free_ep;
+	/* Contexts share the worker; runtimes with FI_THREAD_DOMAIN use each from a thread of its own. */
+	domain_lock(ep->dom);
+	domain_use_locks(ep->dom);
+	domain_unlock(ep->dom);
 	*out = &ep->fid;
 	return 0;
 free_ep:
@@ -179,8 +183,11 @@ int sep_srx_open(struct fid_domain *domain, struct fi_rx_attr *attr, struct fid_
 	if (err)
 		goto free_ep;
 	ep_fold_flags(ep, 0, ep->info->rx_attr->op_flags);
-	ep_install(ep);
 	ep->enabled = true;
+	domain_lock(dom);
+	ep_install(ep);
+	list_push(&dom->callees, &ep->in_domain);
+	domain_unlock(dom);
 	*out = &ep->fid;
 	return 0;
 free_ep:

@@ -245,6 +245,23 @@ static void domain_auto(struct api *a)
 	obj_close(&o);
 }
 
+/* A queue that a thread of progress has to drive comes late: what is open takes locks from then on. */
+static void domain_late_thread(struct api *a)
+{
+	struct fi_cq_attr attr = {.format = FI_CQ_FORMAT_TAGGED, .wait_obj = FI_WAIT_MUTEX_COND};
+	struct obj o = {0};
+	struct worker w = open_worker(&o, FI_THREAD_DOMAIN);
+	struct fid_cq *late;
+
+	(void)a;
+	talk(&w);
+	OK(fi_cq_open(o.domain, &attr, &late, NULL));
+	talk(&w);
+	expect_completions(o.cq, 4 * (int)messages);
+	CLOSE(late);
+	obj_close(&o);
+}
+
 /* Threads of a safe domain open, enable and close objects while others communicate. */
 static void *open_and_close(void *arg)
 {
@@ -291,6 +308,7 @@ int main(int argc, char **argv)
 		{"endpoint", endpoint, 1, {0}},
 		{"completion", completion, 1, {0}},
 		{"domain", domain, 1, {0}},
+		{"domain_late_thread", domain_late_thread, 1, {0}},
 		{"domain_auto", domain_auto, 1, {0}},
 	};
 
