@@ -399,7 +399,7 @@ WEFT_CALL void *fi_mr_desc(struct fid_mr *mr)
 	return mr->mem_desc;
 }
 
-/* Returns the key for peers; FI_KEY_NOTAVAIL: not ready, or there is only a raw key. fi_mr(3) */
+/* Returns the key for peers; FI_KEY_NOTAVAIL: none, as peers have no right to access. fi_mr(3) */
 WEFT_CALL uint64_t fi_mr_key(struct fid_mr *mr)
 {
 	return mr->key;

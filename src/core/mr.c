@@ -172,7 +172,8 @@ static int enter_device(struct domain *dom, struct region *r, const struct fi_mr
 	r->mr.handle = mem.handle;
 	r->mr.lkey = mem.lkey;
 	r->mr.rkey = mem.rkey;
-	r->mr.fid.key = mem.rkey;
+	if (mr_is_remote(&r->mr))
+		r->mr.fid.key = mem.rkey;
 	domain_lock(dom);
 	if (r->base)
 		r->base->subs++;

@@ -195,6 +195,8 @@ static int get_raw(const struct mr *mr, const struct fi_mr_raw_attr *arg)
 
 	if (arg->flags)
 		return -FI_EBADFLAGS;
+	if (mr->fid.key == FI_KEY_NOTAVAIL)
+		return -FI_ENOKEY;
 	if (!arg->key_size)
 		return -FI_EINVAL;
 	room = *arg->key_size;

@@ -17,8 +17,6 @@
 #define CLOSED    64 /* a power of two: regions whose grants are remembered after their close */
 #define RANDOMS   32 /* words that one system call brings */
 
-#define NO_SLOT UINT32_MAX
-
 struct slot {
 	struct region *region; /* NULL: free slot */
 	uint32_t next;         /* next in the queue of free slots */
@@ -45,7 +43,7 @@ int mr_table_open(struct domain *dom)
 
 	if (!t)
 		return -FI_ENOMEM;
-	t->oldest = t->newest = NO_SLOT;
+	t->oldest = t->newest = MR_NO_SLOT;
 	dom->mrs = t;
 	if (!dom->device_ops)
 		mr_share_open(dom);
@@ -84,11 +82,11 @@ static uint32_t rested_slot(struct mr_table *t)
 {
 	uint32_t slot = t->oldest;
 
-	if (slot == NO_SLOT)
-		return NO_SLOT;
+	if (slot == MR_NO_SLOT)
+		return MR_NO_SLOT;
 	t->oldest = t->slots[slot].next;
-	if (t->oldest == NO_SLOT)
-		t->newest = NO_SLOT;
+	if (t->oldest == MR_NO_SLOT)
+		t->newest = MR_NO_SLOT;
 	t->resting--;
 	return slot;
 }
@@ -108,8 +106,8 @@ static void rest_slot(struct mr_table *t, uint32_t slot)
 	struct slot *s = &t->slots[slot];
 
 	s->region = NULL;
-	s->next = NO_SLOT;
-	if (t->newest == NO_SLOT)
+	s->next = MR_NO_SLOT;
+	if (t->newest == MR_NO_SLOT)
 		t->oldest = slot;
 	else
 		t->slots[t->newest].next = slot;
@@ -219,6 +217,9 @@ int mr_table_add(struct mr_table *t, struct region *r, bool choose, uint64_t *ke
 	uint64_t random = 0;
 
 	t->chosen_here = choose;
+	r->slot = MR_NO_SLOT;
+	if (!mr_is_remote(&r->mr))
+		return 0;
 	if (!choose && *key == FI_KEY_NOTAVAIL)
 		return -FI_EKEYREJECTED;
 	if (!choose && find_hashed(t, *key))
@@ -228,7 +229,7 @@ int mr_table_add(struct mr_table *t, struct region *r, bool choose, uint64_t *ke
 	if (choose && random_word(t, &random))
 		return -FI_ENOSYS;
 	r->slot = take_slot(t);
-	if (r->slot == NO_SLOT)
+	if (r->slot == MR_NO_SLOT)
 		return -FI_ENOMEM;
 	if (choose) {
 		*key = key_of(&r->mr, r->slot, random);
@@ -244,6 +245,8 @@ int mr_table_add(struct mr_table *t, struct region *r, bool choose, uint64_t *ke
 
 void mr_table_remove(struct mr_table *t, struct region *r)
 {
+	if (r->slot == MR_NO_SLOT)
+		return;
 	if (!t->chosen_here) {
 		struct region **link = bucket(t, r->mr.fid.key);
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Lookup of a domain's regions. Every region has a slot. A key chosen by the library contains the slot
- * and random bits; a key chosen by the application is looked up by hash. Domain locked throughout.
+ * Lookup of a domain's regions. Every region that peers may access has a slot and a key. A key chosen by
+ * the library contains the slot and random bits; a key chosen by the application is looked up by hash.
+ * Domain locked throughout.
  */
 #ifndef WEFT_CORE_MR_TABLE_H
 #define WEFT_CORE_MR_TABLE_H
@@ -17,8 +18,8 @@ struct region {
 	struct list in_nic;  /* in dom->nic_regions if `handle` is set */
 	struct list further; /* struct mr_further.in_region of core/mr_nic.h, if `handle` is set */
 	bool sealed;         /* fi_mr_enable was called: nothing can be bound any more */
-	uint32_t slot;
-	struct iovec one; /* the segment, if there is only one */
+	uint32_t slot;       /* MR_NO_SLOT: for local use alone */
+	struct iovec one;    /* the segment, if there is only one */
 };
 
 /* What the key of a region allows. */
@@ -29,14 +30,22 @@ struct mr_grant {
 	size_t length;
 };
 
+#define MR_NO_SLOT UINT32_MAX
+
 static inline struct region *region_of(struct mr *mr)
 {
 	return (struct region *)mr;
 }
 
+/* May peers access the region, if they know its key? Any other has none. */
+static inline bool mr_is_remote(const struct mr *mr)
+{
+	return mr->access & (FI_REMOTE_READ | FI_REMOTE_WRITE);
+}
+
 /*
- * Adds a region. `choose`: the library chooses the key and writes it to *key; else *key is the key.
- * 0; -FI_ENOKEY: the key is in use; -FI_EKEYREJECTED: FI_KEY_NOTAVAIL is no key; -FI_ENOMEM.
+ * Adds a region. `choose`: the library chooses the key and writes it to *key; else *key is the key;
+ * a region for local use gets neither slot nor key. 0; -FI_ENOKEY: the key is in use; -FI_EKEYREJECTED: FI_KEY_NOTAVAIL is no key; -FI_ENOMEM.
  */
 int mr_table_add(struct mr_table *t, struct region *r, bool choose, uint64_t *key);
 void mr_table_remove(struct mr_table *t, struct region *r);

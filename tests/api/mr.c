@@ -131,6 +131,52 @@ static void local(struct api *a)
 	obj_close(&o);
 }
 
+/*
+ * Regions that give peers no right need no key: any number of them may request the same one, beside
+ * a region of that key, in all modes.
+ */
+static void local_keys(struct api *a)
+{
+	static const int modes[] = {0, FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED,
+				    FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY, FI_MR_RAW,
+				    FI_MR_ENDPOINT};
+	static const uint64_t rights[] = {
+		0, FI_SEND, FI_RECV, FI_READ, FI_WRITE, FI_SEND | FI_RECV | FI_READ | FI_WRITE};
+
+	(void)a;
+	for (size_t i = 0; i < API_COUNT(modes); i++) {
+		struct fid_mr *mr[API_COUNT(rights)], *window, *other;
+		uint8_t raw[8];
+		uint64_t base;
+		size_t len = sizeof(raw);
+		struct obj o = {0};
+
+		open_mode(&o, modes[i]);
+		OK(fi_mr_reg(o.domain, memory[0], 4096, REMOTE, 0, 0, 0, &window, NULL));
+		CHECK(fi_mr_key(window) != FI_KEY_NOTAVAIL);
+		for (size_t n = 0; n < API_COUNT(rights); n++) {
+			OK(fi_mr_reg(o.domain, memory[0], 4096, rights[n], 0, 0, 0, &mr[n], NULL));
+			CHECK(fi_mr_key(mr[n]) == FI_KEY_NOTAVAIL);
+			CHECK(fi_mr_desc(mr[n]) != NULL);
+			CHECK_EQ(fi_mr_raw_attr(mr[n], &base, raw, &len, 0), -FI_ENOKEY);
+			if (modes[i] & FI_MR_ENDPOINT) {
+				struct fid_ep *ep = obj_ep(&o);
+
+				OK(fi_mr_bind(mr[n], &ep->fid, 0));
+				OK(fi_mr_enable(mr[n]));
+				CLOSE(ep);
+			}
+		}
+		for (size_t n = 0; n < API_COUNT(rights); n++)
+			CLOSE(mr[n]);
+		if (!(o.info->domain_attr->mr_mode & FI_MR_PROV_KEY))
+			CHECK_EQ(fi_mr_reg(o.domain, memory[0], 1, REMOTE, 0, 0, 0, &other, NULL),
+				 -FI_ENOKEY);
+		CLOSE(window);
+		obj_close(&o);
+	}
+}
+
 /* FI_MR_BASIC and FI_MR_SCALABLE, as old programs use them. */
 static void old_modes(struct api *a)
 {
@@ -287,6 +333,7 @@ int main(int argc, char **argv)
 		{"address_space", address_space, 1, {0}},
 		{"given_keys", given_keys, 1, {0}},
 		{"local", local, 1, {0}},
+		{"local_keys", local_keys, 1, {0}},
 		{"old_modes", old_modes, 1, {0}},
 		{"events", events, 1, {0}},
 		{"per_endpoint", per_endpoint, 1, {0}},

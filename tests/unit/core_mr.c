@@ -104,8 +104,9 @@ START_TEST(rights)
 	ck_assert_int_eq(check(0, 1, FI_REMOTE_WRITE), -FI_EACCES);
 	ck_assert_int_eq(check(0, 1, FI_REMOTE_READ | FI_REMOTE_WRITE), -FI_EACCES);
 	drop(mr);
-	ck_assert_int_eq(reg(buf, 100, 0, 1), 0);
-	ck_assert_int_eq(check(0, 1, FI_REMOTE_READ), -FI_EACCES);
+	ck_assert_int_eq(reg(buf, 100, FI_SEND | FI_RECV | FI_READ | FI_WRITE, 1), 0);
+	ck_assert_uint_eq(fi_mr_key(mr), FI_KEY_NOTAVAIL);
+	ck_assert_int_eq(check(0, 1, FI_REMOTE_READ), -FI_ENOKEY);
 	drop(mr);
 }
 END_TEST
@@ -148,10 +149,11 @@ START_TEST(refused)
 	ck_assert_int_eq(fi_mr_reg(&dom.fid, buf, 1, 0, 0, 1, 1, &mr, NULL), -FI_EBADFLAGS);
 	ck_assert_int_eq(fi_mr_reg(&dom.fid, buf, 1, 0, 0, 1, FI_MR_SINGLE_USE, &mr, NULL),
 			 -FI_EOPNOTSUPP);
-	ck_assert_int_eq(reg(buf, 1, 0, FI_KEY_NOTAVAIL), -FI_EKEYREJECTED);
+	ck_assert_int_eq(reg(buf, 1, FI_REMOTE_READ, FI_KEY_NOTAVAIL), -FI_EKEYREJECTED);
 	ck_assert_ptr_null(mr);
-	ck_assert_int_eq(
-		fi_mr_reg(&dom.fid, buf, 1, 0, 0, 1, FI_RMA_EVENT | FI_RMA_PMEM, &mr, NULL), 0);
+	ck_assert_int_eq(fi_mr_reg(&dom.fid, buf, 1, FI_REMOTE_READ, 0, 1,
+				   FI_RMA_EVENT | FI_RMA_PMEM, &mr, NULL),
+			 0);
 	ck_assert_int_eq(check(0, 1, 0), 0);
 	drop(mr);
 }
@@ -167,7 +169,7 @@ START_TEST(keys_of_the_application)
 		all[i] = mr;
 	}
 	other = mr;
-	ck_assert_int_eq(reg(buf, 1, 0, 7ULL << 40), -FI_ENOKEY);
+	ck_assert_int_eq(reg(buf, 1, FI_REMOTE_READ, 7ULL << 40), -FI_ENOKEY);
 	ck_assert_ptr_eq(mr, other);
 	for (uint64_t i = 0; i < 1000; i++) {
 		ck_assert_int_eq(mr_check(&dom, i << 40, 0, i, FI_REMOTE_READ, &found), 0);
@@ -177,7 +179,7 @@ START_TEST(keys_of_the_application)
 	for (int i = 0; i < 1000; i++)
 		drop(all[i]);
 	ck_assert_int_eq(mr_check(&dom, 0, 0, 0, 0, &found), -FI_ENOKEY);
-	ck_assert_int_eq(reg(buf, 1, 0, 7ULL << 40), 0); /* the key is free again */
+	ck_assert_int_eq(reg(buf, 1, FI_REMOTE_READ, 7ULL << 40), 0); /* the key is free again */
 	drop(mr);
 }
 END_TEST
@@ -190,7 +192,7 @@ START_TEST(keys_of_the_library)
 
 	mode(BASIC);
 	for (int i = 0; i < 20000; i++) {
-		ck_assert_int_eq(reg(buf, 1, 0, 7), 0);
+		ck_assert_int_eq(reg(buf, 1, FI_REMOTE_READ, 7), 0);
 		keys[i] = fi_mr_key(mr);
 		ck_assert_uint_ne(keys[i], FI_KEY_NOTAVAIL);
 		ck_assert(i == 0 || keys[i] != keys[i - 1]);
@@ -222,7 +224,9 @@ static uint64_t random_bits(struct region *r)
 /* Who knows some keys cannot compute another one: all bits beside slot and rkey are random. */
 START_TEST(random_keys_of_the_library)
 {
-	struct region plain = {.mr.rkey = 0}, in_nic = {.mr = {.handle = &dom, .rkey = 0xabcdef01}};
+	struct region plain = {.mr.access = FI_REMOTE_READ},
+		      in_nic = {
+			      .mr = {.access = FI_REMOTE_READ, .handle = &dom, .rkey = 0xabcdef01}};
 	uint64_t key;
 
 	mode(BASIC);
@@ -243,6 +247,7 @@ START_TEST(slots_beyond_those_of_a_device)
 
 	mode(BASIC);
 	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+		all[i].mr.access = FI_REMOTE_READ;
 		all[i].mr.handle = &dom;
 		ck_assert_int_eq(mr_table_add(dom.mrs, &all[i], true, &key), 0);
 		ck_assert_ptr_eq(mr_table_find(dom.mrs, key), &all[i]);
@@ -260,7 +265,7 @@ START_TEST(many_keys_of_the_library)
 
 	mode(BASIC);
 	for (int i = 0; i < 5000; i++) {
-		ck_assert_int_eq(reg(buf, 1, 0, 0), 0);
+		ck_assert_int_eq(reg(buf, 1, FI_REMOTE_READ, 0), 0);
 		all[i] = mr;
 	}
 	for (int i = 0; i < 5000; i++) {
@@ -281,7 +286,7 @@ START_TEST(raw_keys)
 	size_t size = 4;
 
 	mode(_i ? FI_MR_VIRT_ADDR : 0);
-	ck_assert_int_eq(reg(buf, 100, 0, 0x1122334455667788ULL), 0);
+	ck_assert_int_eq(reg(buf, 100, FI_REMOTE_READ, 0x1122334455667788ULL), 0);
 	ck_assert_int_eq(fi_mr_raw_attr(mr, &base, raw, &size, 0), -FI_ETOOSMALL);
 	ck_assert_uint_eq(size, 8);
 	ck_assert_uint_eq(base, 1);
@@ -327,7 +332,7 @@ START_TEST(endpoint_mode)
 	struct ep ep = {.fid.fid.fclass = FI_CLASS_EP, .dom = &dom};
 
 	mode(FI_MR_ENDPOINT);
-	ck_assert_int_eq(reg(buf, 100, 0, 1), 0);
+	ck_assert_int_eq(reg(buf, 100, FI_REMOTE_READ, 1), 0);
 	ck_assert_int_eq(check(0, 1, 0), -FI_ENOKEY);
 	ck_assert_int_eq(fi_mr_enable(mr), -FI_EOPBADSTATE);
 	ck_assert_int_eq(fi_mr_bind(mr, &ep.fid.fid, FI_SEND), -FI_EBADFLAGS);
@@ -342,10 +347,11 @@ END_TEST
 START_TEST(event_mode)
 {
 	mode(FI_MR_RMA_EVENT);
-	ck_assert_int_eq(reg(buf, 100, 0, 1), 0);
+	ck_assert_int_eq(reg(buf, 100, FI_REMOTE_READ, 1), 0);
 	ck_assert_int_eq(check(0, 1, 0), 0);
 	drop(mr);
-	ck_assert_int_eq(fi_mr_reg(&dom.fid, buf, 100, 0, 0, 1, FI_RMA_EVENT, &mr, NULL), 0);
+	ck_assert_int_eq(
+		fi_mr_reg(&dom.fid, buf, 100, FI_REMOTE_READ, 0, 1, FI_RMA_EVENT, &mr, NULL), 0);
 	ck_assert_int_eq(check(0, 1, 0), -FI_ENOKEY);
 	ck_assert_int_eq(fi_mr_enable(mr), 0);
 	ck_assert_int_eq(check(0, 1, 0), 0);
@@ -357,7 +363,7 @@ START_TEST(refresh)
 {
 	struct iovec in = {buf + 10, 20}, out = {buf + 90, 20};
 
-	ck_assert_int_eq(reg(buf, 100, 0, 1), 0);
+	ck_assert_int_eq(reg(buf, 100, FI_REMOTE_READ, 1), 0);
 	ck_assert_int_eq(fi_mr_refresh(mr, NULL, 0, 0), 0);
 	ck_assert_int_eq(fi_mr_refresh(mr, &in, 1, 0), 0);
 	ck_assert_int_eq(fi_mr_refresh(mr, &out, 1, 0), -FI_EINVAL);

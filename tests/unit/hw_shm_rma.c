@@ -165,7 +165,7 @@ static int refused(int number)
 	for (int write = 0; write < 2; write++) {
 		refuse(s, stale, write, -FI_ENOKEY);
 		refuse(s, unknown, write, -FI_ENOKEY);
-		refuse(s, range(1, 0, 10), write, -FI_EACCES);
+		refuse(s, range(write ? 1 : 3, 0, 10), write, -FI_EACCES);
 		refuse(s, range(0, BYTES, 1), write, -FI_EINVAL);
 		refuse(s, range(0, BYTES - 9, 10), write, -FI_EINVAL);
 		refuse(s, range(0, UINT64_MAX - 3, 10), write, -FI_EINVAL);
@@ -184,7 +184,8 @@ START_TEST(refusals)
 	fill(memory[0], BYTES, 50);
 	fill(memory[1], BYTES, 60);
 	expose(0, memory[0], BYTES, BOTH);
-	expose(1, memory[1], BYTES, 0);
+	expose(1, memory[1], BYTES, FI_REMOTE_READ);
+	expose(3, memory[1], BYTES, FI_REMOTE_WRITE);
 	gone = expose(2, memory[1], BYTES, BOTH);
 	mr_share_remove(&dom, gone);
 	ck_assert_int_eq(status_of(child(refused, 0)), 0);

@@ -331,7 +331,7 @@ START_TEST(keys)
 	expect_denied((struct wire_range){0, 0, KEY_UNKNOWN}, FI_EACCES, FI_ENOKEY);
 	expect_denied((struct wire_range){0, 8, KEY_GONE}, FI_EACCES, FI_ENOKEY);
 	expect_denied((struct wire_range){0, 8, KEY_OFF}, FI_EACCES, FI_ENOKEY);
-	expect_denied((struct wire_range){0, 8, KEY_LOCAL}, FI_EACCES, FI_EACCES);
+	expect_denied((struct wire_range){0, 8, KEY_LOCAL}, FI_EACCES, FI_ENOKEY);
 }
 END_TEST
 
