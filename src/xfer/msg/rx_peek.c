@@ -13,8 +13,12 @@
 #include "xfer/msg/rx.h"
 #include "xfer/msg/tx.h"
 
-/* A peek makes no progress call after this time (ns): a peer can send for ever. */
-#define LOOK_NS 100000u
+/*
+ * A peek makes no progress call after so many and this time (ns): a peer can send for ever. Time alone says nothing: the
+ * process may have been off its core.
+ */
+#define LOOK_CALLS 1024u
+#define LOOK_NS    100000u
 
 /* Answers the sender of a discarded message if the sender awaits an answer. */
 static void answer_discarded(struct unexpected *u)
@@ -76,10 +80,11 @@ static struct unexpected *find(struct rx *rx, struct worker *worker, bool tagged
 {
 	struct unexpected *u = rx_unexpected(rx, tagged, args);
 	uint64_t begin = u ? 0 : clock_ns();
+	unsigned int calls = 0;
 
 	while (!u && worker && worker_progress(worker)) {
 		u = rx_unexpected(rx, tagged, args);
-		if (clock_ns() - begin >= LOOK_NS)
+		if (++calls >= LOOK_CALLS && clock_ns() - begin >= LOOK_NS)
 			break;
 	}
 	return u;
