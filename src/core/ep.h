@@ -125,6 +125,8 @@ int ep_worker(struct ep *ep);
 void ep_drop_worker(struct ep *ep);
 int ep_enable(struct ep *ep);
 int ep_bind(struct fid *fid, struct fid *bfid, uint64_t flags);
+/* Serves peers a last time, before their connections are closed. Waits a bounded time. Not locked. */
+void ep_serve_last(struct ep *ep);
 int ep_close(struct fid *fid);
 int ep_control(struct fid *fid, int command, void *arg);
 int ep_stats_open(struct fid *fid, const char *name, uint64_t flags, void **ops, void *context);

@@ -315,6 +315,7 @@ static int ep_shutdown(struct fid_ep *fid, uint64_t flags)
 		return -FI_ENOSYS;
 	if (flags)
 		return -FI_EINVAL;
+	ep_serve_last(ep);
 	domain_lock(ep->dom);
 	err = shutdown_locked(ep);
 	domain_unlock(ep->dom);

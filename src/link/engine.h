@@ -51,6 +51,11 @@ bool worker_connects(const struct fi_info *info);
  */
 int worker_open(struct domain *dom, const struct fi_info *info, unsigned int barred,
 		struct worker **worker);
+/*
+ * Before connections are closed: does and answers what peers have asked for and has come. False: answers wait until
+ * peers read. Domain locked.
+ */
+bool worker_serve_last(struct worker *worker);
 /* Ends all connections of the worker and drops outstanding operations. Domain locked. */
 void worker_close(struct worker *worker);
 struct sharded *worker_shard(struct worker *worker);
