@@ -30,7 +30,11 @@ enum wire_op {
 	WIRE_CTS, /* receiver cannot fetch: stream request `id`; tag is the receiver's id */
 	/* fragment of a long message: `id` is the receiver's, tag the byte offset */
 	WIRE_FRAG,
-	WIRE_XOFF, /* send no more messages until WIRE_XON */
+	/*
+	 * Until WIRE_XON of longer messages only the RTS; each asks to be answered when it is matched, and
+	 * not too many may be unanswered. Older versions send none.
+	 */
+	WIRE_XOFF,
 	WIRE_XON,
 	/*
 	 * One-sided requests. `id` is a sequence number per pair of endpoints; the target performs
@@ -253,8 +257,10 @@ struct wire_amo {
 #define WIRE_RESULT_INLINE ((size_t)16) /* bytes; results up to this length are not counted */
 /* Bytes of answers queued for a peer that does not read them. */
 #define WIRE_ANSWERS_MAX ((size_t)128 << 20)
-/* Bytes of messages that arrive after WIRE_XOFF because they were already sent. */
+/* Bytes of messages that arrive after WIRE_XOFF because they were already sent: they ask for no answer. */
 #define WIRE_KEPT_MAX ((size_t)256 << 20)
+/* Longest message (bytes) that goes whole after WIRE_XOFF: no injected one is longer. */
+#define WIRE_PAUSED_MAX ((size_t)4096)
 #define WIRE_PACKET_MIN                                                                            \
 	9216u /* bytes that fit a packet of any transport: an atomic's operands twice, and heads */
 

@@ -142,7 +142,8 @@ struct peer_tx {
 	struct list controls;       /* struct control */
 	size_t reply_bytes;         /* bytes of `controls` and of requests in TXREQ_REPLY */
 	size_t backlog_count;       /* requests in TXREQ_BACKLOG */
-	bool xoff_received;         /* the peer asked us to send no more messages */
+	size_t unmatched_count;     /* messages sent under XOFF that the peer has not matched */
+	bool xoff_received; /* the peer asked us to pause: of a message it takes little, see tx_send */
 	bool reply_known;           /* reply_bytes are of a peer in the address vector: answers.h */
 	struct spec_record spec[3]; /* as enum spec_length */
 };

@@ -46,6 +46,7 @@ static void connect_first(struct side *s)
 
 #define STORM_MAX  65536  /* FI_WEFT_UNEXPECTED_MAX of these cases */
 #define STORM_RING 262144 /* FI_WEFT_RING_SIZE */
+#define TX_SIZE    1024   /* tx_attr->size by default */
 
 /* Returns the maximum bytes of a TCP socket buffer, from the named file of limits. */
 static size_t kernel_holds(const char *limits)
@@ -58,7 +59,10 @@ static size_t kernel_holds(const char *limits)
 	return most;
 }
 
-/* Returns an upper bound of the messages sent before -FI_EAGAIN: twice the space there is. */
+/*
+ * Returns an upper bound of the messages sent before -FI_EAGAIN: twice the space there is, and as many as a sender that
+ * is asked to pause may have at the receiver.
+ */
 static unsigned int storm_bound(void)
 {
 	size_t room = STORM_RING;
@@ -66,7 +70,7 @@ static unsigned int storm_bound(void)
 	if (api_networked())
 		room = kernel_holds("/proc/sys/net/ipv4/tcp_wmem") +
 		       kernel_holds("/proc/sys/net/ipv4/tcp_rmem");
-	return (unsigned int)((STORM_MAX + room) * 2 / PIECE);
+	return (unsigned int)((STORM_MAX + room) * 2 / PIECE) + TX_SIZE;
 }
 
 /* Sends until the library has refused sends for 0.1 s. Reads queues only if `reads`. */

@@ -275,34 +275,67 @@ START_TEST(nothing_passes_a_fence)
 }
 END_TEST
 
-START_TEST(paused_until_xon)
+/* The packets under XOFF: short messages whole, of longer ones the RTS, each with an answer to come. */
+START_TEST(paused_messages_are_answered)
 {
+	static char longer[WIRE_PAUSED_MAX + 1];
+
+	fake.link.eager_max = sizeof(longer);
 	fake_says(WIRE_HEAD(WIRE_XOFF, 0, 0, 0), 0, 0, NULL, 0);
-	ck_assert_int_eq(send_tagged(8, TAG, NULL), -FI_EAGAIN);
-	ck_assert_int_eq(fi_inject(fake.ep, buf, 8, fake.addr), -FI_EAGAIN);
-	ck_assert_int_eq(send_tagged(sizeof(buf), TAG, NULL), -FI_EAGAIN);
-	ck_assert_uint_eq(fake.count, 0);
-	tx_control(fake.peer, WIRE_HEAD(WIRE_ATS, 0, 0, 1),
-		   0); /* control messages do not wait for fences */
-	ck_assert_uint_eq(fake.count, 1);
+	ck_assert_int_eq(send_tagged(8, TAG, &buf[1]), 0);
+	ck_assert_uint_eq(wire_op(fake_last(0)->head), WIRE_MSG);
+	ck_assert_uint_eq(wire_flags(fake_last(0)->head), WIRE_TAGGED | WIRE_ACK_MATCH);
+	fake_expect(&buf[1], FI_TAGGED | FI_SEND);
+	ck_assert_int_eq(fi_inject(fake.ep, buf, 8, fake.addr), 0);
+	ck_assert_uint_eq(wire_flags(fake_last(0)->head), WIRE_ACK_MATCH);
+	ck_assert_int_eq(fi_send(fake.ep, longer, WIRE_PAUSED_MAX, NULL, fake.addr, &buf[2]), 0);
+	ck_assert_uint_eq(wire_op(fake_last(0)->head), WIRE_MSG);
+	fake_expect(&buf[2], FI_MSG | FI_SEND);
+	ck_assert_int_eq(fi_send(fake.ep, longer, sizeof(longer), NULL, fake.addr, &buf[3]), 0);
+	ck_assert_uint_eq(wire_op(fake_last(0)->head), WIRE_RTS);
+	fake_expect_nothing();
+	fake_says_ats(wire_id(fake_last(0)->head), 0);
+	fake_expect(&buf[3], FI_MSG | FI_SEND);
+	for (unsigned int back = 1; back < 4; back++)
+		fake_says_ats(wire_id(fake_last(back)->head), 0);
+	fake_expect_nothing();
+	ck_assert_uint_eq(pool_in_use(&fake.worker->tx_pool), 0);
 	fake_says(WIRE_HEAD(WIRE_XON, 0, 0, 0), 0, 0, NULL, 0);
 	ck_assert_int_eq(send_tagged(8, TAG, &buf[1]), 0);
-	fake_expect(&buf[1], FI_TAGGED | FI_SEND);
+	ck_assert_uint_eq(wire_flags(fake_last(0)->head), WIRE_TAGGED);
 }
 END_TEST
 
-START_TEST(paused_while_it_waits)
+START_TEST(paused_messages_are_bounded)
 {
-	ck_assert_int_eq(send_tagged(8, TAG, &buf[1]), 0);
-	fake.room = 0;
-	fake.worker->handshakes--;
-	fake_connect();
 	fake_says(WIRE_HEAD(WIRE_XOFF, 0, 0, 0), 0, 0, NULL, 0);
-	fake.room = FAKE_PLENTY;
-	fake_expect_nothing();
-	ck_assert_uint_eq(fake.count, 0);
-	fake_says(WIRE_HEAD(WIRE_XON, 0, 0, 0), 0, 0, NULL, 0);
+	for (unsigned int i = 0; i < FAKE_TX_SIZE; i++)
+		ck_assert_int_eq(fi_inject(fake.ep, buf, 8, fake.addr), 0);
+	ck_assert_int_eq(fi_inject(fake.ep, buf, 8, fake.addr), -FI_EAGAIN);
+	ck_assert_int_eq(send_tagged(8, TAG, &buf[1]), -FI_EAGAIN);
+	ck_assert_int_eq(send_tagged(sizeof(buf), TAG, &buf[1]), -FI_EAGAIN);
+	fake_says_ats(wire_id(fake_last(3)->head), 0);
+	ck_assert_int_eq(send_tagged(8, TAG, &buf[1]), 0);
 	fake_expect(&buf[1], FI_TAGGED | FI_SEND);
+	ck_assert_int_eq(fi_inject(fake.ep, buf, 8, fake.addr), -FI_EAGAIN);
+	tx_control(fake.peer, WIRE_HEAD(WIRE_ATS, 0, 0, 1), 0); /* others are not */
+	ck_assert_uint_eq(wire_op(fake_last(0)->head), WIRE_ATS);
+}
+END_TEST
+
+/* What was reported before its answer came is reported once, even if the peer is lost. */
+START_TEST(paused_messages_are_reported_once)
+{
+	fake_says(WIRE_HEAD(WIRE_XOFF, 0, 0, 0), 0, 0, NULL, 0);
+	ck_assert_int_eq(send_tagged(8, TAG, &buf[1]), 0);
+	fake_expect(&buf[1], FI_TAGGED | FI_SEND);
+	ck_assert_int_eq(send_flags(8, FI_FENCE, &buf[2]), 0);
+	fake_expect(&buf[2], FI_MSG | FI_SEND);
+	peer_failed(fake.peer, FI_ECONNRESET);
+	fake_expect_nothing();
+	ck_assert_uint_eq(pool_in_use(&fake.worker->tx_pool), 0);
+	ck_assert_uint_eq(fake.peer->tx.unmatched_count, 0);
+	fake.closed = 0;
 }
 END_TEST
 
@@ -443,12 +476,13 @@ int main(void)
 	tcase_add_test(up, delivery_is_awaited);
 	tcase_add_test(up, fence_waits);
 	tcase_add_test(up, nothing_passes_a_fence);
-	tcase_add_test(up, paused_until_xon);
+	tcase_add_test(up, paused_messages_are_answered);
+	tcase_add_test(up, paused_messages_are_bounded);
+	tcase_add_test(up, paused_messages_are_reported_once);
 	tcase_add_test(up, answers_go_first_and_are_never_lost);
 	tcase_add_test(up, the_end_of_the_peer_ends_all);
 	tcase_add_checked_fixture(down, fake_open, fake_shut);
 	tcase_add_test(down, waits_for_the_connection_in_order);
-	tcase_add_test(down, paused_while_it_waits);
 	tcase_add_test(down, cancel_what_waits);
 	tcase_add_test(down, cancel_gives_the_room_back);
 	tcase_add_test(down, answers_to_what_was_not_sent);

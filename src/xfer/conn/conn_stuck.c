@@ -36,7 +36,8 @@ static bool is_stuck(struct peer *peer)
 	bool stuck = false, moving = false;
 
 	for (size_t i = 0; i < sizeof(lists) / sizeof(*lists); i++) {
-		struct txreq *first = tx_req_first(peer, lists[i]);
+		struct txreq *first = lists[i] == TXREQ_ACK ? tx_req_first_unreported(peer)
+							    : tx_req_first(peer, lists[i]);
 		bool waits = lists[i] == TXREQ_BACKLOG || lists[i] == TXREQ_AHEAD;
 
 		if (!first)

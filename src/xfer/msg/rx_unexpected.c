@@ -81,10 +81,10 @@ static void resume(struct rx *q, struct peer *peer)
 			rx_send_xon(b->worker->rx[i]->q);
 }
 
-/* May a message of the peer be kept? False: too many bytes since XOFF. */
-static bool bearable(struct peer *peer, size_t bytes)
+/* May a message of the peer be kept? False: too many bytes since XOFF, of messages that do not heed it. */
+static bool bearable(struct peer *peer, uint64_t head, size_t bytes)
 {
-	if (!peer->rx.xoff_sent)
+	if (!peer->rx.xoff_sent || rx_wants_ack(head))
 		return true;
 	peer->rx.unheard += bytes;
 	if (peer->rx.unheard > WIRE_KEPT_MAX)
@@ -193,7 +193,7 @@ void rx_store(struct rx *rx, const struct message *m, size_t payload_len)
 	struct unexpected *u;
 	size_t bytes = sizeof(*u) + payload_len;
 
-	if (grouped ? !bearable_of_group(m->peer, bytes) : !bearable(m->peer, bytes))
+	if (grouped ? !bearable_of_group(m->peer, bytes) : !bearable(m->peer, m->head, bytes))
 		return;
 	if (!budget_admit(m->peer, m->src, bytes))
 		return;

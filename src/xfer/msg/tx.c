@@ -89,7 +89,8 @@ static int send_rndv(struct txreq *req)
 
 	proto_compare(req);
 	proto = prepare_rndv(peer, req);
-	req->limit = proto_spec_bytes(peer, req, proto);
+	/* Fragments of a message that nobody waits for are dropped. */
+	req->limit = peer->tx.xoff_received ? 0 : proto_spec_bytes(peer, req, proto);
 	err = send_rts(peer->real, req);
 	if (err)
 		return err;
@@ -123,11 +124,35 @@ static void await(struct txreq *req, bool whole)
 		send_spec(req);
 }
 
+/* Does XOFF hold for the request? It does not for messages of collectives. */
+static bool is_paused(const struct txreq *req)
+{
+	return req->peer->tx.xoff_received && wire_op(req->head) == WIRE_MSG &&
+	       !wire_of_group(req->head);
+}
+
+/* A short message that the peer answers only for the sake of XOFF has left the process. */
+static void report_sent(struct txreq *req)
+{
+	struct link *link = req->peer->real;
+
+	if (link_holds(link))
+		link->zcopy->flush(link);
+	tx_req_report(req);
+}
+
+/*
+ * Under XOFF each message asks for an answer when it is matched, and of a longer one only the RTS
+ * goes: the peer keeps little, and can match it.
+ */
 int tx_send(struct txreq *req)
 {
-	uint64_t ack = ack_flags(req->flags);
+	uint64_t asked = ack_flags(req->flags);
 	struct peer *peer = req->peer;
-	bool whole = !proto_is_long(peer->real, req->len);
+	bool paused = is_paused(req);
+	bool whole = !proto_is_long(peer->real, req->len) &&
+		     (!paused || req->len <= WIRE_PAUSED_MAX);
+	uint64_t ack = paused && !asked ? WIRE_ACK_MATCH : asked;
 	int err = whole ? send_whole(req, ack) : send_rndv(req);
 
 	if (err)
@@ -135,6 +160,10 @@ int tx_send(struct txreq *req)
 	PROBE4(send, req, peer, req->tag, req->len);
 	if (whole && proto_of_packet(peer->real, req->len) == PROTO_ZCOPY)
 		peer->counts.sent[PROTO_ZCOPY]++;
+	if (paused)
+		tx_req_unmatched(req);
+	if (paused && whole && !asked)
+		report_sent(req);
 	if (whole && !ack)
 		end_sent(req);
 	else
@@ -188,7 +217,7 @@ static int queue_message(struct ep *ep, struct peer *peer, const struct xfer *x)
 	struct txreq *req;
 	int err;
 
-	if (peer->tx.backlog_count >= ep->tx_size)
+	if (tx_full(ep, peer))
 		return -FI_EAGAIN;
 	req = req_new(ep, peer, x);
 	if (!req)
@@ -202,7 +231,7 @@ static int queue_message(struct ep *ep, struct peer *peer, const struct xfer *x)
 /* Does any earlier operation await an answer of the peer? */
 static bool anything_sent(const struct peer *peer)
 {
-	return !(list_empty(&peer->txreqs[TXREQ_ACK]) && list_empty(&peer->txreqs[TXREQ_STREAM]) &&
+	return !(!tx_req_first_unreported(peer) && list_empty(&peer->txreqs[TXREQ_STREAM]) &&
 		 list_empty(&peer->txreqs[TXREQ_SPEC]) && list_empty(&peer->txreqs[TXREQ_RMA]));
 }
 
@@ -260,7 +289,7 @@ static int tx_now(struct ep *ep, struct peer *peer, const struct xfer *x)
 
 	if (x->flags & FI_MORE)
 		tx_announce(peer);
-	if (may_copy(link, x)) {
+	if (!peer->tx.xoff_received && may_copy(link, x)) {
 		struct iovec one = {(void *)(uintptr_t)x->buf, x->len};
 		struct packet p = {.head = x->head, .tag = x->tag, .data = x->data, .len = x->len};
 
@@ -284,7 +313,7 @@ static int tx_try(struct ep *ep, struct peer *peer, const struct xfer *x)
 {
 	if (peer->state != PEER_CONNECTED || tx_must_queue(peer, x->flags))
 		return tx_never_queues(x->flags, x->work) ? -FI_EAGAIN : queue_message(ep, peer, x);
-	if (peer->tx.xoff_received || peer_behind(peer))
+	if (peer_behind(peer) || (peer->tx.xoff_received && tx_full(ep, peer)))
 		return -FI_EAGAIN;
 	return tx_now(ep, peer, x);
 }
@@ -401,6 +430,7 @@ void tx_ats(struct worker *worker, struct peer *peer, const struct packet *p)
 		proto_judge(req, wire_flags(p->head) & WIRE_SPEC, p->tag >> 16);
 	if (wire_flags(req->head) & WIRE_MATCH)
 		peer->rma.matching -= req->len;
+	peer->tx.unmatched_count -= req->unmatched;
 	if (!err && !(req->flags & FI_SEND))
 		err = rma_result(req, p);
 	/* Answered before all was sent: the peer refuses the message, or is faulty. */

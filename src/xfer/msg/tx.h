@@ -54,6 +54,8 @@ struct txreq {
 	enum proto proto : 8; /* protocol of the rendezvous, while `rndv` is not NULL */
 	bool whole;           /* one-sided, and one packet holds all data */
 	bool packets;         /* no device can perform the operation: send packets */
+	bool unmatched;       /* sent under XOFF and not answered: in peer->tx.unmatched_count */
+	bool reported;        /* in TXREQ_ACK, as done: nobody waits for its answer */
 	uint8_t checks; /* of conn_stuck.c in a row that found it as it was; 0: none has seen it */
 	size_t count;
 	size_t got;    /* bytes of the result received */
@@ -169,6 +171,20 @@ bool tx_blocked(const struct peer *peer, const struct txreq *req);
 bool tx_must_queue(const struct peer *peer, uint64_t flags);
 /* Sends fragments up to req->limit. False: no space for more. */
 bool tx_fragments(struct txreq *req);
+/*
+ * Has the peer as many messages of ours as may wait in the backlog, or at the peer under XOFF? There it counts them by
+ * number alone.
+ */
+static inline bool tx_full(const struct ep *ep, const struct peer *peer)
+{
+	return peer->tx.backlog_count + peer->tx.unmatched_count >= ep->tx_size;
+}
+/* Counts a message, or an atomic on a tagged receive, that is sent under XOFF. */
+static inline void tx_req_unmatched(struct txreq *req)
+{
+	req->unmatched = true;
+	req->peer->tx.unmatched_count++;
+}
 /* Appends the request to the backlog. 0 or -FI_EAGAIN: the backlog is full. */
 int tx_queue(struct ep *ep, struct txreq *req);
 
@@ -208,6 +224,8 @@ static inline struct txreq *tx_req_first(const struct peer *peer, enum txreq_sta
 
 	return list_empty(list) ? NULL : LIST_ENTRY(list->next, struct txreq, link);
 }
+/* Returns the oldest request in TXREQ_RTS or TXREQ_ACK whose end is not reported yet, or NULL. */
+struct txreq *tx_req_first_unreported(const struct peer *peer);
 /* Moves a request to the head of the backlog: the device did not perform it, packets must. */
 void tx_req_requeue(struct txreq *req);
 /* May the peer end the request by ATS? */
@@ -224,6 +242,8 @@ static inline bool tx_awaits_ats(const struct txreq *req)
 struct txreq *tx_req_new(struct ep *ep, struct peer *peer);
 void tx_req_end(struct txreq *req, int err);
 void tx_req_fail(struct txreq *req, int err, int reason);
+/* Reports the success of a request that lives on, for nobody. */
+void tx_req_report(struct txreq *req);
 void tx_req_free(struct txreq *req);
 /* Ends the registration of the request's memory: the peer no longer reads it. */
 static inline void tx_req_deregister(struct txreq *req)

@@ -118,13 +118,10 @@ static bool flush_controls(struct peer *peer)
 	return progressed;
 }
 
-/* Does XOFF stop the request, or are too many results of matched atomics outstanding? */
+/* Are too many results of atomics on tagged receives outstanding? */
 static bool is_paused(const struct peer *peer, const struct txreq *req)
 {
-	if (wire_flags(req->head) & WIRE_MATCH && peer->rma.matching > WIRE_RESULTS_MAX)
-		return true;
-	return peer->tx.xoff_received &&
-	       (req->flags & FI_SEND || wire_flags(req->head) & WIRE_MATCH);
+	return wire_flags(req->head) & WIRE_MATCH && peer->rma.matching > WIRE_RESULTS_MAX;
 }
 
 static bool flush_backlog(struct peer *peer)

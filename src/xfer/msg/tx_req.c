@@ -24,7 +24,7 @@ static inline void clear(struct txreq *req)
 	req->remote_id = req->seq = 0;
 	req->zcopy = req->place = 0;
 	req->amo = (struct wire_amo){0};
-	req->whole = req->packets = false;
+	req->whole = req->packets = req->unmatched = req->reported = false;
 	req->checks = 0;
 	req->count = req->result_count = req->remote_count = 0;
 }
@@ -149,6 +149,17 @@ void tx_req_fail(struct txreq *req, int err, int reason)
 	tx_req_free(req);
 }
 
+void tx_req_report(struct txreq *req)
+{
+	if (req->ep)
+		complete(req);
+	if (req->work)
+		defer_done(req->work, 0);
+	req->ep = NULL;
+	req->work = NULL;
+	req->reported = true;
+}
+
 void tx_req_end(struct txreq *req, int err)
 {
 	PROBE2(sent, req, err);
@@ -157,11 +168,19 @@ void tx_req_end(struct txreq *req, int err)
 		return;
 	}
 	tx_req_leave(req);
-	if (req->ep)
-		complete(req);
-	if (req->work)
-		defer_done(req->work, 0);
+	tx_req_report(req);
 	tx_req_free(req);
+}
+
+struct txreq *tx_req_first_unreported(const struct peer *peer)
+{
+	LIST_EACH (node, &peer->txreqs[TXREQ_ACK]) {
+		struct txreq *req = LIST_ENTRY(node, struct txreq, link);
+
+		if (!req->reported)
+			return req;
+	}
+	return NULL;
 }
 
 /* States of requests whose end is reported, roughly the oldest requests first. */
@@ -294,7 +313,7 @@ void tx_fail_all(struct peer *peer, int err, int reason)
 		while ((req = tx_req_first(peer, reported[i])))
 			tx_req_fail(req, err, reason);
 	peer->rma.awaiting_count = peer->rma.rdma_posted_count = 0;
-	peer->rma.results = peer->rma.matching = 0;
+	peer->rma.results = peer->rma.matching = peer->tx.unmatched_count = 0;
 	peer->rma.bulk = false;
 	list_remove(&peer->tx.in_busy);
 	list_remove(&peer->rma.in_awaiting);

@@ -155,6 +155,8 @@ static void await(struct txreq *req)
 {
 	if (wire_flags(req->head) & WIRE_MATCH) {
 		req->peer->rma.matching += req->len;
+		if (req->peer->tx.xoff_received)
+			tx_req_unmatched(req);
 		tx_req_move(req, TXREQ_ACK);
 		return;
 	}
@@ -398,13 +400,13 @@ static int send_now(struct ep *ep, struct txreq *req, const struct rma *o)
 static int post(struct ep *ep, struct peer *peer, const struct rma *o)
 {
 	bool ready = peer->state == PEER_CONNECTED && !tx_must_queue(peer, o->flags);
-	/* The target keeps an unmatched atomic on a tagged receive like a message: XOFF applies. */
+	/* The target keeps an unmatched atomic on a tagged receive like a message. */
 	bool kept = o->kind & FI_ATOMIC && o->flags & FI_TAGGED;
 	struct txreq *req;
 
 	if (peer->rma.awaiting_count + peer->rma.rdma_posted_count >= ep->tx_size ||
 	    (ready && peer_behind(peer)) ||
-	    (ready && kept && (peer->tx.xoff_received || peer->rma.matching > WIRE_RESULTS_MAX)) ||
+	    (ready && kept && (tx_full(ep, peer) || peer->rma.matching > WIRE_RESULTS_MAX)) ||
 	    (!ready && tx_never_queues(o->flags, o->work)))
 		return -FI_EAGAIN;
 	req = req_new(ep, peer, o);
