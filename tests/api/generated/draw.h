@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Makes a program from a seed: the same one each time. Needs program.h. */
+#ifndef GENERATED_DRAW_H
+#define GENERATED_DRAW_H
+
+struct draw {
+	struct program *p;
+	uint64_t state;
+	uint64_t bytes;                 /* that messages may still have */
+	uint64_t ops;                   /* operations that lines may still begin */
+	uint64_t places[PROGRAM_LINES]; /* of the lines: they are sorted by it */
+};
+
+static inline uint64_t draw_next(struct draw *d)
+{
+	uint64_t z = d->state += 0x9e3779b97f4a7c15u;
+
+	z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
+	z = (z ^ z >> 27) * 0x94d049bb133111ebu;
+	return z ^ z >> 31;
+}
+
+/* 0 to `below` - 1 */
+static inline uint64_t draw_below(struct draw *d, uint64_t below)
+{
+	return draw_next(d) % below;
+}
+
+static inline uint64_t draw_between(struct draw *d, uint64_t least, uint64_t most)
+{
+	return least + draw_below(d, most - least + 1);
+}
+
+static inline bool draw_percent(struct draw *d, unsigned int percent)
+{
+	return draw_below(d, 100) < percent;
+}
+
+#define DRAW_ONE(d, array) ((array)[draw_below(d, API_COUNT(array))])
+
+/* Most are short; many are about where the library changes its way. */
+static inline uint64_t draw_len(struct draw *d)
+{
+	static const uint64_t edges[] = {64,     128,    192,    256,    1024,  2048,
+					 4096,   8192,   16384,  32768,  65536, 100000,
+					 131072, 262144, 524288, 1048576};
+	uint64_t kind = draw_below(d, 100), len;
+
+	if (kind < 15)
+		len = draw_below(d, 9);
+	else if (kind < 50)
+		len = draw_below(d, 257);
+	else if (kind < 65)
+		len = draw_below(d, 20000);
+	else if (kind < 97)
+		len = DRAW_ONE(d, edges) - 1 + draw_below(d, 3);
+	else
+		len = draw_below(d, 4 << 20);
+	return len < d->bytes ? len : draw_below(d, 65);
+}
+
+static inline struct line *draw_line(struct draw *d, enum verb verb, struct place at, uint64_t when)
+{
+	struct line *l = &d->p->lines[d->p->count];
+
+	if (d->p->count == PROGRAM_LINES)
+		return NULL;
+	*l = (struct line){.verb = verb, .at = at, .with = {PLACE_ANY, 0}, .n = 1};
+	d->places[d->p->count++] = when;
+	return l;
+}
+
+static inline struct place draw_place(struct draw *d)
+{
+	return (struct place){draw_below(d, d->p->procs), draw_below(d, d->p->eps)};
+}
+
+static inline uint64_t draw_when(struct draw *d)
+{
+	return draw_below(d, 1 << 20);
+}
+
+/* How often a line does the same. */
+static inline uint64_t draw_n(struct draw *d, uint64_t len)
+{
+	uint64_t n = draw_percent(d, 75)   ? 1
+		     : draw_percent(d, 60) ? draw_between(d, 2, 12)
+					   : draw_between(d, 13, 300);
+
+	if (n > d->ops / 2)
+		n = 1;
+	return len && n > d->bytes / len ? 1 : n;
+}
+
+static inline void draw_send(struct draw *d, struct line *l)
+{
+	l->form = draw_below(d, FORM_COUNT);
+	if (l->form == FORM_INJECT && l->len > 4096)
+		l->form = FORM_PLAIN;
+	if (l->form == FORM_MSG && draw_percent(d, 30))
+		l->level = draw_between(d, 1, API_COUNT(level_flags) - 1);
+	if (draw_percent(d, 20) && l->form != FORM_VECTOR)
+		l->data = 1 + draw_below(d, 1000);
+	if (l->n > 1 && !l->between && draw_percent(d, 40))
+		l->between = draw_between(d, 1, 2);
+}
+
+/* A receive that may take what `m` sends. */
+static inline void draw_recv(struct draw *d, const struct line *m, uint64_t n)
+{
+	static const uint64_t masks[] = {0, 0, 0, 1, 3, UINT64_MAX};
+	struct line *l =
+		draw_line(d, m->verb == VERB_SEND ? VERB_RECV : VERB_TRECV, m->with, draw_when(d));
+
+	if (!l)
+		return;
+	l->n = n;
+	l->len = draw_percent(d, 70)   ? m->len
+		 : draw_percent(d, 70) ? m->len + draw_below(d, 5000)
+				       : draw_below(d, m->len + 1);
+	if (draw_percent(d, 30))
+		l->with = m->at;
+	if (l->verb == VERB_TRECV) {
+		l->tag = m->tag;
+		l->ignore = DRAW_ONE(d, masks);
+	}
+	l->form = draw_below(d, FORM_MSG + 1);
+	if (l->n > 1 && draw_percent(d, 30))
+		l->between = 1;
+	d->ops -= n < d->ops ? n : d->ops;
+}
+
+static inline void draw_message(struct draw *d)
+{
+	uint64_t len = draw_len(d);
+	struct line *l = draw_line(d, draw_percent(d, 65) ? VERB_TSEND : VERB_SEND, draw_place(d),
+				   draw_when(d));
+
+	if (!l)
+		return;
+	l->len = len;
+	l->with = draw_place(d);
+	if (l->with.proc == l->at.proc && draw_percent(d, 85))
+		l->with.proc = (l->with.proc + 1) % d->p->procs;
+	l->n = draw_n(d, len);
+	if (l->verb == VERB_TSEND)
+		l->tag = draw_below(d, 4);
+	draw_send(d, l);
+	d->bytes -= len * l->n < d->bytes ? len * l->n : d->bytes;
+	d->ops -= l->n < d->ops ? l->n : d->ops;
+	if (draw_percent(d, 85))
+		draw_recv(d, l, draw_percent(d, 80) ? l->n : draw_between(d, 1, l->n));
+	if (draw_percent(d, 10))
+		draw_recv(d, l, 1);
+}
+
+/* One that sends without pause, and looks at little after each: it must hear the others, too. */
+static inline void draw_pump(struct draw *d)
+{
+	struct line *l = draw_line(d, VERB_SEND, draw_place(d), draw_when(d));
+
+	if (!l)
+		return;
+	l->with = draw_place(d);
+	l->len = draw_below(d, 200);
+	l->n = draw_between(d, 300, 1500);
+	l->between = 1;
+	draw_send(d, l);
+}
+
+/* What a process does between. */
+static inline void draw_other(struct draw *d)
+{
+	static const enum verb verbs[] = {VERB_READ,  VERB_READ,  VERB_READ,  VERB_READ,
+					  VERB_SREAD, VERB_AWAIT, VERB_AWAIT, VERB_CANCEL,
+					  VERB_SLEEP, VERB_STOP};
+	struct line *l = draw_line(d, DRAW_ONE(d, verbs), draw_place(d), draw_when(d));
+
+	if (!l)
+		return;
+	if (l->verb == VERB_READ)
+		l->n = draw_between(d, 1, 20);
+	if (l->verb == VERB_SREAD || l->verb == VERB_SLEEP || l->verb == VERB_STOP)
+		l->us = draw_below(d, 2000);
+}
+
+static inline void draw_settings(struct draw *d)
+{
+	static const char *const sets[] = {
+
+		"FI_SHM_DISABLE_CMA=yes",     "FI_WEFT_SPEC_MAX=0",   "FI_WEFT_EAGER_MAX=16384",
+		"FI_WEFT_TCP_EAGER_MAX=4096", "FI_WEFT_JOINT_MIN=-1", "FI_WEFT_TCP_ZCOPY_MIN=-1",
+		"FI_WEFT_RING_SIZE=65536",
+	};
+	static const uint64_t batches[] = {1, 1, 2, 8, 64};
+	struct program *p = d->p;
+
+	p->procs = draw_percent(d, 60) ? 2 : draw_between(d, 2, PROGRAM_PROCS);
+	p->eps = draw_percent(d, 60) ? 1 : draw_between(d, 1, PROGRAM_EPS);
+	p->batch = DRAW_ONE(d, batches);
+	p->queues = draw_below(d, API_COUNT(queue_words) - 1);
+	p->av = draw_below(d, 2);
+	if (draw_percent(d, 20))
+		p->cq_size = draw_between(d, 1, 16);
+	if (draw_percent(d, 20))
+		p->tx_size = draw_between(d, 1, 16);
+	while (draw_percent(d, 25) && p->set_count < PROGRAM_SETS)
+		strcpy(p->sets[p->set_count++], DRAW_ONE(d, sets));
+}
+
+/* Puts the lines in their places. */
+static inline void draw_sort(struct draw *d)
+{
+	for (unsigned int i = 1; i < d->p->count; i++)
+		for (unsigned int j = i; j && d->places[j] < d->places[j - 1]; j--) {
+			struct line l = d->p->lines[j];
+			uint64_t place = d->places[j];
+
+			d->p->lines[j] = d->p->lines[j - 1];
+			d->places[j] = d->places[j - 1];
+			d->p->lines[j - 1] = l;
+			d->places[j - 1] = place;
+		}
+}
+
+static inline void draw(struct program *p, uint64_t seed)
+{
+	struct draw d = {.p = p, .state = seed * 2 + 1, .bytes = 24 << 20, .ops = 1500};
+	uint64_t messages, others;
+
+	program_new(p);
+	draw_settings(&d);
+	messages = draw_between(&d, 2, draw_percent(&d, 70) ? 20 : 80);
+	others = draw_below(&d, messages);
+	while (messages--)
+		draw_message(&d);
+	while (others--)
+		draw_other(&d);
+	if (draw_percent(&d, 10))
+		draw_pump(&d);
+	draw_sort(&d);
+}
+
+#endif
