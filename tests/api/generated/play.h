@@ -217,12 +217,39 @@ static inline void play_turns(struct self *s, uint64_t n)
 		proc_turn(s);
 }
 
-/* Turns until nothing is owed. */
+static inline bool play_receives(const struct self *s)
+{
+	for (unsigned int i = 0; i < s->w->count; i++) {
+		const struct line *l = world_line(s->w, &s->w->ops[i]);
+
+		if (l->at.proc == s->me && line_receives(l) && op_accepted(&s->w->ops[i]) &&
+		    !op_ended(&s->w->ops[i]))
+			return true;
+	}
+	return false;
+}
+
+static inline bool play_others_idle(const struct self *s)
+{
+	for (unsigned int i = 0; i < s->w->program.procs; i++)
+		if (i != s->me && !__atomic_load_n(&s->w->procs[i].idle, __ATOMIC_ACQUIRE))
+			return false;
+	return true;
+}
+
 static inline void play_await(struct self *s)
 {
-	proc_owed(s);
-	while (s->owed)
+	s->mine->doing = "waits for what must come";
+	for (;;) {
+		bool last = play_others_idle(s);
+
+		proc_owed(s);
+		if (!s->owed && (last || !play_receives(s)))
+			break;
+		__atomic_store_n(&s->mine->idle, true, __ATOMIC_RELEASE);
 		proc_turn(s);
+	}
+	__atomic_store_n(&s->mine->idle, false, __ATOMIC_RELEASE);
 }
 
 /* `first`: the first operation of the line, if it begins any */
@@ -262,6 +289,7 @@ static inline void play_settle(struct self *s)
 {
 	const unsigned int more = 8;
 
+	__atomic_store_n(&s->mine->idle, true, __ATOMIC_RELEASE);
 	s->mine->doing = "has done all and waits for what must come";
 	for (unsigned int quiet = 0; quiet < more; quiet++) {
 		proc_owed(s);

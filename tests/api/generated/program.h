@@ -31,7 +31,7 @@ enum verb {
 	VERB_CANCEL, /* the oldest receive that waits */
 	VERB_READ,   /* `n` turns that read `batch` entries of each queue */
 	VERB_SREAD,  /* waits for entries of each queue, `us` at most */
-	VERB_AWAIT,  /* turns until all that must come has come */
+	VERB_AWAIT,  /* turns until all receives have ended, or nothing more can come */
 	VERB_SLEEP,
 	VERB_STOP, /* the process is stopped after `us`, for as long */
 	VERB_COUNT

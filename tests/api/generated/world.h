@@ -45,6 +45,7 @@ enum proc_state {
 struct proc {
 	unsigned int calls;
 	enum proc_state state;
+	bool idle;    /* begins nothing before something has come */
 	bool settled; /* has done all lines, and nothing is owed to it */
 	int line;
 	const char *doing;
