@@ -84,6 +84,10 @@ uint64_t addr_hash(const struct addr *a);
 int addr_of_process(struct addr *a);
 /* Converts an IPv4-mapped IPv6 address to IPv4; copies others. A string is shared, not copied. */
 struct addr addr_unmapped(const struct addr *a);
+/* Converts an IPv4 address to an IPv4-mapped IPv6 one if `kind` is ADDR_IN6; leaves others. */
+void addr_map(struct addr *a, uint8_t kind);
+/* Is it the wildcard, 0.0.0.0 or ::, with any port number? */
+bool addr_is_any(const struct addr *a);
 /* Is the address 127.0.0.0/8 or ::1? */
 bool addr_is_loopback(const struct addr *a);
 /* Is it an IPv6 address of a link, fe80::/10? Its scope tells which link, by a number of each host's own. */

@@ -64,15 +64,32 @@ static bool is_interface(const struct addr *a)
 	return found;
 }
 
+static const uint8_t mapped[12] = {[10] = 0xff, 0xff};
+
+void addr_map(struct addr *a, uint8_t kind)
+{
+	if (a->kind != ADDR_IN || kind != ADDR_IN6)
+		return;
+	a->kind = ADDR_IN6;
+	memcpy(a->ip + sizeof(mapped), a->ip, 4);
+	memcpy(a->ip, mapped, sizeof(mapped));
+}
+
 struct addr addr_unmapped(const struct addr *a)
 {
-	static const uint8_t mapped[12] = {[10] = 0xff, 0xff};
 	struct addr v4 = {.kind = ADDR_IN, .port = a->port};
 
 	if (a->kind != ADDR_IN6 || memcmp(a->ip, mapped, sizeof(mapped)) != 0)
 		return *a;
 	memcpy(v4.ip, a->ip + sizeof(mapped), 4);
 	return v4;
+}
+
+bool addr_is_any(const struct addr *a)
+{
+	static const uint8_t any[sizeof(a->ip)];
+
+	return (a->kind == ADDR_IN || a->kind == ADDR_IN6) && memcmp(a->ip, any, sizeof(any)) == 0;
 }
 
 bool addr_is_loopback(const struct addr *a)
@@ -92,13 +109,11 @@ bool addr_is_link_local(const struct addr *a)
 
 bool addr_is_local(const struct addr *a)
 {
-	static const uint8_t any[16];
 	struct addr real = addr_unmapped(a);
 
 	if (a->kind == ADDR_STR)
 		return true;
 	if (a->kind == ADDR_NONE)
 		return false;
-	return addr_is_loopback(&real) || memcmp(real.ip, any, sizeof(any)) == 0 ||
-	       is_interface(&real);
+	return addr_is_loopback(&real) || addr_is_any(&real) || is_interface(&real);
 }

@@ -76,11 +76,9 @@ int av_insert_begin(struct av_insertion *in)
 /* Returns whether no peer can have this address. */
 static bool unreachable(const struct addr *a)
 {
-	static const uint8_t any[16];
-
 	if (a->kind == ADDR_IB)
 		return !(a->scope & ADDR_IB_QP);
-	return a->kind != ADDR_STR && (!a->port || memcmp(a->ip, any, sizeof(any)) == 0);
+	return a->kind != ADDR_STR && (!a->port || addr_is_any(a));
 }
 
 /* Counts a further insertion of an address that the vector has. Its index stays the same. */

@@ -119,7 +119,8 @@ static bool read_names(struct ip_ends *ends, const struct query *q)
 	if (!lookup(ends, a, node, service, flags))
 		return false;
 	/* A service without node gives only the port. */
-	if (!node && source)
+	ends->all = !node && source;
+	if (ends->all)
 		a->kind = ADDR_NONE;
 	else
 		ends->family = family_of(a);
@@ -145,9 +146,7 @@ static bool read_ends(struct ip_ends *ends, const struct query *q)
 /* Is the host not given? */
 static bool is_open(const struct addr *a)
 {
-	static const uint8_t any[sizeof(a->ip)];
-
-	return a->kind == ADDR_NONE || memcmp(a->ip, any, sizeof(any)) == 0;
+	return a->kind == ADDR_NONE || addr_is_any(a);
 }
 
 static int find_out(struct ip_ends *ends, const struct query *q)
@@ -159,6 +158,7 @@ static int find_out(struct ip_ends *ends, const struct query *q)
 	err = ifaces_read(&ends->net);
 	if (err)
 		return err;
+	ends->all = (ends->all || addr_is_any(&ends->src)) && is_open(&ends->dest);
 	if (is_open(&ends->src) && !is_open(&ends->dest) &&
 	    !ifaces_route(&ends->net, &ends->dest, &ends->from)) {
 		LOG_INFO(LOG_CORE, "the kernel has no route to the destination");
@@ -231,6 +231,14 @@ static void report(struct ip_ends *ends, const struct ip_source *s)
 bool resolve_ip_is_open(const struct ip_ends *ends)
 {
 	return is_open(&ends->src);
+}
+
+bool resolve_ip_all(const struct ip_ends *ends, const char *asked, struct ip_source *s)
+{
+	if (!ends->all || asked || env_get()->tcp_iface)
+		return false;
+	*s = (struct ip_source){.addr = {.kind = s->addr.kind, .port = s->addr.port}};
+	return true;
 }
 
 bool resolve_ip_source(struct ip_ends *ends, const char *asked, struct ip_source *s,

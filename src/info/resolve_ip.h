@@ -17,6 +17,7 @@ struct ip_ends {
 	bool logged; /* the chosen source was logged */
 	int err;
 	struct refusal why;
+	bool all;         /* the source is all interfaces: a wildcard, or a port without a node */
 	bool strings;     /* the hints' addresses are strings */
 	int family;       /* AF_UNSPEC: undetermined */
 	struct addr src;  /* ADDR_NONE: not given; a port may be given all the same */
@@ -46,6 +47,11 @@ void resolve_ip_forget(struct ip_ends *ends);
  */
 bool resolve_ip_source(struct ip_ends *ends, const char *asked, struct ip_source *source,
 		       struct refusal *why);
+/*
+ * For endpoints that listen on all interfaces if the application gives none: makes the chosen source
+ * the wildcard address, of no interface. False: it is to be one interface's.
+ */
+bool resolve_ip_all(const struct ip_ends *ends, const char *asked, struct ip_source *source);
 /* Was the host of the source not given? */
 bool resolve_ip_is_open(const struct ip_ends *ends);
 

@@ -22,6 +22,8 @@ struct worker;
 struct domain *worker_domain(const struct worker *worker);
 /* Returns the worker's address, which the transport's `open` may complete. */
 struct addr *worker_address(struct worker *worker);
+/* Was the endpoint opened with the wildcard, for which worker_address has one interface's address? */
+bool worker_all_addresses(const struct worker *worker);
 /* Must peers notify the worker of accesses to its memory, because counters count them? */
 bool worker_counts(const struct worker *worker);
 /* Was the worker's descriptor armed, and its sockets not polled since? */

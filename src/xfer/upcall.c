@@ -14,6 +14,11 @@ struct addr *worker_address(struct worker *worker)
 	return &worker->name;
 }
 
+bool worker_all_addresses(const struct worker *worker)
+{
+	return worker->all;
+}
+
 struct idle *worker_idle(struct worker *worker)
 {
 	return &worker->idle;

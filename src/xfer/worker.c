@@ -72,6 +72,7 @@ static int choose_name(struct worker *worker, const struct fi_info *info)
 				      &worker->name);
 	err = addr_from_user(&worker->name, provider_format(info), info->src_addr,
 			     info->src_addrlen);
+	worker->all = !err && addr_is_any(&worker->name);
 	return err ? err : listen_usable(&worker->name);
 }
 

@@ -92,7 +92,8 @@ struct worker {
 	struct domain *dom;
 	struct av *av;
 	struct addr name;
-	struct addr key;            /* `name` unmapped; shares its string */
+	bool all;        /* its address was the wildcard: datagrams come by all interfaces */
+	struct addr key; /* `name` unmapped; shares its string */
 	const struct worker_cm *cm; /* not NULL: connected endpoint, whose one peer is peers[0] */
 	void *cm_arg;               /* argument of `cm`: the struct ep */
 	void *cm_data; /* application data of the connection request, owned here; or NULL */

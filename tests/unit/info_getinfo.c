@@ -374,16 +374,22 @@ START_TEST(string_too_long)
 }
 END_TEST
 
-/* A service without a node becomes the host's own address, not the wildcard. */
+/* A service without a node is all of the host's addresses; an RDM endpoint has one of them. */
 START_TEST(source_with_port)
 {
+	static const enum fi_ep_type types[] = {FI_EP_RDM, FI_EP_MSG, FI_EP_DGRAM};
 	struct sockaddr_in *src;
 
-	ask_for("weft");
-	ck_assert_int_eq(fi_getinfo(NOW, NULL, "5000", FI_SOURCE, hints, &list), 0);
-	src = list->src_addr;
-	ck_assert_uint_eq(src->sin_port, htons(5000));
-	ck_assert_uint_ne(src->sin_addr.s_addr, htonl(INADDR_ANY));
+	for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
+		ask_for("weft");
+		hints->ep_attr->type = types[i];
+		ck_assert_int_eq(fi_getinfo(NOW, NULL, "5000", FI_SOURCE, hints, &list), 0);
+		src = list->src_addr;
+		ck_assert_uint_eq(src->sin_port, htons(5000));
+		ck_assert_int_eq(src->sin_addr.s_addr == htonl(INADDR_ANY), types[i] != FI_EP_RDM);
+		fi_freeinfo(list);
+		list = NULL;
+	}
 }
 END_TEST
 

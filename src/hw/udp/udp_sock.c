@@ -40,7 +40,8 @@ static int bind_to(int fd, const struct addr *at, bool group)
 	socklen_t len = udp_name(at, &name);
 
 	setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof(bytes));
-	if ((at->kind == ADDR_IN6 &&
+	/* The kernel's setting says whether the wildcard takes IPv4, too. */
+	if ((at->kind == ADDR_IN6 && !addr_is_any(at) &&
 	     setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &yes, sizeof(yes))) ||
 	    (group && setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes))) ||
 	    bind(fd, &name.sa, len))
@@ -105,8 +106,10 @@ static int complete_name(int fd, struct addr *name)
 	return 0;
 }
 
-static int open_socket(struct udp *u, struct addr *name)
+/* `all`: bound to the wildcard; the name stays one interface's. */
+static int open_socket(struct udp *u, struct addr *name, bool all)
 {
+	struct addr at = *name;
 	int err;
 
 	if (name->kind != ADDR_IN && name->kind != ADDR_IN6) {
@@ -116,7 +119,9 @@ static int open_socket(struct udp *u, struct addr *name)
 			name->kind);
 		return -FI_EINVAL;
 	}
-	u->fd = bind_in_range(name);
+	if (all)
+		at = (struct addr){.kind = name->kind, .port = name->port};
+	u->fd = bind_in_range(&at);
 	if (u->fd < 0)
 		return u->fd;
 	err = complete_name(u->fd, name);
@@ -132,7 +137,7 @@ static int udp_open(struct worker *worker, void **state)
 
 	if (!u)
 		return -FI_ENOMEM;
-	err = open_socket(u, worker_address(worker));
+	err = open_socket(u, worker_address(worker), worker_all_addresses(worker));
 	if (err)
 		goto free_state;
 	u->epfd = epoll_create1(EPOLL_CLOEXEC);

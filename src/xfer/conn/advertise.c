@@ -12,14 +12,13 @@
 /* Reads the setting. 1; 0: there is none; -FI_EINVAL: it is wrong, which is logged. */
 static int given(struct addr *shown)
 {
-	static const uint8_t any[sizeof(shown->ip)];
 	const char *text = env_get()->advertise;
 	char uri[ADDR_STR_MAX + 32];
 
 	if (!text)
 		return 0;
 	snprintf(uri, sizeof(uri), "fi_sockaddr://%s", text);
-	if (!addr_parse(shown, uri) && memcmp(shown->ip, any, sizeof(any)) != 0)
+	if (!addr_parse(shown, uri) && !addr_is_any(shown))
 		return 1;
 	LOG_WARN(LOG_EP_CTRL,
 		 "FI_WEFT_ADVERTISE=%s: an IP address is wanted, with or without a port number, "

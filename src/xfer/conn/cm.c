@@ -38,6 +38,7 @@ struct cm_listener {
 	struct listen_how how;
 	int socks[2]; /* bound sockets until the acceptor takes them; -1: none */
 	uint8_t kind; /* address kind of its name; requests must have the same kind */
+	bool all;     /* bound to the wildcard; that of IPv6 may take IPv4, too */
 };
 
 /* A connection request that awaits its answer. */
@@ -46,6 +47,7 @@ struct cm_request {
 	struct offload_request *offload;
 	struct accepted conn;
 	struct addr name;
+	struct addr own; /* the address that it came to; ADDR_NONE: the listener's */
 };
 
 /* Copies `name`; if there is none, returns a wildcard address. 0 or a negative error. */
@@ -72,6 +74,7 @@ static int bind_name(struct cm_listener *l, const struct fi_info *info, struct a
 		err = listen_bind(&bound, &l->how, l->socks);
 	if (err)
 		return err;
+	l->all = addr_is_any(&bound);
 	err = listen_usable(&bound);
 	if (err) {
 		addr_free(&bound);
@@ -183,7 +186,7 @@ static int check_request(struct cm_listener *l, const struct accepted *conn, str
 			  ? 0
 			  : FI_ECONNREFUSED;
 
-	if (!err && name->kind != l->kind) {
+	if (!err && name->kind != l->kind && !(l->all && name->kind == ADDR_IN)) {
 		LOG_WARN(LOG_EP_CTRL,
 			 "connection request refused: address format %u is not the listener's",
 			 conn->hello.name_format);
@@ -192,6 +195,14 @@ static int check_request(struct cm_listener *l, const struct accepted *conn, str
 	if (!err && !auth_admits(&l->auth, conn, name))
 		err = FI_EACCES;
 	return err;
+}
+
+/* Fills in the request's addresses as its listener has them. */
+static void complete(const struct cm_listener *l, struct cm_request *req)
+{
+	addr_map(&req->name, l->kind);
+	if (l->all && !req->conn.inside)
+		connect_local(req->conn.sock, &req->own);
 }
 
 /* NULL: no valid request; the accepted connection is closed. */
@@ -203,6 +214,7 @@ static struct cm_request *receive(struct cm_listener *l, struct accepted *conn)
 
 	if (!err) {
 		req->conn = *conn;
+		complete(l, req);
 		return req;
 	}
 	refuse(conn, err, NULL, 0);
@@ -255,7 +267,9 @@ const struct addr *cm_request_name(const struct cm_request *req)
 
 const struct addr *cm_request_own_name(const struct cm_request *req)
 {
-	return req->cm ? req->cm->own_name(req->offload) : NULL;
+	if (req->cm)
+		return req->cm->own_name(req->offload);
+	return req->own.kind != ADDR_NONE ? &req->own : NULL;
 }
 
 const void *cm_request_data(const struct cm_request *req, size_t *len)

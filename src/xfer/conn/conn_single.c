@@ -158,6 +158,7 @@ int conn_adopt(struct worker *worker, struct accepted *conn, const void *data, s
 	int err = hello_name(&conn->hello, &name);
 
 	if (!err) {
+		addr_map(&name, worker->name.kind);
 		err = call_it(peer, &name);
 		addr_free(&name);
 	}
@@ -179,10 +180,14 @@ void conn_shutdown(struct worker *worker)
 
 int conn_single_inside(const struct peer *peer)
 {
-	struct addr all = peer->key;
+	struct addr all = {.kind = peer->key.kind, .port = peer->key.port};
+	int sock;
 
 	if (all.kind == ADDR_STR)
 		return -FI_ECONNREFUSED;
-	memset(all.ip, 0, sizeof(all.ip));
+	sock = connect_inside(&all);
+	if (sock != -FI_ECONNREFUSED || all.kind == ADDR_IN6)
+		return sock;
+	all.kind = ADDR_IN6; /* takes IPv4, too */
 	return connect_inside(&all);
 }

@@ -32,7 +32,9 @@ static int bound_socket(const struct sockaddr *sa, socklen_t len, int backlog)
 		connect_set(sock, SOL_SOCKET, SO_REUSEADDR, 1);
 		connect_set(sock, IPPROTO_TCP, TCP_DEFER_ACCEPT, SILENT_SECONDS);
 	}
-	if (sa->sa_family == AF_INET6)
+	/* The kernel's setting says whether the wildcard takes IPv4, too. */
+	if (sa->sa_family == AF_INET6 &&
+	    !IN6_IS_ADDR_UNSPECIFIED(&((const struct sockaddr_in6 *)sa)->sin6_addr))
 		connect_set(sock, IPPROTO_IPV6, IPV6_V6ONLY, 1);
 	if (bind(sock, sa, len) || (backlog != LISTEN_LATER && listen(sock, backlog)))
 		err = -errno;
@@ -204,11 +206,10 @@ int listen_open(struct acceptor *l, struct addr *name, const struct listen_how *
 
 int listen_usable(struct addr *name)
 {
-	static const unsigned char any[sizeof(name->ip)];
 	uint16_t port = name->port;
 	int err;
 
-	if (name->kind == ADDR_STR || memcmp(name->ip, any, sizeof(any)) != 0)
+	if (!addr_is_any(name))
 		return 0;
 	err = ifaces_default(name->kind == ADDR_IN6 ? AF_INET6 : AF_INET, name);
 	name->port = port;

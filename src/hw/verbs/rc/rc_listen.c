@@ -31,14 +31,13 @@ static int failed(const char *what, const struct addr *a)
 /* If the name is the wildcard address: replaces it by an address of an RDMA device. */
 static int usable(struct addr *name)
 {
-	static const unsigned char any[sizeof(name->ip)];
 	const struct iface_addr *a = NULL;
 	struct rdma_port port;
 	struct ifaces all;
 	size_t at = 0;
 	int err;
 
-	if (memcmp(name->ip, any, sizeof(any)) != 0)
+	if (!addr_is_any(name))
 		return 0;
 	err = ifaces_read(&all);
 	if (err)
@@ -47,7 +46,7 @@ static int usable(struct addr *name)
 		a = ifaces_next(&all, name->kind == ADDR_IN6 ? AF_INET6 : AF_INET, NULL, &at);
 	while (a && !rdma_ports_find(&a->addr, &port));
 	if (a)
-		memcpy(name->ip, a->addr.ip, sizeof(any));
+		memcpy(name->ip, a->addr.ip, sizeof(name->ip));
 	ifaces_free(&all);
 	return a ? 0 : -FI_EADDRNOTAVAIL;
 }
