@@ -13,11 +13,17 @@
  * A program that fails is printed with the fewest lines that fail, too: put it into the corpus.
  */
 #include "api.h"
+#include <rdma/fi_atomic.h>
+#include <rdma/fi_rma.h>
+#include <rdma/fi_trigger.h>
 #include "generated/program.h"
 #include "generated/draw.h"
 #include "generated/world.h"
 #include "generated/judge.h"
 #include "generated/proc.h"
+#include "generated/took.h"
+#include "generated/turn.h"
+#include "generated/call.h"
 #include "generated/play.h"
 #include "generated/trial.h"
 #include "generated/shrink.h"

@@ -8,6 +8,9 @@ struct draw {
 	uint64_t state;
 	uint64_t bytes;                 /* that messages may still have */
 	uint64_t ops;                   /* operations that lines may still begin */
+	bool later;                     /* some operations begin later */
+	bool multi;                     /* some buffers are for many messages */
+	unsigned int one_sided;         /* percent */
 	uint64_t places[PROGRAM_LINES]; /* of the lines: they are sorted by it */
 };
 
@@ -92,17 +95,23 @@ static inline uint64_t draw_n(struct draw *d, uint64_t len)
 	return len && n > d->bytes / len ? 1 : n;
 }
 
-static inline void draw_send(struct draw *d, struct line *l)
+/* How a line calls. */
+static inline void draw_call(struct draw *d, struct line *l)
 {
 	l->form = draw_below(d, FORM_COUNT);
-	if (l->form == FORM_INJECT && l->len > 4096)
-		l->form = FORM_PLAIN;
-	if (l->form == FORM_MSG && draw_percent(d, 30))
-		l->level = draw_between(d, 1, API_COUNT(level_flags) - 1);
-	if (draw_percent(d, 20) && l->form != FORM_VECTOR)
-		l->data = 1 + draw_below(d, 1000);
+	if (draw_percent(d, 30))
+		l->level = draw_between(d, 1, API_COUNT(level_words) - 2);
+	l->data = draw_percent(d, 20);
+	l->fence = draw_percent(d, 15);
+	if (d->later && draw_percent(d, 30)) {
+		l->start = draw_between(d, 1, START_COUNT - 1);
+		l->after = draw_between(d, 1, 6);
+	}
 	if (l->n > 1 && !l->between && draw_percent(d, 40))
 		l->between = draw_between(d, 1, 2);
+	line_mend(l);
+	d->bytes -= l->len * l->n < d->bytes ? l->len * l->n : d->bytes;
+	d->ops -= l->n < d->ops ? l->n : d->ops;
 }
 
 /* A receive that may take what `m` sends. */
@@ -123,11 +132,21 @@ static inline void draw_recv(struct draw *d, const struct line *m, uint64_t n)
 	if (l->verb == VERB_TRECV) {
 		l->tag = m->tag;
 		l->ignore = DRAW_ONE(d, masks);
+	} else if (d->multi && draw_percent(d, 30)) {
+		l->multi = 1;
+		l->n = 1;
+		l->len = draw_between(d, 1, 4) * (m->len + 100);
 	}
-	l->form = draw_below(d, FORM_MSG + 1);
-	if (l->n > 1 && draw_percent(d, 30))
-		l->between = 1;
-	d->ops -= n < d->ops ? n : d->ops;
+	draw_call(d, l);
+}
+
+static inline struct place draw_peer(struct draw *d, struct place at)
+{
+	struct place with = draw_place(d);
+
+	if (with.proc == at.proc && draw_percent(d, 85))
+		with.proc = (with.proc + 1) % d->p->procs;
+	return with;
 }
 
 static inline void draw_message(struct draw *d)
@@ -139,19 +158,31 @@ static inline void draw_message(struct draw *d)
 	if (!l)
 		return;
 	l->len = len;
-	l->with = draw_place(d);
-	if (l->with.proc == l->at.proc && draw_percent(d, 85))
-		l->with.proc = (l->with.proc + 1) % d->p->procs;
+	l->with = draw_peer(d, l->at);
 	l->n = draw_n(d, len);
 	if (l->verb == VERB_TSEND)
 		l->tag = draw_below(d, 4);
-	draw_send(d, l);
-	d->bytes -= len * l->n < d->bytes ? len * l->n : d->bytes;
-	d->ops -= l->n < d->ops ? l->n : d->ops;
+	draw_call(d, l);
 	if (draw_percent(d, 85))
 		draw_recv(d, l, draw_percent(d, 80) ? l->n : draw_between(d, 1, l->n));
 	if (draw_percent(d, 10))
 		draw_recv(d, l, 1);
+}
+
+static inline void draw_one_sided(struct draw *d)
+{
+	uint64_t len = draw_len(d);
+	struct line *l =
+		draw_line(d, draw_between(d, VERB_WRITE, VERB_SWAP), draw_place(d), draw_when(d));
+
+	if (!l)
+		return;
+	l->len = len;
+	l->with = draw_peer(d, l->at);
+	if (l->verb >= VERB_ADD)
+		l->tag = draw_below(d, 3);
+	l->n = draw_n(d, len);
+	draw_call(d, l);
 }
 
 /* One that sends without pause, and looks at little after each: it must hear the others, too. */
@@ -165,21 +196,24 @@ static inline void draw_pump(struct draw *d)
 	l->len = draw_below(d, 200);
 	l->n = draw_between(d, 300, 1500);
 	l->between = 1;
-	draw_send(d, l);
+	draw_call(d, l);
 }
 
 /* What a process does between. */
 static inline void draw_other(struct draw *d)
 {
-	static const enum verb verbs[] = {VERB_READ,  VERB_READ,  VERB_READ,  VERB_READ,
+	static const enum verb verbs[] = {VERB_TURN,  VERB_TURN,  VERB_TURN,  VERB_TURN,
 					  VERB_SREAD, VERB_AWAIT, VERB_AWAIT, VERB_CANCEL,
 					  VERB_SLEEP, VERB_STOP};
-	struct line *l = draw_line(d, DRAW_ONE(d, verbs), draw_place(d), draw_when(d));
+	enum verb verb = d->later && draw_percent(d, 50) ? VERB_BEGIN : DRAW_ONE(d, verbs);
+	struct line *l = draw_line(d, verb, draw_place(d), draw_when(d));
 
 	if (!l)
 		return;
-	if (l->verb == VERB_READ)
+	if (l->verb == VERB_TURN)
 		l->n = draw_between(d, 1, 20);
+	if (l->verb == VERB_BEGIN)
+		l->n = draw_between(d, 1, 3);
 	if (l->verb == VERB_SREAD || l->verb == VERB_SLEEP || l->verb == VERB_STOP)
 		l->us = draw_below(d, 2000);
 }
@@ -200,6 +234,11 @@ static inline void draw_settings(struct draw *d)
 	p->batch = DRAW_ONE(d, batches);
 	p->queues = draw_below(d, API_COUNT(queue_words) - 1);
 	p->av = draw_below(d, 2);
+	p->keys = draw_below(d, 2);
+	p->counters = draw_below(d, 2);
+	d->later = draw_percent(d, 25);
+	d->multi = draw_percent(d, 30);
+	d->one_sided = draw_percent(d, 50) ? 0 : (unsigned int)draw_below(d, 90);
 	if (draw_percent(d, 20))
 		p->cq_size = draw_between(d, 1, 16);
 	if (draw_percent(d, 20))
@@ -233,7 +272,10 @@ static inline void draw(struct program *p, uint64_t seed)
 	messages = draw_between(&d, 2, draw_percent(&d, 70) ? 20 : 80);
 	others = draw_below(&d, messages);
 	while (messages--)
-		draw_message(&d);
+		if (draw_percent(&d, d.one_sided))
+			draw_one_sided(&d);
+		else
+			draw_message(&d);
 	while (others--)
 		draw_other(&d);
 	if (draw_percent(&d, 10))

@@ -1,75 +1,87 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The oracle: properties that every history has, whatever the library does inside. `judge_owes`
- * tells at any time what must still come, `judge` whether the whole history is right. The
- * properties' names begin what is printed: docs/PROMISES.md refers to them. Needs world.h.
+ * tells at any time what must still come, `judge` whether the whole history is right. Each failure
+ * begins with the name of its property: docs/PROMISES.md refers to them. Needs world.h.
  */
 #ifndef GENERATED_JUDGE_H
 #define GENERATED_JUDGE_H
 
-/* Which receive took which message. WORLD_OPS: none. */
+/* Which receive took which message. */
 struct matching {
-	unsigned int by[WORLD_OPS];   /* message: the receive */
-	unsigned int took[WORLD_OPS]; /* receive: the message */
+	unsigned int by[WORLD_OPS]; /* message: the receive, or WORLD_NONE */
+	size_t from[WORLD_OPS];     /* and where in it */
 };
 
-static inline bool judge_got(const struct world *w, const struct op *r)
+/* Returns whether entry `e` of a receive tells of a message. */
+static inline bool judge_got(const struct entry *e)
 {
-	return line_receives(world_line(w, r)) && op_ended(r) && (!r->err || r->err == FI_ETRUNC);
+	return (!e->err || e->err == FI_ETRUNC) && e->flags & FI_RECV;
 }
 
 /*
- * Returns whether receive `r`, which holds too little of its message to name it, may have taken
- * `m`: all that can be seen of both is equal.
+ * Returns whether an entry of receive `r`, which holds too little of its message to name it, may be
+ * of `m`: all that can be seen of both is equal.
  */
-static inline bool judge_same(const struct world *w, const struct op *r, const struct op *m)
+static inline bool judge_same(const struct world *w, const struct op *r, const struct entry *e,
+			      const struct op *m)
 {
 	const struct line *l = world_line(w, m);
 
 	return line_sends(l) && op_state(m) != OP_NONE && line_fits(world_line(w, r), l) &&
-	       (r->source.proc == PLACE_ANY || place_same(r->source, l->at)) &&
-	       l->len == r->len + r->olen && (!line_tagged(l) || l->tag == r->tag) &&
-	       l->data == r->data;
+	       (e->source.proc == PLACE_ANY || place_same(e->source, l->at)) &&
+	       l->len == e->len + e->olen && (!line_tagged(l) || l->tag == e->tag) &&
+	       (l->data ? op_number(w, m) + 1 : 0) == e->data;
 }
 
 /* Messages too short to be named were taken in order, since they are equal to receives. */
 static inline unsigned int judge_unnamed(const struct world *w, const struct matching *x,
-					 const struct op *r)
+					 const struct op *r, const struct entry *e)
 {
 	for (unsigned int m = 0; m < w->count; m++)
-		if (x->by[m] == WORLD_OPS && judge_same(w, r, &w->ops[m]))
+		if (x->by[m] == WORLD_NONE && judge_same(w, r, e, &w->ops[m]))
 			return m;
-	return WORLD_OPS;
+	return WORLD_NONE;
 }
 
-static inline bool judge_note(struct world *w, struct matching *x, unsigned int r, unsigned int m)
+/* The message that entry `e` of receive `r` tells of. Returns whether nobody else has it. */
+static inline bool judge_note(struct world *w, struct matching *x, const struct op *r,
+			      const struct entry *e)
 {
-	if (x->by[m] != WORLD_OPS) {
+	unsigned int m = e->message;
+
+	if (m == WORLD_NONE)
+		m = judge_unnamed(w, x, r, e);
+	if (m == WORLD_NONE) {
+		world_fail(w, "fits: %s took %zu of %zu bytes that nobody sent", world_name(w, r),
+			   e->len, e->len + e->olen);
+	} else if (x->by[m] != WORLD_NONE) {
 		world_fail(w, "once: %s is received twice, by %s and %s", world_name(w, &w->ops[m]),
-			   world_name(w, &w->ops[x->by[m]]), world_name(w, &w->ops[r]));
-		return false;
+			   world_name(w, &w->ops[x->by[m]]), world_name(w, r));
+		m = WORLD_NONE;
+	} else {
+		x->by[m] = op_number(w, r);
+		x->from[m] = e->from;
 	}
-	x->by[m] = r;
-	x->took[r] = m;
-	return true;
+	return m != WORLD_NONE;
 }
 
-/* Fills `x`. Returns whether each message was taken once. */
+/* Fills `x`: first with the messages that name themselves. Returns whether each was taken once. */
 static inline bool judge_match(struct world *w, struct matching *x)
 {
 	for (unsigned int i = 0; i < w->count; i++)
-		x->by[i] = x->took[i] = WORLD_OPS;
-	for (unsigned int named = 1; named + 1; named--)
-		for (unsigned int r = 0; r < w->count; r++) {
-			const struct op *o = &w->ops[r];
-			unsigned int m = o->message;
+		x->by[i] = WORLD_NONE;
+	for (int named = 1; named >= 0; named--)
+		for (unsigned int i = 0; i < w->count; i++) {
+			const struct op *r = &w->ops[i];
+			const struct entry *e = NULL;
 
-			if (!judge_got(w, o) || (m != WORLD_OPS) != named)
+			if (!line_receives(world_line(w, r)))
 				continue;
-			if (!named)
-				m = judge_unnamed(w, x, o);
-			if (m != WORLD_OPS && !judge_note(w, x, r, m))
-				return false;
+			while ((e = world_entry(w, r, e)))
+				if (judge_got(e) && (e->message != WORLD_NONE) == named &&
+				    !judge_note(w, x, r, e))
+					return false;
 		}
 	return true;
 }
@@ -79,20 +91,22 @@ static inline bool judge_match(struct world *w, struct matching *x)
 
 static inline bool judge_ends_alone(const struct world *w, const struct line *l)
 {
-	return l->len <= JUDGE_EAGER && level_flags[l->level] != FI_DELIVERY_COMPLETE &&
-	       level_flags[l->level] != FI_MATCH_COMPLETE && !w->program.set_count;
+	uint64_t level = level_flags[l->level];
+
+	return !line_sends(l) || (l->len <= JUDGE_EAGER && level != FI_DELIVERY_COMPLETE &&
+				  level != FI_MATCH_COMPLETE && !w->program.set_count);
 }
 
 /* Returns whether a message that waits fits receive `r`. */
-static inline const struct op *judge_waiting(const struct world *w, const struct matching *x,
-					     const struct op *r)
+static inline bool judge_waiting(const struct world *w, const struct matching *x,
+				 const struct op *r)
 {
 	for (unsigned int m = 0; m < w->count; m++)
-		if (x->by[m] == WORLD_OPS && line_sends(world_line(w, &w->ops[m])) &&
-		    op_state(&w->ops[m]) == OP_POSTED &&
+		if (x->by[m] == WORLD_NONE && line_sends(world_line(w, &w->ops[m])) &&
+		    op_state(&w->ops[m]) == OP_POSTED && op_begun(w, &w->ops[m]) &&
 		    line_fits(world_line(w, r), world_line(w, &w->ops[m])))
-			return &w->ops[m];
-	return NULL;
+			return true;
+	return false;
 }
 
 /* Returns whether the end of `o` must still come. */
@@ -100,113 +114,142 @@ static inline bool judge_owes(const struct world *w, const struct matching *x, c
 {
 	const struct line *l = world_line(w, o);
 
-	if (!op_accepted(o) || op_ended(o))
+	if (!op_accepted(o) || op_ended(o) || !op_begun(w, o))
 		return false;
 	if (line_receives(l))
 		return op_state(o) == OP_CANCELLED || judge_waiting(w, x, o);
-	return l->form != FORM_INJECT &&
-	       (x->by[op_number(w, o)] != WORLD_OPS || judge_ends_alone(w, l));
+	return line_told(l) && (x->by[op_number(w, o)] != WORLD_NONE || judge_ends_alone(w, l));
+}
+
+/* Returns whether the target of `o` must still be told. */
+static inline bool judge_owes_there(const struct world *w, const struct op *o)
+{
+	return line_told_there(world_line(w, o)) && op_accepted(o) && op_begun(w, o) &&
+	       !op_told_there(o);
 }
 
 /* ---- The whole history ----------------------------------------------------------------------- */
 
-/* each operation that was accepted ends once, injected ones without an entry */
+/* once: what was accepted ends once, what was injected without an entry; delivered: it does end */
 static inline void judge_once(struct world *w, const struct matching *x, const struct op *o)
 {
 	const struct line *l = world_line(w, o);
-	unsigned int most = op_accepted(o) && l->form != FORM_INJECT;
+	unsigned int most = op_accepted(o) && line_told(l);
 
-	if (o->entries > most)
+	if (o->entries > most && !l->multi)
 		world_fail(w, "once: %s has %u completions, at most %u are right", world_name(w, o),
 			   o->entries, most);
-	if (judge_owes(w, x, o))
+	if (o->there > (op_accepted(o) && line_told_there(l)))
+		world_fail(w, "once: the target of %s has %u completions", world_name(w, o),
+			   o->there);
+	if (judge_owes(w, x, o) || judge_owes_there(w, o))
 		world_fail(w, "delivered: %s has not ended", world_name(w, o));
 }
 
 #define JUDGE_FLAGS                                                                                \
-	(FI_SEND | FI_RECV | FI_MSG | FI_TAGGED | FI_READ | FI_WRITE | FI_ATOMIC |                 \
-	 FI_REMOTE_READ | FI_REMOTE_WRITE | FI_REMOTE_CQ_DATA | FI_MULTI_RECV)
+	(FI_SEND | FI_RECV | FI_MSG | FI_TAGGED | FI_READ | FI_WRITE | FI_RMA | FI_ATOMIC |        \
+	 FI_REMOTE_READ | FI_REMOTE_WRITE | FI_REMOTE_CQ_DATA)
 
-static inline void judge_sent(struct world *w, const struct op *o)
+static const uint64_t judge_flags[] = {
+	[VERB_SEND] = FI_SEND | FI_MSG,    [VERB_TSEND] = FI_SEND | FI_TAGGED,
+	[VERB_RECV] = FI_RECV | FI_MSG,    [VERB_TRECV] = FI_RECV | FI_TAGGED,
+	[VERB_WRITE] = FI_WRITE | FI_RMA,  [VERB_READ] = FI_READ | FI_RMA,
+	[VERB_ADD] = FI_WRITE | FI_ATOMIC, [VERB_FETCH] = FI_READ | FI_ATOMIC,
+	[VERB_SWAP] = FI_READ | FI_ATOMIC,
+};
+
+/* ends: in success; entry: with the flags of its kind */
+static inline void judge_done(struct world *w, const struct op *o, const struct entry *e)
 {
-	uint64_t flags = FI_SEND | (line_tagged(world_line(w, o)) ? FI_TAGGED : FI_MSG);
+	uint64_t flags = judge_flags[world_line(w, o)->verb];
 
-	if (!o->entries)
-		return;
-	if (o->err)
-		world_fail(w, "ends: %s ended with %d", world_name(w, o), o->err);
-	if ((o->flags & JUDGE_FLAGS & ~FI_REMOTE_CQ_DATA) != flags)
+	if (e->err)
+		world_fail(w, "ends: %s ended with %d", world_name(w, o), e->err);
+	else if ((e->flags & JUDGE_FLAGS & ~FI_REMOTE_CQ_DATA) != flags)
 		world_fail(w, "entry: %s has flags %#" PRIx64 ", right are %#" PRIx64,
-			   world_name(w, o), o->flags, flags);
+			   world_name(w, o), e->flags, flags);
 }
 
-/* a completion names a receive that fits the message, with its length, tag, data, source, flags */
-static inline void judge_entry(struct world *w, const struct op *r, const struct op *m)
+/* length: what fits the buffer, and FI_ETRUNC with the rest if there is one */
+static inline void judge_length(struct world *w, const struct op *r, const struct entry *e,
+				const struct op *m)
 {
-	const struct line *l = world_line(w, m), *rl = world_line(w, r);
-	uint64_t flags = FI_RECV | (line_tagged(l) ? FI_TAGGED : FI_MSG);
-	size_t room = line_room(rl), len = l->len < room ? l->len : room;
+	size_t len = world_line(w, m)->len, room = line_room(world_line(w, r)) - e->from;
+	size_t fits = len < room ? len : room;
 
-	if (l->data)
-		flags |= FI_REMOTE_CQ_DATA;
-	if (op_state(m) == OP_REFUSED || op_state(m) == OP_NONE)
-		world_fail(w, "entry: %s was refused, and %s has it", world_name(w, m),
-			   world_name(w, r));
-	else if (!line_fits(rl, l))
-		world_fail(w, "fits: %s took %s", world_name(w, r), world_name(w, m));
-	else if ((r->flags & JUDGE_FLAGS) != flags)
-		world_fail(w, "entry: %s took %s: flags %#" PRIx64 ", right are %#" PRIx64,
-			   world_name(w, r), world_name(w, m), r->flags, flags);
-	else if (r->err != (l->len > room ? FI_ETRUNC : 0) || r->len != len ||
-		 r->olen != l->len - len)
+	if (e->err != (len > room ? FI_ETRUNC : 0) || e->len != fits || e->olen != len - fits)
 		world_fail(w, "length: %s took %s: error %d, len %zu, olen %zu", world_name(w, r),
-			   world_name(w, m), r->err, r->len, r->olen);
-	else if (line_tagged(l) && r->tag != l->tag)
-		world_fail(w, "entry: %s took %s: tag %" PRIu64, world_name(w, r), world_name(w, m),
-			   r->tag);
-	else if (l->data && r->data != l->data)
-		world_fail(w, "entry: %s took %s: data %" PRIu64, world_name(w, r),
-			   world_name(w, m), r->data);
-	else if (r->source.proc != PLACE_ANY && !place_same(r->source, l->at))
-		world_fail(w, "entry: %s took %s: source p%" PRIu64 ".e%" PRIu64, world_name(w, r),
-			   world_name(w, m), r->source.proc, r->source.ep);
+			   world_name(w, m), e->err, e->len, e->olen);
 }
 
-/* the bytes of a message too short to be named, or of its beginning */
-static inline void judge_first(struct world *w, const struct op *r, const struct op *m)
+/* fits: the receive and the message; entry: flags, tag, data and source are the message's */
+static inline void judge_entry(struct world *w, const struct op *r, const struct entry *e,
+			       const struct op *m)
+{
+	const struct line *l = world_line(w, m);
+	uint64_t flags = judge_flags[world_line(w, r)->verb] | (l->data ? FI_REMOTE_CQ_DATA : 0);
+
+	if (!op_accepted(m))
+		world_fail(w, "fits: %s was refused, and %s has it", world_name(w, m),
+			   world_name(w, r));
+	else if (!line_fits(world_line(w, r), l))
+		world_fail(w, "fits: %s took %s", world_name(w, r), world_name(w, m));
+	else if ((e->flags & JUDGE_FLAGS) != flags)
+		world_fail(w, "entry: %s took %s: flags %#" PRIx64 ", right are %#" PRIx64,
+			   world_name(w, r), world_name(w, m), e->flags, flags);
+	else if ((line_tagged(l) && e->tag != l->tag) ||
+		 e->data != (l->data ? op_number(w, m) + 1 : 0) ||
+		 (e->source.proc != PLACE_ANY && !place_same(e->source, l->at)))
+		world_fail(w,
+			   "entry: %s took %s: tag %" PRIu64 ", data %" PRIu64 ", source p%" PRIu64
+			   ".e%" PRIu64,
+			   world_name(w, r), world_name(w, m), e->tag, e->data, e->source.proc,
+			   e->source.ep);
+}
+
+/* bytes: the first ones; proc_look has looked at the others */
+static inline void judge_head(struct world *w, const struct op *r, const struct entry *e,
+			      const struct op *m)
 {
 	unsigned char right[WORLD_FIRST];
-	unsigned int number = op_number(w, m);
-	size_t len = r->len < WORLD_FIRST ? r->len : WORLD_FIRST;
+	size_t len = world_line(w, m)->len;
 
-	memset(right, 0xe0, sizeof(right));
-	if (world_line(w, m)->len >= WORLD_FIRST)
-		memcpy(right, &number, WORLD_FIRST);
-	if (memcmp(right, r->first, len) != 0)
+	world_head(right, len < WORLD_FIRST ? len : WORLD_FIRST, op_number(w, m));
+	if (memcmp(right, e->head, e->len < WORLD_FIRST ? e->len : WORLD_FIRST) != 0)
 		world_fail(w, "bytes: %s took %s with other bytes", world_name(w, r),
 			   world_name(w, m));
 }
 
-static inline void judge_received(struct world *w, const struct matching *x, const struct op *r)
+/* The errors of a receive: no message of it is looked at here. */
+static inline void judge_receive(struct world *w, const struct op *r, const struct entry *e)
 {
-	unsigned int m = x->took[op_number(w, r)];
+	bool cancelled = e->err == FI_ECANCELED && r->state == OP_CANCELLED;
 
-	if (!r->entries || (r->err == FI_ECANCELED && r->state == OP_CANCELLED))
-		return;
-	if (r->err && r->err != FI_ETRUNC) {
-		world_fail(w, "ends: %s ended with %d", world_name(w, r), r->err);
-	} else if (m == WORLD_OPS) {
-		world_fail(w, "fits: %s took %zu of %zu bytes that nobody sent", world_name(w, r),
-			   r->len, r->len + r->olen);
-	} else {
-		judge_entry(w, r, &w->ops[m]);
-		judge_first(w, r, &w->ops[m]);
-	}
+	if (e->err && e->err != FI_ETRUNC && !cancelled)
+		world_fail(w, "ends: %s ended with %d", world_name(w, r), e->err);
+}
+
+static inline const struct entry *judge_entry_of(const struct world *w, const struct matching *x,
+						 unsigned int m)
+{
+	const struct op *r = &w->ops[x->by[m]];
+	const struct entry *e = world_entry(w, r, NULL);
+
+	while (e && world_line(w, r)->multi && (e->from != x->from[m] || !judge_got(e)))
+		e = world_entry(w, r, e);
+	return e;
+}
+
+/* Returns whether a receive took message `m` that began at a time nobody knows. */
+static inline bool judge_taken_later(const struct world *w, const struct matching *x,
+				     unsigned int m)
+{
+	return x->by[m] != WORLD_NONE && world_line(w, &w->ops[x->by[m]])->start != START_NOW;
 }
 
 /*
- * Of two messages of one sender, the later one `second` took receive `r`, which fits the first one,
- * too: then that was taken by an earlier receive.
+ * order: of two messages of one sender, the later one, `second`, took receive `r`, which fits the
+ * first one, too: then that was taken by an earlier receive, or before it in the same buffer.
  */
 static inline void judge_senders_order(struct world *w, const struct matching *x,
 				       unsigned int second)
@@ -214,38 +257,110 @@ static inline void judge_senders_order(struct world *w, const struct matching *x
 	const struct line *l = world_line(w, &w->ops[second]);
 	unsigned int r = x->by[second];
 
+	if (l->start != START_NOW || world_line(w, &w->ops[r])->start != START_NOW)
+		return;
 	for (unsigned int first = 0; first < second; first++) {
 		const struct line *f = world_line(w, &w->ops[first]);
 
 		if (line_sends(f) && op_state(&w->ops[first]) == OP_POSTED &&
-		    place_same(f->at, l->at) && line_fits(world_line(w, &w->ops[r]), f) &&
-		    (x->by[first] == WORLD_OPS || x->by[first] > r))
+		    f->start == START_NOW && place_same(f->at, l->at) &&
+		    line_fits(world_line(w, &w->ops[r]), f) && !judge_taken_later(w, x, first) &&
+		    (x->by[first] == WORLD_NONE || x->by[first] > r ||
+		     (x->by[first] == r && x->from[first] > x->from[second])))
 			world_fail(w, "order: %s was overtaken by %s, which %s took",
 				   world_name(w, &w->ops[first]), world_name(w, &w->ops[second]),
 				   world_name(w, &w->ops[r]));
 	}
 }
 
-/*
- * Of two receives, the later one `second` took message `m`, which fits the first one, too: then
- * that has ended.
- */
-static inline void judge_receives_order(struct world *w, const struct matching *x,
-					unsigned int second)
+/* order: of two receives, the later one took message `m`, which fits the first one: that has ended */
+static inline void judge_receives_order(struct world *w, const struct matching *x, unsigned int m)
 {
-	const struct line *l = world_line(w, &w->ops[second]);
-	const struct op *m = &w->ops[x->took[second]];
+	const struct line *l = world_line(w, &w->ops[m]);
 
-	for (unsigned int first = 0; first < second; first++) {
+	if (judge_taken_later(w, x, m))
+		return;
+	for (unsigned int first = 0; first < x->by[m]; first++) {
 		const struct line *f = world_line(w, &w->ops[first]);
 
 		if (line_receives(f) && op_state(&w->ops[first]) == OP_POSTED &&
-		    place_same(f->at, l->at) && line_fits(f, world_line(w, m)) &&
-		    !op_ended(&w->ops[first]))
+		    f->start == START_NOW && line_fits(f, l) && !op_ended(&w->ops[first]))
 			world_fail(w, "order: %s was passed over when %s took %s",
-				   world_name(w, &w->ops[first]), world_name(w, &w->ops[second]),
-				   world_name(w, m));
+				   world_name(w, &w->ops[first]), world_name(w, &w->ops[x->by[m]]),
+				   world_name(w, &w->ops[m]));
 	}
+}
+
+static inline void judge_message(struct world *w, const struct matching *x, unsigned int m)
+{
+	const struct op *r = &w->ops[x->by[m]];
+	const struct entry *e = judge_entry_of(w, x, m);
+
+	judge_entry(w, r, e, &w->ops[m]);
+	judge_length(w, r, e, &w->ops[m]);
+	judge_head(w, r, e, &w->ops[m]);
+	judge_senders_order(w, x, m);
+	judge_receives_order(w, x, m);
+}
+
+/* atomics: the words hold what was added, and those who fetched saw each value between once */
+static inline void judge_adds(struct world *w, unsigned int proc, unsigned int word)
+{
+	static bool seen[WORLD_OPS + 1];
+	uint64_t sum = 0, end = w->procs[proc].words[word];
+
+	memset(seen, 0, sizeof(seen));
+	for (unsigned int i = 0; i < w->count; i++) {
+		const struct op *o = &w->ops[i];
+		const struct line *l = world_line(w, o);
+
+		if ((l->verb != VERB_ADD && l->verb != VERB_FETCH) || l->with.proc != proc ||
+		    l->tag % WORLD_WORDS != word || !op_accepted(o))
+			continue;
+		sum++;
+		if (l->verb == VERB_ADD)
+			continue;
+		if (o->old >= end || seen[o->old])
+			world_fail(w,
+				   "atomics: %s saw %" PRIu64 ", seen before or not below %" PRIu64,
+				   world_name(w, o), o->old, end);
+		else
+			seen[o->old] = true;
+	}
+	if (sum != end)
+		world_fail(w, "atomics: word %u of p%u is %" PRIu64 " after %" PRIu64 " times 1",
+			   word, proc, end, sum);
+}
+
+/* atomics: one of those who swap saw 0, all others its number */
+static inline void judge_swaps(struct world *w, unsigned int proc, unsigned int word)
+{
+	uint64_t end = w->procs[proc].words[WORLD_WORDS + word];
+
+	for (unsigned int i = 0; i < w->count; i++) {
+		const struct op *o = &w->ops[i];
+		const struct line *l = world_line(w, o);
+
+		if (l->verb == VERB_SWAP && l->with.proc == proc && l->tag % WORLD_WORDS == word &&
+		    op_accepted(o) && o->old != (end == i + 1 ? 0 : end))
+			world_fail(w, "atomics: %s saw %" PRIu64 ", and the word is %" PRIu64,
+				   world_name(w, o), o->old, end);
+	}
+}
+
+static inline void judge_op(struct world *w, const struct matching *x, const struct op *o)
+{
+	const struct entry *e = NULL;
+	bool receives = line_receives(world_line(w, o));
+
+	judge_once(w, x, o);
+	while ((e = world_entry(w, o, e)))
+		if (receives)
+			judge_receive(w, o, e);
+		else
+			judge_done(w, o, e);
+	if (x->by[op_number(w, o)] != WORLD_NONE)
+		judge_message(w, x, op_number(w, o));
 }
 
 static inline void judge(struct world *w)
@@ -254,19 +369,13 @@ static inline void judge(struct world *w)
 
 	if (!judge_match(w, &x))
 		return;
-	for (unsigned int i = 0; i < w->count && !world_failed(w); i++) {
-		const struct op *o = &w->ops[i];
-
-		judge_once(w, &x, o);
-		if (line_sends(world_line(w, o)))
-			judge_sent(w, o);
-		else
-			judge_received(w, &x, o);
-		if (x.by[i] != WORLD_OPS)
-			judge_senders_order(w, &x, i);
-		if (x.took[i] != WORLD_OPS)
-			judge_receives_order(w, &x, i);
-	}
+	for (unsigned int i = 0; i < w->count && !world_failed(w); i++)
+		judge_op(w, &x, &w->ops[i]);
+	for (unsigned int i = 0; i < w->program.procs; i++)
+		for (unsigned int j = 0; j < WORLD_WORDS; j++) {
+			judge_adds(w, i, j);
+			judge_swaps(w, i, j);
+		}
 }
 
 #endif

@@ -1,143 +1,23 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a process does for each line of a program. Needs proc.h. */
+/* What a process does for each line of a program. Needs turn.h, call.h. */
 #ifndef GENERATED_PLAY_H
 #define GENERATED_PLAY_H
 
 #include <sys/time.h>
-#include <sys/uio.h>
 
-#define PLAY_PIECES 3
-
-/* The arguments of a send or a receive. */
-struct play {
-	struct fid_ep *ep;
-	const struct line *l;
-	void *buf;
-	size_t len;
-	struct iovec iov[PLAY_PIECES];
-	fi_addr_t peer;
-	void *context;
-};
-
-static inline struct play play_args(struct self *s, struct op *o, void *buf)
-{
-	const struct line *l = world_line(s->w, o);
-	struct play a = {.ep = s->ends[l->at.ep].ep,
-			 .l = l,
-			 .buf = buf,
-			 .len = line_room(l),
-			 .peer = FI_ADDR_UNSPEC,
-			 .context = o};
-	size_t from = 0;
-
-	if (l->with.proc != PLACE_ANY)
-		a.peer = s->addr[l->with.proc][l->with.ep];
-	for (size_t i = 0; i < PLAY_PIECES; i++) {
-		size_t to = a.len * (i + 1) / PLAY_PIECES;
-
-		a.iov[i] = (struct iovec){(char *)buf + from, to - from};
-		from = to;
-	}
-	return a;
-}
-
-static inline ssize_t play_send(const struct play *a)
-{
-	struct fi_msg m = {a->iov, NULL, PLAY_PIECES, a->peer, a->context, a->l->data};
-	uint64_t data = a->l->data;
-
-	switch (a->l->form) {
-	case FORM_VECTOR:
-		return fi_sendv(a->ep, a->iov, NULL, PLAY_PIECES, a->peer, a->context);
-	case FORM_MSG:
-		return fi_sendmsg(a->ep, &m,
-				  level_flags[a->l->level] | (data ? FI_REMOTE_CQ_DATA : 0));
-	case FORM_INJECT:
-		return data ? fi_injectdata(a->ep, a->buf, a->len, data, a->peer)
-			    : fi_inject(a->ep, a->buf, a->len, a->peer);
-	default:
-		return data ? fi_senddata(a->ep, a->buf, a->len, NULL, data, a->peer, a->context)
-			    : fi_send(a->ep, a->buf, a->len, NULL, a->peer, a->context);
-	}
-}
-
-static inline ssize_t play_tsend(const struct play *a)
-{
-	uint64_t data = a->l->data, tag = a->l->tag;
-	struct fi_msg_tagged m = {a->iov, NULL, PLAY_PIECES, a->peer, tag, 0, a->context, data};
-
-	switch (a->l->form) {
-	case FORM_VECTOR:
-		return fi_tsendv(a->ep, a->iov, NULL, PLAY_PIECES, a->peer, tag, a->context);
-	case FORM_MSG:
-		return fi_tsendmsg(a->ep, &m,
-				   level_flags[a->l->level] | (data ? FI_REMOTE_CQ_DATA : 0));
-	case FORM_INJECT:
-		return data ? fi_tinjectdata(a->ep, a->buf, a->len, data, a->peer, tag)
-			    : fi_tinject(a->ep, a->buf, a->len, a->peer, tag);
-	default:
-		return data ? fi_tsenddata(a->ep, a->buf, a->len, NULL, data, a->peer, tag,
-					   a->context)
-			    : fi_tsend(a->ep, a->buf, a->len, NULL, a->peer, tag, a->context);
-	}
-}
-
-static inline ssize_t play_recv(const struct play *a)
-{
-	struct fi_msg m = {a->iov, NULL, PLAY_PIECES, a->peer, a->context, 0};
-
-	switch (a->l->form) {
-	case FORM_VECTOR:
-		return fi_recvv(a->ep, a->iov, NULL, PLAY_PIECES, a->peer, a->context);
-	case FORM_MSG:
-		return fi_recvmsg(a->ep, &m, 0);
-	default:
-		return fi_recv(a->ep, a->buf, a->len, NULL, a->peer, a->context);
-	}
-}
-
-static inline ssize_t play_trecv(const struct play *a)
-{
-	const struct line *l = a->l;
-	struct fi_msg_tagged m = {a->iov, NULL,      PLAY_PIECES, a->peer,
-				  l->tag, l->ignore, a->context,  0};
-
-	switch (l->form) {
-	case FORM_VECTOR:
-		return fi_trecvv(a->ep, a->iov, NULL, PLAY_PIECES, a->peer, l->tag, l->ignore,
-				 a->context);
-	case FORM_MSG:
-		return fi_trecvmsg(a->ep, &m, 0);
-	default:
-		return fi_trecv(a->ep, a->buf, a->len, NULL, a->peer, l->tag, l->ignore,
-				a->context);
-	}
-}
-
-static inline ssize_t play_call(const struct play *a)
-{
-	switch (a->l->verb) {
-	case VERB_SEND:
-		return play_send(a);
-	case VERB_TSEND:
-		return play_tsend(a);
-	case VERB_RECV:
-		return play_recv(a);
-	default:
-		return play_trecv(a);
-	}
-}
+#define PLAY_ALL (1u << 30) /* begins whatever still waits */
 
 /* Operations of endpoint `ep`, sends or receives, that have not ended. */
 static inline unsigned int play_under_way(const struct self *s, const struct line *l)
 {
+	bool receives = line_receives(l);
 	unsigned int count = 0;
 
 	for (unsigned int i = 0; i < s->w->count; i++) {
 		const struct op *o = &s->w->ops[i];
 		const struct line *k = world_line(s->w, o);
 
-		count += place_same(k->at, l->at) && line_sends(k) == line_sends(l) &&
+		count += place_same(k->at, l->at) && line_receives(k) == receives &&
 			 op_accepted(o) && !op_ended(o);
 	}
 	return count;
@@ -147,16 +27,15 @@ static inline unsigned int play_under_way(const struct self *s, const struct lin
 static inline void play_op(struct self *s, struct op *o)
 {
 	const struct line *l = world_line(s->w, o);
-	size_t size = line_sends(l) ? s->info->tx_attr->size : s->info->rx_attr->size;
-	struct play a = play_args(s, o, proc_buffer(s, o, line_room(l)));
-	unsigned int last = s->turns + proc_limit(s->w);
+	const struct fi_info *info = s->info;
+	size_t size = line_receives(l) ? info->rx_attr->size : info->tx_attr->size;
+	unsigned int last = s->turns + turn_limit(s->w);
+	struct call *c = call_new(s, o);
 	ssize_t ret;
 
-	if (line_sends(l))
-		world_fill(a.buf, a.len, op_number(s->w, o));
-	while ((ret = play_call(&a)) == -FI_EAGAIN) {
+	while ((ret = call(s, c)) == -FI_EAGAIN) {
 		s->mine->doing = "is refused by -FI_EAGAIN";
-		proc_turn(s);
+		turn(s);
 		if (s->turns <= last)
 			continue;
 		if (play_under_way(s, l) < size)
@@ -165,10 +44,10 @@ static inline void play_op(struct self *s, struct op *o)
 	}
 	if (ret && ret != -FI_EAGAIN)
 		PROC_FAIL(s, "call: %s: %zd %s", world_name(s->w, o), ret, api_word(ret));
-	if (l->form == FORM_INJECT || ret)
-		proc_buffer_free(s, o, a.len);
+	if (!line_told(l) || ret)
+		proc_buffer_free(s, o);
 	__atomic_store_n(&o->state, ret ? OP_REFUSED : OP_POSTED, __ATOMIC_RELEASE);
-	proc_called(s);
+	turn_called(s);
 }
 
 /* Cancels receives of an endpoint that wait, `n` at most; -1: all of the process. */
@@ -181,13 +60,24 @@ static inline void play_cancel(struct self *s, const struct line *l)
 		const struct line *k = world_line(s->w, o);
 
 		if (!line_receives(k) || k->at.proc != s->me || (l && k->at.ep != l->at.ep) ||
-		    op_state(o) != OP_POSTED || op_ended(o))
+		    op_state(o) != OP_POSTED || op_ended(o) ||
+		    (k->start == START_DEFERRED && !op_begun(s->w, o)))
 			continue;
-		PROC_OK(s, fi_cancel(&s->ends[k->at.ep].ep->fid, o));
+		PROC_OK(s, fi_cancel(&s->ends[k->at.ep].ep->fid, &s->contexts[i]));
 		__atomic_store_n(&o->state, OP_CANCELLED, __ATOMIC_RELEASE);
-		proc_called(s);
+		turn_called(s);
 		left--;
 	}
+}
+
+/* Lets operations begin that wait for the counter of an endpoint. */
+static inline void play_begin(struct self *s, uint64_t ep, uint64_t n)
+{
+	if (!s->ends[ep].start)
+		return;
+	__atomic_add_fetch(&s->mine->begun[ep], n, __ATOMIC_ACQ_REL);
+	PROC_OK(s, fi_cntr_add(s->ends[ep].start, n));
+	turn_called(s);
 }
 
 static inline void play_stopped(int sig)
@@ -209,12 +99,6 @@ static inline void play_sleep(struct self *s, uint64_t us)
 	__atomic_store_n(&s->mine->state, PROC_WAITS, __ATOMIC_RELEASE);
 	usleep((useconds_t)us);
 	__atomic_store_n(&s->mine->state, PROC_CALLS, __ATOMIC_RELEASE);
-}
-
-static inline void play_turns(struct self *s, uint64_t n)
-{
-	while (n--)
-		proc_turn(s);
 }
 
 static inline bool play_receives(const struct self *s)
@@ -243,11 +127,11 @@ static inline void play_await(struct self *s)
 	for (;;) {
 		bool last = play_others_idle(s);
 
-		proc_owed(s);
+		turn_owed(s);
 		if (!s->owed && (last || !play_receives(s)))
 			break;
 		__atomic_store_n(&s->mine->idle, true, __ATOMIC_RELEASE);
-		proc_turn(s);
+		turn(s);
 	}
 	__atomic_store_n(&s->mine->idle, false, __ATOMIC_RELEASE);
 }
@@ -257,15 +141,18 @@ static inline void play_line(struct self *s, const struct line *l, struct op *fi
 {
 	s->mine->doing = "does";
 	switch (l->verb) {
+	case VERB_BEGIN:
+		play_begin(s, l->at.ep, l->n);
+		break;
 	case VERB_CANCEL:
 		play_cancel(s, l);
 		break;
-	case VERB_READ:
-		play_turns(s, l->n);
+	case VERB_TURN:
+		turn_times(s, l->n);
 		break;
 	case VERB_SREAD:
 		for (unsigned int i = 0; i < s->queue_count; i++)
-			proc_sread(s, s->queues[i], (int)(l->us / 1000) + 1);
+			turn_sread(s, s->queues[i], (int)(l->us / 1000) + 1);
 		break;
 	case VERB_AWAIT:
 		play_await(s);
@@ -279,7 +166,7 @@ static inline void play_line(struct self *s, const struct line *l, struct op *fi
 	default:
 		for (uint64_t i = 0; i < l->n; i++) {
 			play_op(s, first + i);
-			play_turns(s, l->between);
+			turn_times(s, l->between);
 		}
 	}
 }
@@ -292,17 +179,72 @@ static inline void play_settle(struct self *s)
 	__atomic_store_n(&s->mine->idle, true, __ATOMIC_RELEASE);
 	s->mine->doing = "has done all and waits for what must come";
 	for (unsigned int quiet = 0; quiet < more; quiet++) {
-		proc_owed(s);
+		turn_owed(s);
 		__atomic_store_n(&s->mine->settled, !s->owed, __ATOMIC_RELEASE);
 		for (unsigned int i = 0; i < s->w->program.procs; i++)
 			if (!__atomic_load_n(&s->w->procs[i].settled, __ATOMIC_ACQUIRE))
 				quiet = 0;
-		proc_turn(s);
+		turn(s);
 	}
 	s->mine->doing = "waits for the others";
 	proc_meet(s);
 	__atomic_store_n(&s->mine->settled, false, __ATOMIC_RELEASE);
 	proc_meet(s);
+}
+
+/* What has been written into the memory, and nothing beside. */
+static inline void play_memory(struct self *s)
+{
+	for (unsigned int i = 0; i < s->w->count; i++) {
+		const struct op *o = &s->w->ops[i];
+		const struct line *l = world_line(s->w, o);
+		const unsigned char *at = s->memory + o->at;
+
+		if (l->with.proc != s->me || (l->verb != VERB_WRITE && l->verb != VERB_READ))
+			continue;
+		if (l->verb == VERB_WRITE && !op_accepted(o) ? !proc_untouched(at, l->len)
+							     : !world_holds(at, l->len, i))
+			PROC_FAIL(s, "bytes: what %s has written or read", world_name(s->w, o));
+		if (!proc_untouched(at + l->len, WORLD_GAP))
+			PROC_FAIL(s, "bytes: written behind %s", world_name(s->w, o));
+	}
+	memcpy(s->mine->words, s->memory, sizeof(s->mine->words));
+}
+
+/* counters: what has ended, in success and in error, and what was injected */
+static inline void play_counter(struct self *s, unsigned int ep, unsigned int which)
+{
+	uint64_t good = 0, bad = 0;
+
+	for (unsigned int i = 0; i < s->w->count; i++) {
+		const struct op *o = &s->w->ops[i];
+		const struct line *l = world_line(s->w, o);
+		const struct entry *e = NULL;
+
+		if (l->at.proc != s->me || l->at.ep != ep ||
+		    !(judge_flags[l->verb] & proc_counts[which]))
+			continue;
+		good += !line_told(l) && op_accepted(o);
+		while ((e = world_entry(s->w, o, e))) {
+			good += !e->err && e->flags & proc_counts[which];
+			bad += e->err && e->err != FI_ECANCELED;
+		}
+	}
+	if (fi_cntr_read(s->ends[ep].counters[which]) != good ||
+	    fi_cntr_readerr(s->ends[ep].counters[which]) != bad)
+		PROC_FAIL(s,
+			  "counters: number %u of p%u.e%u is %" PRIu64 " and %" PRIu64
+			  ", right are %" PRIu64 " and %" PRIu64,
+			  which, s->me, ep, fi_cntr_read(s->ends[ep].counters[which]),
+			  fi_cntr_readerr(s->ends[ep].counters[which]), good, bad);
+}
+
+static inline void play_look(struct self *s)
+{
+	play_memory(s);
+	for (unsigned int i = 0; i < s->w->program.eps && s->w->program.counters; i++)
+		for (unsigned int j = 0; j < PROC_COUNTERS; j++)
+			play_counter(s, i, j);
 }
 
 /* The whole program, in one of its processes. */
@@ -324,8 +266,12 @@ static inline void play(struct world *w, unsigned int me)
 			op++;
 	}
 	play_settle(&s);
+	for (unsigned int i = 0; i < w->program.eps; i++)
+		play_begin(&s, i, PLAY_ALL);
+	play_settle(&s);
 	play_cancel(&s, NULL);
 	play_settle(&s);
+	play_look(&s);
 	s.mine->doing = "closes";
 	proc_close(&s);
 }

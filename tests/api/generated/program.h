@@ -21,6 +21,8 @@ enum {
 	PROGRAM_LINES = 512,
 	PROGRAM_SETS = 8,
 	PROGRAM_WORD = 64,
+	PROGRAM_INJECT = 4096, /* bytes that may be injected */
+	PROGRAM_MULTI = 64,    /* bytes left with which a buffer for many messages is released */
 };
 
 enum verb {
@@ -28,8 +30,15 @@ enum verb {
 	VERB_TSEND,
 	VERB_RECV,
 	VERB_TRECV,
-	VERB_CANCEL, /* the oldest receive that waits */
-	VERB_READ,   /* `n` turns that read `batch` entries of each queue */
+	VERB_WRITE, /* to a place of its own in the memory of the other process */
+	VERB_READ,
+	VERB_ADD,   /* 1 to the word `tag` */
+	VERB_FETCH, /* the same, and brings what it was */
+	VERB_SWAP,  /* the word `tag` becomes the number of the operation if it was 0 */
+	/* from here on nothing begins: */
+	VERB_BEGIN,  /* adds `n` to the counter that operations of `start` wait for */
+	VERB_CANCEL, /* the oldest `n` receives that wait */
+	VERB_TURN,   /* `n` times; see world.h */
 	VERB_SREAD,  /* waits for entries of each queue, `us` at most */
 	VERB_AWAIT,  /* turns until all receives have ended, or nothing more can come */
 	VERB_SLEEP,
@@ -37,8 +46,9 @@ enum verb {
 	VERB_COUNT
 };
 
-static const char *const verb_names[] = {"send", "tsend", "recv",  "trecv", "cancel",
-					 "read", "sread", "await", "sleep", "stop"};
+static const char *const verb_names[] = {"send",  "tsend", "recv",  "trecv", "write",  "read",
+					 "add",   "fetch", "swap",  "begin", "cancel", "turn",
+					 "sread", "await", "sleep", "stop"};
 
 /* What names a value, in a line or in the header: as a number, or as a word of `words`. */
 struct key {
@@ -56,10 +66,21 @@ enum form {
 	FORM_COUNT
 };
 
+enum start {
+	START_NOW,
+	START_TRIGGER,  /* FI_TRIGGER in the call */
+	START_ALIAS,    /* an alias with FI_TRIGGER */
+	START_DEFERRED, /* FI_QUEUE_WORK */
+	START_COUNT
+};
+
+static const char *const start_words[] = {"now", "trigger", "alias", "deferred", NULL};
 static const char *const form_words[] = {"plain", "vector", "msg", "inject", NULL};
 static const char *const level_words[] = {"usual", "inject", "transmit", "delivery", "match", NULL};
 static const uint64_t level_flags[] = {0, FI_INJECT_COMPLETE, FI_TRANSMIT_COMPLETE,
 				       FI_DELIVERY_COMPLETE, FI_MATCH_COMPLETE};
+static const char *const no_yes[] = {"no", "yes", NULL};
+static const char *const key_words[] = {"given", "chosen", NULL};
 static const char *const queue_words[] = {"own", "one", "all", NULL};
 static const char *const av_words[] = {"map", "table", NULL};
 
@@ -76,7 +97,12 @@ struct line {
 	struct place with; /* .proc: PLACE_ANY */
 	uint64_t tag, ignore, len, n, us;
 	uint64_t between; /* turns after each of the `n` */
-	uint64_t form, data, level;
+	uint64_t form, level;
+	uint64_t data;  /* with remote CQ data: the number of the operation + 1 */
+	uint64_t fence; /* of FORM_MSG */
+	uint64_t start; /* when the operation begins */
+	uint64_t after; /* value of the counter */
+	uint64_t multi; /* a buffer for many messages */
 };
 
 static const struct key line_keys[] = {
@@ -87,7 +113,11 @@ static const struct key line_keys[] = {
 	{"us", offsetof(struct line, us), 0, NULL},
 	{"between", offsetof(struct line, between), 0, NULL},
 	{"form", offsetof(struct line, form), FORM_PLAIN, form_words},
-	{"data", offsetof(struct line, data), 0, NULL},
+	{"data", offsetof(struct line, data), 0, no_yes},
+	{"fence", offsetof(struct line, fence), 0, no_yes},
+	{"start", offsetof(struct line, start), START_NOW, start_words},
+	{"after", offsetof(struct line, after), 0, NULL},
+	{"multi", offsetof(struct line, multi), 0, no_yes},
 	{"level", offsetof(struct line, level), 0, level_words},
 };
 
@@ -99,6 +129,8 @@ enum queues {
 
 struct program {
 	uint64_t procs, eps, batch, queues, cq_size, tx_size, av;
+	uint64_t keys; /* of memory: chosen by the program, with offsets, or given by the library */
+	uint64_t counters;                     /* of sends, receives, reads and writes */
 	char sets[PROGRAM_SETS][PROGRAM_WORD]; /* NAME=VALUE for the environment */
 	unsigned int set_count;
 	struct line lines[PROGRAM_LINES];
@@ -113,6 +145,8 @@ static const struct key program_keys[] = {
 	{"cq_size", offsetof(struct program, cq_size), 0, NULL},
 	{"tx_size", offsetof(struct program, tx_size), 0, NULL},
 	{"av", offsetof(struct program, av), 0, av_words},
+	{"keys", offsetof(struct program, keys), 0, key_words},
+	{"counters", offsetof(struct program, counters), 0, no_yes},
 };
 
 static inline uint64_t *key_value(const struct key *k, void *of)
@@ -165,6 +199,79 @@ static inline bool keys_take(const struct key *keys, size_t count, void *of, cha
 	return false;
 }
 
+static inline bool line_begins(const struct line *l)
+{
+	return l->verb < VERB_BEGIN;
+}
+
+static inline bool line_sends(const struct line *l)
+{
+	return l->verb == VERB_SEND || l->verb == VERB_TSEND;
+}
+
+static inline bool line_receives(const struct line *l)
+{
+	return l->verb == VERB_RECV || l->verb == VERB_TRECV;
+}
+
+static inline bool line_tagged(const struct line *l)
+{
+	return l->verb == VERB_TSEND || l->verb == VERB_TRECV;
+}
+
+static inline bool line_atomic(const struct line *l)
+{
+	return l->verb >= VERB_ADD && l->verb <= VERB_SWAP;
+}
+
+/* Returns whether there is an entry at the end. */
+static inline bool line_told(const struct line *l)
+{
+	return l->form != FORM_INJECT;
+}
+
+/* Returns whether its target has an entry, too. */
+static inline bool line_told_there(const struct line *l)
+{
+	return l->verb == VERB_WRITE && l->data;
+}
+
+static inline void line_mend_form(struct line *l)
+{
+	if (l->multi || l->start == START_TRIGGER || l->start == START_DEFERRED)
+		l->form = FORM_MSG;
+	if (l->start == START_ALIAS && (l->form == FORM_MSG || l->form == FORM_INJECT))
+		l->form = FORM_PLAIN;
+	if (l->form == FORM_INJECT &&
+	    (line_receives(l) || l->len > PROGRAM_INJECT || l->verb == VERB_READ ||
+	     l->verb == VERB_FETCH || l->verb == VERB_SWAP))
+		l->form = FORM_PLAIN;
+	if (l->form == FORM_VECTOR && line_atomic(l))
+		l->form = FORM_PLAIN;
+}
+
+/* Makes what is not possible together something that is: injected reads, for instance. */
+static inline void line_mend(struct line *l)
+{
+	if (!line_begins(l))
+		return;
+	if (line_atomic(l))
+		l->len = 8;
+	if (!line_receives(l) || l->len < 2 * PROGRAM_MULTI)
+		l->multi = 0;
+	if (l->multi)
+		l->start = START_NOW;
+	if (l->start == START_NOW)
+		l->after = 0;
+	line_mend_form(l);
+	if (l->form == FORM_VECTOR || (!line_sends(l) && l->verb != VERB_WRITE))
+		l->data = 0;
+	if (l->form != FORM_MSG || line_receives(l))
+		l->level = 0;
+	if (l->form != FORM_MSG || line_receives(l) || l->start != START_NOW)
+		l->fence = 0;
+}
+
 static inline bool place_take(struct place *p, const char *word)
 {
 	return sscanf(word, "p%" SCNu64 ".e%" SCNu64, &p->proc, &p->ep) == 2 &&
@@ -194,6 +301,7 @@ static inline bool line_take(struct line *l, char *text)
 			    ? !place_take(&l->with, word + 5)
 			    : !keys_take(line_keys, API_COUNT(line_keys), l, word))
 			return false;
+	line_mend(l);
 	return l->verb < VERB_COUNT;
 }
 
@@ -250,7 +358,8 @@ static inline bool program_valid(const struct program *p)
 		if (l->at.proc >= p->procs || l->at.ep >= p->eps ||
 		    (l->with.proc != PLACE_ANY &&
 		     (l->with.proc >= p->procs || l->with.ep >= p->eps)) ||
-		    (l->verb <= VERB_TSEND && l->with.proc == PLACE_ANY))
+		    (line_begins(l) && !line_receives(l) && l->with.proc == PLACE_ANY) ||
+		    (l->form == FORM_INJECT && l->len > PROGRAM_INJECT))
 			return false;
 	}
 	return true;

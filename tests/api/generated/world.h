@@ -14,6 +14,9 @@ enum {
 	WORLD_NAME = 128,
 	WORLD_BLOCK = 8 << 20, /* bytes of random data that messages are made of */
 	WORLD_FIRST = 4,       /* bytes of a message that say which it is */
+	WORLD_WORDS = 8,       /* that are added to, then as many to swap, in the memory of each */
+	WORLD_GAP = 64,        /* bytes between places in the memory */
+	WORLD_NONE = WORLD_OPS,
 };
 
 enum op_state {
@@ -27,14 +30,25 @@ enum op_state {
 struct op {
 	unsigned int line;
 	enum op_state state;
-	unsigned int entries; /* completions, errors too */
-	/* of the last completion: */
+	unsigned int entries; /* completions, errors too, that its process has read */
+	bool ended;           /* the last one, which releases a buffer for many messages */
+	unsigned int there;   /* that its target has read */
+	unsigned int first;   /* entry in the log of its process; WORLD_NONE */
+	size_t at;            /* in the memory of its target */
+	uint64_t old;         /* what a fetching atomic brought */
+};
+
+/* What a completion said. */
+struct entry {
+	unsigned int op;
 	int err;
 	uint64_t flags, tag, data;
 	size_t len, olen;
-	struct place source;              /* .proc: PLACE_ANY: unknown */
-	unsigned char first[WORLD_FIRST]; /* of what was received */
-	unsigned int message;             /* op that was received, or WORLD_OPS */
+	size_t from;                     /* in a buffer for many messages */
+	struct place source;             /* .proc: PLACE_ANY: unknown */
+	unsigned char head[WORLD_FIRST]; /* of what was received */
+	unsigned int message;            /* op that was received, if that can be seen */
+	unsigned int next;               /* of the same op */
 };
 
 enum proc_state {
@@ -50,6 +64,12 @@ struct proc {
 	int line;
 	const char *doing;
 	char names[PROGRAM_EPS][WORLD_NAME];
+	uint64_t begun[PROGRAM_EPS];     /* value of the counters that `start` waits for */
+	uint64_t base, key;              /* of its memory */
+	size_t memory;                   /* bytes */
+	uint64_t words[2 * WORLD_WORDS]; /* of its memory, at the end */
+	unsigned int count;
+	struct entry log[WORLD_OPS];
 };
 
 struct world {
@@ -87,7 +107,12 @@ static inline const struct line *world_line(const struct world *w, const struct 
 	return &w->program.lines[o->line];
 }
 
-/* "p0.e0 send ... (3rd of its line)" */
+static inline unsigned int op_number(const struct world *w, const struct op *o)
+{
+	return (unsigned int)(o - w->ops);
+}
+
+/* "[p0.e0 send ...] number 3" */
 static inline const char *world_name(const struct world *w, const struct op *o)
 {
 	static char texts[4][256];
@@ -107,21 +132,6 @@ static inline const char *world_name(const struct world *w, const struct op *o)
 	return text;
 }
 
-static inline bool line_sends(const struct line *l)
-{
-	return l->verb == VERB_SEND || l->verb == VERB_TSEND;
-}
-
-static inline bool line_receives(const struct line *l)
-{
-	return l->verb == VERB_RECV || l->verb == VERB_TRECV;
-}
-
-static inline bool line_tagged(const struct line *l)
-{
-	return l->verb == VERB_TSEND || l->verb == VERB_TRECV;
-}
-
 /*
  * Bytes of a buffer. Those that may get messages of several senders have room for what names the
  * message, for the error of one that is cut off does not tell who sent it.
@@ -132,27 +142,47 @@ static inline size_t line_room(const struct line *l)
 										     : l->len;
 }
 
-static inline unsigned int op_number(const struct world *w, const struct op *o)
+/* ---- Bytes ----------------------------------------------------------------------------------- */
+
+static inline void world_block_fill(void)
 {
-	return (unsigned int)(o - w->ops);
+	uint64_t x = 88172645463325252u;
+
+	if (world_block)
+		return;
+	world_block = malloc(WORLD_BLOCK);
+	for (size_t i = 0; i < WORLD_BLOCK; i += 8) {
+		x ^= x << 13;
+		x ^= x >> 7;
+		x ^= x << 17;
+		memcpy(world_block + i, &x, 8);
+	}
 }
 
-/* The bytes of a message: `number` in the first ones, then a part of the block. */
+static inline const unsigned char *world_bytes(unsigned int number)
+{
+	return world_block + number * 509u % (WORLD_BLOCK / 4);
+}
+
+/* The first bytes of a message: those of `number`, if there is room for them. */
+static inline void world_head(unsigned char *head, size_t len, unsigned int number)
+{
+	if (len >= WORLD_FIRST)
+		memcpy(head, &number, WORLD_FIRST);
+	else
+		memset(head, 0xe0, len);
+}
+
 static inline void world_fill(void *buf, size_t len, unsigned int number)
 {
-	const unsigned char *from = world_block + number * 509u % (WORLD_BLOCK / 4);
-
-	memcpy(buf, from, len);
-	if (len >= WORLD_FIRST)
-		memcpy(buf, &number, WORLD_FIRST);
-	else
-		memset(buf, 0xe0, len);
+	memcpy(buf, world_bytes(number), len);
+	world_head(buf, len, number);
 }
 
-/* Returns the first byte that is not that of message `number`, or `len`. */
+/* Returns the first byte that is not that of a message, or `len`. Of the first ones: see `head`. */
 static inline size_t world_differs(const unsigned char *buf, size_t len, unsigned int number)
 {
-	const unsigned char *from = world_block + number * 509u % (WORLD_BLOCK / 4);
+	const unsigned char *from = world_bytes(number);
 
 	if (len <= WORLD_FIRST || !memcmp(buf + WORLD_FIRST, from + WORLD_FIRST, len - WORLD_FIRST))
 		return len;
@@ -162,19 +192,49 @@ static inline size_t world_differs(const unsigned char *buf, size_t len, unsigne
 	return len;
 }
 
-/* Each line that begins something becomes `n` operations. */
+/* Returns whether all `len` bytes are those of `number`. */
+static inline bool world_holds(const unsigned char *buf, size_t len, unsigned int number)
+{
+	unsigned char head[WORLD_FIRST];
+
+	world_head(head, len, number);
+	return !memcmp(buf, head, len < WORLD_FIRST ? len : WORLD_FIRST) &&
+	       world_differs(buf, len, number) == len;
+}
+
+/* ---- Making ---------------------------------------------------------------------------------- */
+
+/* The place of a one-sided operation in the memory of its target. */
+static inline void world_place(struct world *w, const struct line *l, struct op *o)
+{
+	struct proc *p = &w->procs[l->with.proc];
+
+	if (line_atomic(l)) {
+		o->at = 8 * (l->tag % WORLD_WORDS + (l->verb == VERB_SWAP ? WORLD_WORDS : 0));
+	} else if (l->verb == VERB_WRITE || l->verb == VERB_READ) {
+		o->at = p->memory;
+		p->memory += l->len + WORLD_GAP;
+	}
+}
+
+/* Each line that begins something becomes `n` operations. Returns whether there is room for all. */
 static inline bool world_expand(struct world *w)
 {
+	for (unsigned int i = 0; i < w->program.procs; i++)
+		w->procs[i].memory = 16 * WORLD_WORDS + WORLD_GAP;
 	for (unsigned int i = 0; i < w->program.count; i++) {
 		const struct line *l = &w->program.lines[i];
 
-		if (!line_sends(l) && !line_receives(l))
+		if (!line_begins(l))
 			continue;
 		if (l->n > WORLD_OPS - w->count || l->len > WORLD_BLOCK / 2)
 			return false;
-		for (uint64_t j = 0; j < l->n; j++)
-			w->ops[w->count++] = (struct op){
-				.line = i, .message = WORLD_OPS, .source = {PLACE_ANY, 0}};
+		for (uint64_t j = 0; j < l->n; j++) {
+			struct op *o = &w->ops[w->count++];
+
+			*o = (struct op){.line = i, .first = WORLD_NONE};
+			world_place(w, l, o);
+		}
 	}
 	return true;
 }
@@ -195,22 +255,36 @@ static inline void world_free(struct world *w)
 	munmap(w, sizeof(*w));
 }
 
-static inline void world_block_fill(void)
+/* Adds what a completion said to the log of its process. */
+static inline void world_log(struct world *w, struct op *o, struct entry e, bool ended)
 {
-	uint64_t x = 88172645463325252u;
+	struct proc *p = &w->procs[world_line(w, o)->at.proc];
+	unsigned int *to = &o->first;
 
-	if (world_block)
+	if (p->count == WORLD_OPS)
 		return;
-	world_block = malloc(WORLD_BLOCK);
-	for (size_t i = 0; i < WORLD_BLOCK; i += 8) {
-		x ^= x << 13;
-		x ^= x >> 7;
-		x ^= x << 17;
-		memcpy(world_block + i, &x, 8);
-	}
+	while (*to != WORLD_NONE)
+		to = &p->log[*to].next;
+	e.op = op_number(w, o);
+	e.next = WORLD_NONE;
+	p->log[p->count] = e;
+	__atomic_store_n(to, p->count++, __ATOMIC_RELEASE);
+	__atomic_add_fetch(&o->entries, 1, __ATOMIC_RELEASE);
+	if (ended)
+		__atomic_store_n(&o->ended, true, __ATOMIC_RELEASE);
 }
 
-/* ---- What is owed ---------------------------------------------------------------------------- */
+/* The entry after `e` of `o`, or the first one; NULL: no more. */
+static inline const struct entry *world_entry(const struct world *w, const struct op *o,
+					      const struct entry *e)
+{
+	const struct proc *p = &w->procs[world_line(w, o)->at.proc];
+	unsigned int at = __atomic_load_n(e ? &e->next : &o->first, __ATOMIC_ACQUIRE);
+
+	return at == WORLD_NONE ? NULL : &p->log[at];
+}
+
+/* ---- Looking --------------------------------------------------------------------------------- */
 
 static inline enum op_state op_state(const struct op *o)
 {
@@ -226,7 +300,21 @@ static inline bool op_accepted(const struct op *o)
 
 static inline bool op_ended(const struct op *o)
 {
-	return __atomic_load_n(&o->entries, __ATOMIC_ACQUIRE) > 0;
+	return __atomic_load_n(&o->ended, __ATOMIC_ACQUIRE);
+}
+
+/* Returns whether an operation that was to begin later may have done so. */
+static inline bool op_begun(const struct world *w, const struct op *o)
+{
+	const struct line *l = world_line(w, o);
+
+	return l->start == START_NOW ||
+	       __atomic_load_n(&w->procs[l->at.proc].begun[l->at.ep], __ATOMIC_ACQUIRE) >= l->after;
+}
+
+static inline bool op_told_there(const struct op *o)
+{
+	return __atomic_load_n(&o->there, __ATOMIC_ACQUIRE) > 0;
 }
 
 static inline bool place_same(struct place a, struct place b)
@@ -239,7 +327,7 @@ static inline bool line_fits(const struct line *r, const struct line *m)
 {
 	return line_tagged(r) == line_tagged(m) && place_same(m->with, r->at) &&
 	       (r->with.proc == PLACE_ANY || place_same(r->with, m->at)) &&
-	       !((r->tag ^ m->tag) & ~r->ignore);
+	       (!line_tagged(r) || !((r->tag ^ m->tag) & ~r->ignore));
 }
 
 #endif
