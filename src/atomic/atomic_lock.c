@@ -1,24 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Elements that no instruction can exchange: changed under a lock chosen by their cache line. */
 #include "atomic/atomic_each.h"
-#include "base/lock.h"
+#include "base/forked.h"
 
-#define STRIPES 64
-#define LINE    64 /* bytes; also separates the locks */
+#define LINE    64 /* bytes */
 #define LARGEST 32 /* bytes of an element */
 
-_Static_assert(STRIPES == 1 << 6, "stripe_of takes six bits");
-
-static struct {
-	struct lock lock;
-} __attribute__((aligned(LINE))) stripes[STRIPES];
+_Static_assert(FORKED_ELEMENTS_COUNT == 1 << 6, "stripe_of takes six bits");
 
 /* Hashes the cache line in which an element begins, so regular distances use different locks. */
-static struct lock *stripe_of(const void *element)
+static unsigned int stripe_of(const void *element)
 {
 	uint64_t line = (uintptr_t)element / LINE;
 
-	return &stripes[line * UINT64_C(0x9e3779b97f4a7c15) >> 58].lock;
+	return FORKED_ELEMENTS + (unsigned int)(line * UINT64_C(0x9e3779b97f4a7c15) >> 58);
 }
 
 void atomic_locked(const struct atomic_args *args, size_t size, atomic_step *step)
@@ -28,14 +23,14 @@ void atomic_locked(const struct atomic_args *args, size_t size, atomic_step *ste
 
 	for (size_t i = 0; i < a.count; i++) {
 		void *target = atomic_at(a.target, i, size);
-		struct lock *lock = stripe_of(target);
+		unsigned int lock = stripe_of(target);
 
-		lock_take(lock);
+		forked_take(lock);
 		memcpy(old, target, size);
 		memcpy(new, old, size);
 		if (step(new, atomic_at(a.operand, i, size), atomic_at(a.compare, i, size)))
 			memcpy(target, new, size);
-		lock_give(lock);
+		forked_give(lock);
 		if (a.result)
 			memcpy(atomic_at(a.result, i, size), old, size);
 	}

@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <ifaddrs.h>
 #include <netinet/in.h>
-#include <pthread.h>
 #include <rdma/fabric.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/addr.h"
 #include "base/clock.h"
+#include "base/forked.h"
 
 #define KEPT_MS 1000
 
-/* Addresses of this host's interfaces; guarded by `mutex`, read again after KEPT_MS. */
-static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+/* Addresses of this host's interfaces; guarded by FORKED_INTERFACES, read again after KEPT_MS. */
 static struct addr *mine;
 static size_t mine_count;
 static uint64_t read_at; /* clock_coarse_ms */
@@ -53,14 +52,14 @@ static bool is_interface(const struct addr *a)
 	uint64_t now = clock_coarse_ms();
 	bool found = false;
 
-	pthread_mutex_lock(&mutex);
+	forked_take(FORKED_INTERFACES);
 	if (!mine || now - read_at >= KEPT_MS) {
 		read_interfaces();
 		read_at = now;
 	}
 	for (size_t i = 0; mine && i < mine_count && !found; i++)
 		found = mine[i].kind == a->kind && memcmp(mine[i].ip, a->ip, sizeof(a->ip)) == 0;
-	pthread_mutex_unlock(&mutex);
+	forked_give(FORKED_INTERFACES);
 	return found;
 }
 

@@ -6,8 +6,9 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-static pthread_once_t once = PTHREAD_ONCE_INIT;
+struct forked_line forked_locks[FORKED_LOCKS];
+
+/* Guarded by FORKED_DESCRIPTORS. */
 static int *fds; /* -1: free */
 static size_t count;
 
@@ -15,12 +16,14 @@ static unsigned int forks;
 
 static void before(void)
 {
-	pthread_mutex_lock(&mutex);
+	for (unsigned int i = 0; i < FORKED_RENEWED; i++)
+		forked_take(i);
 }
 
 static void in_parent(void)
 {
-	pthread_mutex_unlock(&mutex);
+	for (unsigned int i = FORKED_RENEWED; i-- > 0;)
+		forked_give(i);
 }
 
 static void in_child(void)
@@ -30,17 +33,17 @@ static void in_child(void)
 			close(fds[i]);
 	count = 0;
 	forks++;
-	pthread_mutex_unlock(&mutex);
+	for (unsigned int i = 0; i < FORKED_LOCKS; i++)
+		lock_init(&forked_locks[i].lock);
 }
 
-static void install(void)
+static __attribute__((constructor)) void install(void)
 {
 	pthread_atfork(before, in_parent, in_child);
 }
 
 unsigned int forked_count(void)
 {
-	pthread_once(&once, install);
 	return forks;
 }
 
@@ -49,8 +52,7 @@ int forked_guard(int fd)
 	int *more, err = 0;
 	size_t i;
 
-	pthread_once(&once, install);
-	pthread_mutex_lock(&mutex);
+	forked_take(FORKED_DESCRIPTORS);
 	for (i = 0; i < count && fds[i] >= 0; i++)
 		;
 	if (i == count) {
@@ -64,7 +66,7 @@ int forked_guard(int fd)
 	}
 	fds[i] = fd;
 unlock:
-	pthread_mutex_unlock(&mutex);
+	forked_give(FORKED_DESCRIPTORS);
 	return err;
 }
 
@@ -77,15 +79,15 @@ static void forget(int fd)
 
 void forked_close(int fd)
 {
-	pthread_mutex_lock(&mutex);
+	forked_take(FORKED_DESCRIPTORS);
 	forget(fd);
 	close(fd);
-	pthread_mutex_unlock(&mutex);
+	forked_give(FORKED_DESCRIPTORS);
 }
 
 void forked_release(int fd)
 {
-	pthread_mutex_lock(&mutex);
+	forked_take(FORKED_DESCRIPTORS);
 	forget(fd);
-	pthread_mutex_unlock(&mutex);
+	forked_give(FORKED_DESCRIPTORS);
 }

@@ -1,18 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "base/monitor.h"
 
-#include <pthread.h>
-
 #include "base/fid.h"
 #include "base/forked.h"
 #include "base/log.h"
 #include "base/watch.h"
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards the rest; before watch.lock */
-static struct fid_mem_monitor *imported;                 /* the application's, or NULL */
-static struct watch *listener; /* the watch that `imported` was started for, or NULL */
-static unsigned int watches;   /* open ones of this process */
-static unsigned int process;   /* forked_count() of those who wrote the two above */
+/* Guarded by FORKED_MONITOR, which is taken before watch.lock. */
+static struct fid_mem_monitor *imported; /* the application's, or NULL */
+static struct watch *listener;           /* the watch that `imported` was started for, or NULL */
+static unsigned int watches;             /* open ones of this process */
+static unsigned int process;             /* forked_count() of those who wrote the two above */
 
 /* A forked child has none of its parent's watches. Locked. */
 static void forget_parent(void)
@@ -29,11 +27,11 @@ static void notify(struct fid_mem_monitor *monitor, const void *addr, size_t len
 {
 	uintptr_t from = (uintptr_t)addr, to = len < UINTPTR_MAX - from ? from + len : UINTPTR_MAX;
 
-	pthread_mutex_lock(&lock);
+	forked_take(FORKED_MONITOR);
 	forget_parent();
 	if (monitor == imported && listener)
 		watch_report(listener, from, to);
-	pthread_mutex_unlock(&lock);
+	forked_give(FORKED_MONITOR);
 }
 
 static struct fi_ops_mem_notify notify_ops = {
@@ -45,7 +43,7 @@ static int import_close(struct fid *fid)
 {
 	int ret = 0;
 
-	pthread_mutex_lock(&lock);
+	forked_take(FORKED_MONITOR);
 	forget_parent();
 	if (imported && fid == &imported->fid) {
 		if (listener)
@@ -53,7 +51,7 @@ static int import_close(struct fid *fid)
 		else
 			imported = NULL;
 	}
-	pthread_mutex_unlock(&lock);
+	forked_give(FORKED_MONITOR);
 	if (ret)
 		LOG_WARN(
 			LOG_MR,
@@ -87,7 +85,7 @@ int monitor_import(struct fid_mem_monitor *monitor)
 			 monitor ? monitor->fid.fclass : 0);
 		return -FI_EINVAL;
 	}
-	pthread_mutex_lock(&lock);
+	forked_take(FORKED_MONITOR);
 	forget_parent();
 	if (imported || watches) {
 		ret = -FI_EBUSY;
@@ -96,7 +94,7 @@ int monitor_import(struct fid_mem_monitor *monitor)
 		monitor->import_ops = &notify_ops;
 		imported = monitor;
 	}
-	pthread_mutex_unlock(&lock);
+	forked_give(FORKED_MONITOR);
 	if (ret)
 		LOG_WARN(LOG_MR, "mr_cache: a memory monitor is imported already, or a cache is in "
 				 "use: import before a domain is opened");
@@ -107,9 +105,9 @@ bool monitor_imported(void)
 {
 	bool yes;
 
-	pthread_mutex_lock(&lock);
+	forked_take(FORKED_MONITOR);
 	yes = imported;
-	pthread_mutex_unlock(&lock);
+	forked_give(FORKED_MONITOR);
 	return yes;
 }
 
@@ -118,23 +116,23 @@ static struct fid_mem_monitor *note(struct watch *watch)
 {
 	struct fid_mem_monitor *monitor;
 
-	pthread_mutex_lock(&lock);
+	forked_take(FORKED_MONITOR);
 	forget_parent();
 	monitor = listener ? NULL : imported;
 	if (monitor)
 		listener = watch;
 	watches++;
-	pthread_mutex_unlock(&lock);
+	forked_give(FORKED_MONITOR);
 	return monitor;
 }
 
 static void forget(struct watch *watch)
 {
-	pthread_mutex_lock(&lock);
+	forked_take(FORKED_MONITOR);
 	if (listener == watch)
 		listener = NULL;
 	watches--;
-	pthread_mutex_unlock(&lock);
+	forked_give(FORKED_MONITOR);
 }
 
 int monitor_open(struct watch *watch, struct fid_mem_monitor **monitor)

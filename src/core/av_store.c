@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,10 +9,9 @@
 #define COUNT_HINT_MAX (1u << 20) /* limit of entries reserved for attr->count */
 
 /*
- * Stores with a name that are open for writing, of all domains. Their mutex is taken before a
- * domain's lock.
+ * Stores with a name that are open for writing, of all domains. Guarded by FORKED_AV_NAMES, which is
+ * taken before a domain's lock.
  */
-static pthread_mutex_t names_mutex = PTHREAD_MUTEX_INITIALIZER;
 static struct list names = {&names, &names};
 
 static struct av_store *find_name(const struct domain *dom, const char *name)
@@ -103,7 +101,7 @@ int av_store_join(struct av *av, const char *name, size_t count)
 {
 	int err;
 
-	pthread_mutex_lock(&names_mutex);
+	forked_take(FORKED_AV_NAMES);
 	err = find_or_create(av, name, count, &av->store);
 	if (!err) {
 		av->type = av->store->type;
@@ -111,7 +109,7 @@ int av_store_join(struct av *av, const char *name, size_t count)
 		list_push(&av->store->members, &av->in_store);
 		domain_unlock(av->dom);
 	}
-	pthread_mutex_unlock(&names_mutex);
+	forked_give(FORKED_AV_NAMES);
 	return err;
 }
 
@@ -120,7 +118,7 @@ int av_store_leave(struct av *av)
 	struct av_store *s = av->store;
 	bool busy, last = false;
 
-	pthread_mutex_lock(&names_mutex);
+	forked_take(FORKED_AV_NAMES);
 	domain_lock(av->dom);
 	busy = !list_empty(&av->workers) || ref_busy(&av->ref);
 	if (!busy) {
@@ -130,7 +128,7 @@ int av_store_leave(struct av *av)
 	domain_unlock(av->dom);
 	if (last)
 		list_remove(&s->in_names);
-	pthread_mutex_unlock(&names_mutex);
+	forked_give(FORKED_AV_NAMES);
 	if (last)
 		destroy(s);
 	return busy ? -FI_EBUSY : 0;

@@ -6,7 +6,7 @@
 #include <strings.h>
 #include <unistd.h>
 
-#include "base/lock.h"
+#include "base/forked.h"
 #include "base/log.h"
 #include "base/fid.h"
 #include "core/open_cache.h"
@@ -16,8 +16,8 @@
 
 #define LAST_CALLS_MS 100 /* limit of fi_close's wait for running callbacks */
 
-static struct lock open_lock;      /* guards changes of `active` */
-static struct fid_logging *active; /* imported from the application, which owns it; or NULL */
+/* Imported from the application, which owns it; or NULL. Changes under FORKED_LOG. */
+static struct fid_logging *active;
 static struct fi_ops_log *log_ops; /* atomic; the callbacks of `active` */
 static unsigned int log_calls;     /* atomic: threads between callbacks_begin and callbacks_end */
 static __thread unsigned int own_calls; /* calls of this thread in log_calls */
@@ -103,13 +103,13 @@ static const struct log_sink sink = {sink_enabled, sink_ready, sink_write};
 /* Makes the library write the log again. Has no effect for an import that a later one replaced. */
 static int import_close(struct fid *fid)
 {
-	lock_take(&open_lock);
+	forked_take(FORKED_LOG);
 	if (active && fid == &active->fid) {
 		active = NULL;
 		log_redirect(NULL);
 		callbacks_drop();
 	}
-	lock_give(&open_lock);
+	forked_give(FORKED_LOG);
 	return 0;
 }
 
@@ -133,12 +133,12 @@ static int logging_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 	if (!bfid || bfid->fclass != FI_CLASS_LOG || !theirs->ops ||
 	    theirs->ops->size < sizeof(struct fi_ops_log))
 		return -FI_EINVAL;
-	lock_take(&open_lock);
+	forked_take(FORKED_LOG);
 	theirs->fid.ops = &import_ops;
 	active = theirs;
 	__atomic_store_n(&log_ops, theirs->ops, __ATOMIC_SEQ_CST);
 	log_redirect(&sink);
-	lock_give(&open_lock);
+	forked_give(FORKED_LOG);
 	return 0;
 }
 
@@ -170,11 +170,11 @@ static int open_logging(size_t attr_len, uint64_t flags, struct fid **fid, void 
 		return -FI_EINVAL;
 	if (flags)
 		return -FI_EBADFLAGS;
-	lock_take(&open_lock);
+	forked_take(FORKED_LOG);
 	taken = active;
 	if (!taken)
 		logging.context = context;
-	lock_give(&open_lock);
+	forked_give(FORKED_LOG);
 	if (taken)
 		return -FI_EALREADY;
 	*fid = &logging;

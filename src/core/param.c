@@ -4,7 +4,6 @@
  * others. fi_param(3)
  */
 #include <ctype.h>
-#include <pthread.h>
 #include <rdma/providers/fi_prov.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -12,6 +11,7 @@
 #include <string.h>
 
 #include "base/env.h"
+#include "base/forked.h"
 #include "base/list.h"
 #include "base/log.h"
 #include "info/external.h"
@@ -23,9 +23,8 @@ struct param {
 	char *help;
 };
 
-/* Parameters defined at run time, oldest first; never removed. */
+/* Parameters defined at run time, oldest first; never removed. Guarded by FORKED_PARAMS. */
 static struct list defined = {&defined, &defined};
-static pthread_mutex_t defined_lock = PTHREAD_MUTEX_INITIALIZER;
 
 /* Returns FI_<PROVIDER>_<NAME> or FI_<NAME> in capitals, from malloc; NULL: out of memory. */
 static char *variable_of(const struct fi_provider *prov, const char *name)
@@ -65,11 +64,11 @@ static int find_type(const char *variable, enum fi_param_type *type)
 			return 0;
 		}
 	}
-	pthread_mutex_lock(&defined_lock);
+	forked_take(FORKED_PARAMS);
 	p = find_defined(variable);
 	if (p)
 		*type = p->type;
-	pthread_mutex_unlock(&defined_lock);
+	forked_give(FORKED_PARAMS);
 	return p ? 0 : -FI_ENOENT;
 }
 
@@ -85,11 +84,11 @@ static int define(char *name, enum fi_param_type type, char *help)
 		return -FI_ENOMEM;
 	}
 	*p = (struct param){.name = name, .type = type, .help = help};
-	pthread_mutex_lock(&defined_lock);
+	forked_take(FORKED_PARAMS);
 	known = find_defined(name);
 	if (!known)
 		list_insert_before(&defined, &p->link);
-	pthread_mutex_unlock(&defined_lock);
+	forked_give(FORKED_PARAMS);
 	if (known) {
 		free(p->name);
 		free(p->help);
@@ -232,11 +231,11 @@ int fi_getparams(struct fi_param **params, int *count)
 	if (!params || !count)
 		return -FI_EINVAL;
 	external_load();
-	pthread_mutex_lock(&defined_lock);
+	forked_take(FORKED_PARAMS);
 	all = rows + count_defined();
 	list = calloc(all + 1, sizeof(*list));
 	ret = list ? describe_all(list, row, rows) : -FI_ENOMEM;
-	pthread_mutex_unlock(&defined_lock);
+	forked_give(FORKED_PARAMS);
 	if (ret) {
 		fi_freeparams(list);
 		return ret;

@@ -20,14 +20,14 @@
 
 static const char end_of_array[] = "\n]\n";
 
+/* Guarded by FORKED_TRACE. */
 static struct {
-	pthread_mutex_t mutex;
 	int fd;      /* -1: none */
 	bool opened; /* by this process, or it could not be */
 	off_t end;   /* where end_of_array is */
-} file = {.mutex = PTHREAD_MUTEX_INITIALIZER, .fd = -1};
+} file = {.fd = -1};
 
-/* Used with file.mutex held. Not on stacks: those of an application's threads may be short. */
+/* Used with FORKED_TRACE held. Not on stacks: those of an application's threads may be short. */
 static struct {
 	char event[16384];
 	char value[4096];
@@ -157,29 +157,16 @@ static void open_file(void)
 		put_head();
 }
 
-static void before_fork(void)
-{
-	pthread_mutex_lock(&file.mutex);
-}
-
-static void in_parent(void)
-{
-	pthread_mutex_unlock(&file.mutex);
-}
-
 /* The child gets a file of its own; base/forked closes the parent's. */
 static void in_child(void)
 {
 	file.fd = -1;
 	file.opened = false;
-	pthread_mutex_unlock(&file.mutex);
 }
 
-/* After base/forked: the file's mutex is taken before that one's, here as in open_file. */
 static void watch_forks(void)
 {
-	forked_count();
-	pthread_atfork(before_fork, in_parent, in_child);
+	pthread_atfork(NULL, NULL, in_child);
 }
 
 static void put_call(const struct call *call, const char *name, const char *category)
@@ -205,11 +192,11 @@ void trace_file_add(const struct call *call, const char *name, const char *categ
 	if (!env_get()->trace_file)
 		return;
 	pthread_once(&once, watch_forks);
-	pthread_mutex_lock(&file.mutex);
+	forked_take(FORKED_TRACE);
 	if (!file.opened)
 		open_file();
 	if (file.fd >= 0)
 		put_call(call, name, category);
-	pthread_mutex_unlock(&file.mutex);
+	forked_give(FORKED_TRACE);
 	errno = kept;
 }

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/forked.h"
 #include "base/log.h"
 #include "info/ifaces.h"
 
@@ -111,18 +112,25 @@ static void add_addr(struct nl_object *object, void *arg)
 	a->of = (unsigned int)(i - f->all->iface);
 }
 
+static void close_socket(struct nl_sock *sock)
+{
+	nl_socket_free(sock);
+	forked_give(FORKED_NETLINK);
+}
+
+/* With FORKED_NETLINK until close_socket: libnl has locks of its own, which a forked child might find held. */
 static struct nl_sock *open_socket(void)
 {
-	struct nl_sock *sock = nl_socket_alloc();
+	struct nl_sock *sock;
 	int err;
 
-	if (!sock)
-		return NULL;
-	err = nl_connect(sock, NETLINK_ROUTE);
+	forked_take(FORKED_NETLINK);
+	sock = nl_socket_alloc();
+	err = sock ? nl_connect(sock, NETLINK_ROUTE) : -NLE_NOMEM;
 	if (!err)
 		return sock;
+	close_socket(sock);
 	LOG_WARN(LOG_CORE, "asking the kernel for network interfaces: %s", nl_geterror(err));
-	nl_socket_free(sock);
 	return NULL;
 }
 
@@ -156,7 +164,7 @@ int ifaces_ask(struct ifaces *all)
 	if (!sock)
 		return 0;
 	err = fill(all, sock);
-	nl_socket_free(sock);
+	close_socket(sock);
 	return err;
 }
 
@@ -182,6 +190,6 @@ bool ifaces_ask_route(const struct addr *to, struct addr *from)
 		rtnl_route_put(route);
 	}
 	nl_addr_put(dest);
-	nl_socket_free(sock);
+	close_socket(sock);
 	return found;
 }

@@ -1,28 +1,26 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "info/opened.h"
 
-#include <pthread.h>
 #include <string.h>
 
 #include "base/forked.h"
 
-/* Guards both lists, not the objects: an application must not close objects in use. */
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+/* FORKED_OPENED guards both lists, not the objects: an application must not close objects in use. */
 static struct list fabrics = {&fabrics, &fabrics}; /* struct opened_fabric.link */
 static struct list domains = {&domains, &domains}; /* struct opened_domain.link */
 
 static void add(struct list *all, struct list *node)
 {
-	pthread_mutex_lock(&lock);
+	forked_take(FORKED_OPENED);
 	list_push(all, node);
-	pthread_mutex_unlock(&lock);
+	forked_give(FORKED_OPENED);
 }
 
 static void take(struct list *node)
 {
-	pthread_mutex_lock(&lock);
+	forked_take(FORKED_OPENED);
 	list_remove(node);
-	pthread_mutex_unlock(&lock);
+	forked_give(FORKED_OPENED);
 }
 
 void opened_add_fabric(struct opened_fabric *fabric)
@@ -49,11 +47,11 @@ const struct opened_fabric *opened_fabric_of(const struct fid_fabric *hint)
 {
 	struct opened_fabric *found = NULL;
 
-	pthread_mutex_lock(&lock);
+	forked_take(FORKED_OPENED);
 	LIST_EACH (node, &fabrics)
 		if (LIST_ENTRY(node, struct opened_fabric, link)->fid == hint)
 			found = LIST_ENTRY(node, struct opened_fabric, link);
-	pthread_mutex_unlock(&lock);
+	forked_give(FORKED_OPENED);
 	return found;
 }
 
@@ -61,11 +59,11 @@ const struct opened_domain *opened_domain_of(const struct fid_domain *hint)
 {
 	struct opened_domain *found = NULL;
 
-	pthread_mutex_lock(&lock);
+	forked_take(FORKED_OPENED);
 	LIST_EACH (node, &domains)
 		if (LIST_ENTRY(node, struct opened_domain, link)->fid == hint)
 			found = LIST_ENTRY(node, struct opened_domain, link);
-	pthread_mutex_unlock(&lock);
+	forked_give(FORKED_OPENED);
 	return found;
 }
 
@@ -73,7 +71,7 @@ const struct opened_fabric *opened_fabric(const struct provider *v)
 {
 	struct opened_fabric *found = NULL;
 
-	pthread_mutex_lock(&lock);
+	forked_take(FORKED_OPENED);
 	LIST_EACH (node, &fabrics) {
 		struct opened_fabric *fabric = LIST_ENTRY(node, struct opened_fabric, link);
 
@@ -81,7 +79,7 @@ const struct opened_fabric *opened_fabric(const struct provider *v)
 		    strcmp(fabric->prov_name, v->name) == 0)
 			found = fabric;
 	}
-	pthread_mutex_unlock(&lock);
+	forked_give(FORKED_OPENED);
 	return found;
 }
 
@@ -102,13 +100,13 @@ const struct opened_domain *opened_domain(const struct opened_fabric *fabric, co
 {
 	struct opened_domain *found = NULL;
 
-	pthread_mutex_lock(&lock);
+	forked_take(FORKED_OPENED);
 	LIST_EACH (node, &domains) {
 		struct opened_domain *dom = LIST_ENTRY(node, struct opened_domain, link);
 
 		if (!found && is_wanted(dom, fabric, name, v))
 			found = dom;
 	}
-	pthread_mutex_unlock(&lock);
+	forked_give(FORKED_OPENED);
 	return found;
 }

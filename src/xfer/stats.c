@@ -14,15 +14,18 @@
 #include "base/clock.h"
 #include "base/env.h"
 #include "base/file.h"
+#include "base/forked.h"
 #include "base/log.h"
 #include "xfer/worker.h"
 
 #define PATH_MOST 4096
 #define EXIT_WAIT 100 /* ms, at exit, for a thread that is in a call on the worker */
 
-/* Taken within the domain's lock; at exit the other way round, but then without waiting. */
-static pthread_mutex_t open_lock = PTHREAD_MUTEX_INITIALIZER;
-static struct list open_workers = {&open_workers, &open_workers}; /* struct worker.in_stats */
+/*
+ * struct worker.in_stats. Guarded by FORKED_STATS, which is taken within the domain's lock; at exit the other way round, but
+ * then without waiting.
+ */
+static struct list open_workers = {&open_workers, &open_workers};
 
 static unsigned int asked; /* atomic: signals that have come */
 static int signal_number;  /* that our handler is for; 0: none */
@@ -90,14 +93,12 @@ static void uninstall_handler(void)
 		sigaction(signal_number, &ignore, NULL);
 }
 
-/* Another thread may have held the lock. The workers are the parent's, which reports on them. */
+/* The workers are the parent's, which reports on them. */
 static void in_child(void)
 {
-	pthread_mutex_init(&open_lock, NULL);
 	list_init(&open_workers);
 }
 
-/* Fork does not wait for the lock: that may take long at exit, where glibc removes the handlers. */
 static void install(void)
 {
 	pthread_atfork(NULL, NULL, in_child);
@@ -198,18 +199,18 @@ void stats_opened(struct worker *worker)
 	worker->stats_seen = __atomic_load_n(&asked, __ATOMIC_RELAXED);
 	if (!wanted_file())
 		return;
-	pthread_mutex_lock(&open_lock);
+	forked_take(FORKED_STATS);
 	list_push(&open_workers, &worker->in_stats);
-	pthread_mutex_unlock(&open_lock);
+	forked_give(FORKED_STATS);
 }
 
 void stats_closing(struct worker *worker)
 {
 	if (list_empty(&worker->in_stats))
 		return;
-	pthread_mutex_lock(&open_lock);
+	forked_take(FORKED_STATS);
 	list_remove(&worker->in_stats);
-	pthread_mutex_unlock(&open_lock);
+	forked_give(FORKED_STATS);
 	write_report(worker);
 }
 
@@ -270,9 +271,9 @@ static void report_at_exit(struct worker *worker)
 static __attribute__((destructor)) void stats_at_exit(void)
 {
 	uninstall_handler();
-	if (pthread_mutex_trylock(&open_lock))
+	if (!forked_try(FORKED_STATS))
 		return;
 	LIST_EACH (node, &open_workers)
 		report_at_exit(LIST_ENTRY(node, struct worker, in_stats));
-	pthread_mutex_unlock(&open_lock);
+	forked_give(FORKED_STATS);
 }

@@ -3,6 +3,9 @@
  * fork(2) in a program that uses the library: the parent's endpoints work whatever the child does.
  * Peers notice the death of a process even if its child lives.
  */
+#include <pthread.h>
+#include <rdma/providers/fi_prov.h>
+
 #include "obj.h"
 #include "lib/rma.h"
 
@@ -273,6 +276,69 @@ static void child_closes_region(struct api *a)
 	rma_close(&r);
 }
 
+/* Calls that take locks of the process, whichever objects they are for. */
+static void take_locks(struct fi_info *info, const char *name)
+{
+	struct fi_av_attr attr = {.type = FI_AV_TABLE, .name = (char *)(uintptr_t)name};
+	struct fi_provider prov = {.name = "fork"};
+	struct fi_info *again;
+	struct fi_param *params;
+	struct obj o = {.info = fi_dupinfo(info)};
+	int count;
+
+	OK(fi_getinfo(FI_VERSION(1, 17), NULL, NULL, 0, info, &again));
+	fi_freeinfo(again);
+	fi_param_define(&prov, "test", FI_PARAM_INT, "a test's");
+	OK(fi_getparams(&params, &count));
+	fi_freeparams(params);
+	obj_domain(&o);
+	OK(fi_av_open(o.domain, &attr, &o.av, NULL));
+	obj_close(&o);
+}
+
+static bool over; /* atomic */
+
+static void *take_locks_often(void *arg)
+{
+	char name[64];
+
+	/* A new name each time: one that a child has not let go of yet is still in use. */
+	for (unsigned int n = 0; !__atomic_load_n(&over, __ATOMIC_RELAXED); n++) {
+		snprintf(name, sizeof(name), "fork-%d-%u", (int)gettid(), n);
+		take_locks(arg, name);
+	}
+	return NULL;
+}
+
+/* Whatever other threads of the parent do, a child may begin anew. */
+static void child_begins(struct api *a)
+{
+	struct obj o = {.hints = obj_hints(FI_MSG)};
+	pthread_t thread[2];
+	char name[64];
+
+	(void)a;
+	CHECK(obj_find(&o, FI_VERSION(1, 17)));
+	for (int i = 0; i < 2; i++)
+		CHECK(pthread_create(&thread[i], NULL, take_locks_often, o.info) == 0);
+	for (unsigned int n = api_times(10 * ROUNDS); n > 0; n--) {
+		pid_t pid = fork();
+
+		CHECK(pid >= 0);
+		if (pid == 0) {
+			alarm(api_limit() / 2); /* limit, in case a call hangs */
+			snprintf(name, sizeof(name), "fork-%d", (int)getpid());
+			take_locks(o.info, name);
+			_exit(0);
+		}
+		reap(pid);
+	}
+	__atomic_store_n(&over, true, __ATOMIC_RELAXED);
+	for (int i = 0; i < 2; i++)
+		pthread_join(thread[i], NULL);
+	obj_close(&o);
+}
+
 int main(int argc, char **argv)
 {
 	static const struct api_case cases[] = {
@@ -282,6 +348,7 @@ int main(int argc, char **argv)
 		{"child_stays_auto", child_stays_auto, 2, {0}},
 		{"child_execs", child_execs, 2, {0}},
 		{"child_uses_it", child_uses_it, 2, {0}},
+		{"child_begins", child_begins, 1, {0}},
 		{"child_closes_region", child_closes_region, 1, {0}},
 		{"death_is_seen", death_is_seen, 2, {0}},
 		{"death_is_seen_exec", death_is_seen_exec, 2, {0}},

@@ -70,10 +70,11 @@ states = [n.removeprefix("TXREQ_") for n in enumerators("src/xfer/peer.h", "txre
 demand("docs/REQUEST-LIFECYCLE.md", [n for n in states if n not in ("NEW", "LISTS", "STATES")], 9)
 demand("docs/ARCHITECTURE.md", enumerators("src/link/link.h", "proto"), 7)
 
-# Names of locks: members and variables.
-LOCK = re.compile(r"^\s*(?:static )?(?:struct lock|pthread_mutex_t) (\w+)(?: =|;)", re.M)
+# Names of locks: members, and those of the process.
+LOCK = re.compile(r"^\s*(?:struct lock|pthread_mutex_t) (\w+);", re.M)
 locks = {n for p in sources if p.startswith("src/") for n in LOCK.findall(read(p))}
-demand("docs/LOCKING.md", sorted(locks), 8)
+demand("docs/LOCKING.md", sorted(locks), 7)
+demand("docs/LOCKING.md", [n for n in enumerators("src/base/forked.h", "forked_lock") if n not in ("FORKED_RENEWED", "FORKED_LOCKS")], 15)
 
 settings = set(re.findall(r'"(FI_[A-Z_]+)", (?:NULL|")', read("src/base/env.h")))
 demand("man/weft-env.7", sorted(settings), 15)

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Proves that guarded descriptors are closed in a forked child. */
+/* Proves that guarded descriptors are closed in a forked child, and that no lock of the process is held there. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdbool.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -185,6 +186,102 @@ START_TEST(fork_beside_a_busy_thread)
 }
 END_TEST
 
+/* A lock that another thread holds while this one forks. */
+struct held {
+	unsigned int which;
+	bool waited_for; /* fork takes the lock: it must have come to wait before the holder gives it */
+	int taken,
+		child; /* pipes' ends: written once the lock is held, and once there is a child */
+};
+
+static void *hold(void *arg)
+{
+	struct held *h = arg;
+	struct lock *lock = &forked_locks[h->which].lock;
+	char byte = 0;
+
+	forked_take(h->which);
+	if (write(h->taken, &byte, 1) != 1)
+		return NULL;
+	if (h->waited_for)
+		while (!(__atomic_load_n(&lock->state, __ATOMIC_RELAXED) & LOCK_SLEEPERS))
+			sched_yield();
+	else if (read(h->child, &byte, 1) != 1)
+		return NULL;
+	forked_give(h->which);
+	return h;
+}
+
+static int takes_all(const int *fds)
+{
+	(void)fds;
+	for (unsigned int i = 0; i < FORKED_LOCKS; i++)
+		forked_take(i);
+	for (unsigned int i = 0; i < FORKED_LOCKS; i++)
+		forked_give(i);
+	return 0;
+}
+
+/* Whichever lock of the process another thread holds: all are free in the child, and work in the parent. */
+START_TEST(fork_beside_a_holder)
+{
+	int taken[2], child[2];
+	struct held h = {.which = (unsigned int)_i, .waited_for = _i < FORKED_RENEWED};
+	pthread_t thread;
+	void *ended;
+	char byte = 0;
+
+	ck_assert_int_eq(pipe(taken), 0);
+	ck_assert_int_eq(pipe(child), 0);
+	h.taken = taken[1];
+	h.child = child[0];
+	ck_assert_int_eq(pthread_create(&thread, NULL, hold, &h), 0);
+	ck_assert_int_eq(read(taken[0], &byte, 1), 1);
+	ck_assert_int_eq(in_child(takes_all, NULL), 0);
+	ck_assert_int_eq(write(child[1], &byte, 1), 1);
+	pthread_join(thread, &ended);
+	ck_assert_ptr_eq(ended, &h);
+	takes_all(NULL);
+}
+END_TEST
+
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static int begun[2], runs;
+
+static void slow_first_time(void)
+{
+	char byte = 0;
+
+	if (runs++ == 0 && (write(begun[1], &byte, 1) != 1 || pause()))
+		return;
+}
+
+static void *call_once(void *arg)
+{
+	pthread_once(&once, slow_first_time);
+	return arg;
+}
+
+static int calls_once(const int *fds)
+{
+	(void)fds;
+	call_once(NULL);
+	return runs != 2;
+}
+
+/* The C library's promise on which each pthread_once of src leans: a child runs anew what its parent has not ended. */
+START_TEST(fork_within_once)
+{
+	pthread_t thread;
+	char byte;
+
+	ck_assert_int_eq(pipe(begun), 0);
+	ck_assert_int_eq(pthread_create(&thread, NULL, call_once, NULL), 0);
+	ck_assert_int_eq(read(begun[0], &byte, 1), 1);
+	ck_assert_int_eq(in_child(calls_once, NULL), 0);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("base_forked");
@@ -196,6 +293,8 @@ int main(void)
 	tcase_add_test(all, peers_see_the_end);
 	tcase_add_test(all, children_of_children);
 	tcase_add_test(all, fork_beside_a_busy_thread);
+	tcase_add_loop_test(all, fork_beside_a_holder, 0, FORKED_LOCKS);
+	tcase_add_test(all, fork_within_once);
 	suite_add_tcase(suite, all);
 	return suite_run(suite);
 }

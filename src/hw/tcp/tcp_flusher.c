@@ -14,6 +14,7 @@
 #include <sys/socket.h>
 #include <time.h>
 
+#include "base/forked.h"
 #include "base/log.h"
 #include "hw/tcp/tcp.h"
 
@@ -21,17 +22,16 @@
 #define IDLE_TICKS 20u   /* ticks in which nobody gathered; then the thread sleeps */
 
 static struct {
-	/* Guards `users` and `thread`; taken before `lock`. */
-	pthread_mutex_t opening;
+	/* Guarded by FORKED_FLUSHER_OPENING. */
 	unsigned int users; /* workers that gather */
 	pthread_t thread;
-	struct lock lock; /* guards what follows; taken before that of a gather */
+	/* Guarded by FORKED_FLUSHER, which is taken before the lock of a gather. */
 	struct list gathers;
 	unsigned int added; /* calls of tcp_flusher_add */
 	bool asleep;        /* the thread waits for `wake` */
 	bool stop;
 	sem_t wake;
-} flusher = {.opening = PTHREAD_MUTEX_INITIALIZER, .gathers = {&flusher.gathers, &flusher.gathers}};
+} flusher = {.gathers = {&flusher.gathers, &flusher.gathers}};
 
 void tcp_flusher_send(struct tcp_gather *g)
 {
@@ -73,14 +73,14 @@ static void pause_thread(unsigned int idle)
 
 	flusher.asleep = idle >= IDLE_TICKS;
 	if (flusher.asleep) {
-		lock_give(&flusher.lock);
+		forked_give(FORKED_FLUSHER);
 		while (sem_wait(&flusher.wake) && errno == EINTR)
 			;
 	} else {
-		lock_give(&flusher.lock);
+		forked_give(FORKED_FLUSHER);
 		nanosleep(&tick, NULL);
 	}
-	lock_take(&flusher.lock);
+	forked_take(FORKED_FLUSHER);
 }
 
 static void *run(void *arg)
@@ -88,43 +88,31 @@ static void *run(void *arg)
 	unsigned int seen = 0, idle = 0;
 
 	prctl(PR_SET_TIMERSLACK, 1UL, 0UL, 0UL, 0UL);
-	lock_take(&flusher.lock);
+	forked_take(FORKED_FLUSHER);
 	while (!flusher.stop) {
 		idle = list_empty(&flusher.gathers) && flusher.added == seen ? idle + 1 : 0;
 		seen = flusher.added;
 		pause_thread(idle);
 		send_all();
 	}
-	lock_give(&flusher.lock);
+	forked_give(FORKED_FLUSHER);
 	return arg;
 }
 
 void tcp_flusher_add(struct tcp_gather *g)
 {
-	lock_take(&flusher.lock);
+	forked_take(FORKED_FLUSHER);
 	list_push(&flusher.gathers, &g->in_flusher);
 	flusher.added++;
 	wake_thread();
-	lock_give(&flusher.lock);
+	forked_give(FORKED_FLUSHER);
 }
 
 void tcp_flusher_remove(struct tcp_gather *g)
 {
-	lock_take(&flusher.lock);
+	forked_take(FORKED_FLUSHER);
 	list_remove(&g->in_flusher);
-	lock_give(&flusher.lock);
-}
-
-static void before_fork(void)
-{
-	pthread_mutex_lock(&flusher.opening);
-	lock_take(&flusher.lock);
-}
-
-static void in_parent(void)
-{
-	lock_give(&flusher.lock);
-	pthread_mutex_unlock(&flusher.opening);
+	forked_give(FORKED_FLUSHER);
 }
 
 /* What the parent has gathered is the parent's to send, and its thread is not here. */
@@ -132,13 +120,11 @@ static void in_child(void)
 {
 	flusher.users = 0;
 	list_init(&flusher.gathers);
-	lock_init(&flusher.lock);
-	pthread_mutex_unlock(&flusher.opening);
 }
 
 static void install(void)
 {
-	pthread_atfork(before_fork, in_parent, in_child);
+	pthread_atfork(NULL, NULL, in_child);
 }
 
 /* 0 or a positive error. */
@@ -165,32 +151,32 @@ int tcp_flusher_open(void)
 	int err = 0;
 
 	pthread_once(&once, install);
-	pthread_mutex_lock(&flusher.opening);
+	forked_take(FORKED_FLUSHER_OPENING);
 	if (!flusher.users)
 		err = start();
 	flusher.users += !err;
-	pthread_mutex_unlock(&flusher.opening);
+	forked_give(FORKED_FLUSHER_OPENING);
 	return -err;
 }
 
 void tcp_flusher_close(void)
 {
-	pthread_mutex_lock(&flusher.opening);
+	forked_take(FORKED_FLUSHER_OPENING);
 	if (--flusher.users == 0) {
-		lock_take(&flusher.lock);
+		forked_take(FORKED_FLUSHER);
 		flusher.stop = true;
 		wake_thread();
-		lock_give(&flusher.lock);
+		forked_give(FORKED_FLUSHER);
 		pthread_join(flusher.thread, NULL);
 		sem_destroy(&flusher.wake);
 	}
-	pthread_mutex_unlock(&flusher.opening);
+	forked_give(FORKED_FLUSHER_OPENING);
 }
 
 /* The process ends by exit() or a return from main: the thread would not send in time. */
 static __attribute__((destructor)) void at_exit(void)
 {
-	lock_take(&flusher.lock);
+	forked_take(FORKED_FLUSHER);
 	send_all();
-	lock_give(&flusher.lock);
+	forked_give(FORKED_FLUSHER);
 }

@@ -24,12 +24,11 @@ struct verbs_cache {
 	pthread_mutex_t lock;
 	struct ranges ranges; /* of struct verbs_mem.range; the owners are devices */
 	struct watch watch;
-	unsigned int devices; /* devices that use the cache; under `opening` */
+	unsigned int devices; /* devices that use the cache; under FORKED_CACHE_OPENING */
 	unsigned int forked;  /* forked_count() at opening */
 };
 
-static pthread_mutex_t opening = PTHREAD_MUTEX_INITIALIZER;
-static struct verbs_cache *shared; /* of all devices; under `opening` */
+static struct verbs_cache *shared; /* of all devices; under FORKED_CACHE_OPENING */
 
 static struct verbs_mem *mem_of(struct range *range)
 {
@@ -113,7 +112,7 @@ static void cache_close(struct verbs_cache *c)
 	free(c);
 }
 
-/* Joins the device to the cache. A forked child opens its own. `opening` is held. */
+/* Joins the device to the cache. A forked child opens its own. FORKED_CACHE_OPENING is held. */
 static void join(struct verbs_dev *dev)
 {
 	if (shared && shared->forked != forked_count())
@@ -130,10 +129,10 @@ static void join(struct verbs_dev *dev)
 static struct verbs_cache *cache_of(struct verbs_dev *dev)
 {
 	if (__builtin_expect(!__atomic_load_n(&dev->cache_asked, __ATOMIC_ACQUIRE), 0)) { /* join */
-		pthread_mutex_lock(&opening);
+		forked_take(FORKED_CACHE_OPENING);
 		if (!dev->cache_asked)
 			join(dev);
-		pthread_mutex_unlock(&opening);
+		forked_give(FORKED_CACHE_OPENING);
 	}
 	return dev->cache;
 }
@@ -299,10 +298,10 @@ void verbs_cache_leave(struct verbs_dev *dev)
 	ranges_drop_owner(&c->ranges, dev);
 	pthread_mutex_unlock(&c->lock);
 	sweep(c, dev);
-	pthread_mutex_lock(&opening);
+	forked_take(FORKED_CACHE_OPENING);
 	if (!--c->devices) {
 		cache_close(c);
 		shared = NULL;
 	}
-	pthread_mutex_unlock(&opening);
+	forked_give(FORKED_CACHE_OPENING);
 }

@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <pthread.h>
 #include <rdma/fi_errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,8 +14,7 @@
 #include "base/log.h"
 #include "hw/verbs/dev/verbs_cache.h"
 
-static struct list all = {&all, &all};
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct list all = {&all, &all}; /* guarded by FORKED_DEVICES */
 
 /*
  * The device may have been removed, and another one of its name added. Reads removal only, not
@@ -171,9 +169,9 @@ int verbs_dev_open(const struct addr *a, struct verbs_path *path)
 
 	if (!rdma_ports_find(a, &path->port))
 		return err;
-	pthread_mutex_lock(&lock);
+	forked_take(FORKED_DEVICES);
 	err = get(path->port.device, &path->dev);
-	pthread_mutex_unlock(&lock);
+	forked_give(FORKED_DEVICES);
 	if (err)
 		return err;
 	/* The library's symbol declares the parameter by an older name of the struct. */
@@ -190,8 +188,8 @@ int verbs_dev_open(const struct addr *a, struct verbs_path *path)
 
 void verbs_dev_close(struct verbs_path *path)
 {
-	pthread_mutex_lock(&lock);
+	forked_take(FORKED_DEVICES);
 	put(path->dev);
-	pthread_mutex_unlock(&lock);
+	forked_give(FORKED_DEVICES);
 	path->dev = NULL;
 }
