@@ -277,9 +277,10 @@ static void oneself(struct api *a)
 /* Flags that do not change the result. Atomics of this library complete when delivered. */
 static void flags(struct api *a)
 {
-	static const uint64_t sets[] = {
-		FI_INJECT, FI_MORE,           0, FI_INJECT | FI_MORE, FI_MORE, FI_TRANSMIT_COMPLETE,
-		FI_INJECT, FI_INJECT_COMPLETE};
+	static const uint64_t sets[] = {FI_INJECT, FI_MORE,
+					0,         FI_INJECT | FI_MORE,
+					FI_MORE,   FI_TRANSMIT_COMPLETE,
+					FI_INJECT, FI_INJECT_COMPLETE | FI_DELIVERY_COMPLETE};
 	struct amo_side m;
 
 	amo_open_usual(&m, a);

@@ -138,7 +138,7 @@ static void flags(struct api *a)
 	static const uint64_t sets[] = {FI_COMPLETION,
 					FI_MORE,
 					FI_INJECT,
-					FI_INJECT_COMPLETE,
+					FI_INJECT_COMPLETE | FI_DELIVERY_COMPLETE,
 					FI_TRANSMIT_COMPLETE,
 					FI_DELIVERY_COMPLETE,
 					FI_FENCE,

@@ -4,6 +4,8 @@
  *     onesided [-s] [-n] PROVIDER write|read|fetch_add SIZE...
  *         one operation until its completion, microseconds; writes use FI_DELIVERY_COMPLETE,
  *         fetch_add is fi_fetch_atomic FI_SUM of uint64
+ *     onesided [-s] [-n] PROVIDER write_rare|write_rare_inject SIZE...
+ *         writes whose target looks every 100 us, with no flag or FI_INJECT_COMPLETE
  *     onesided [-s] [-n] PROVIDER write_stream|read_stream SIZE...
  *         the same with many in flight, million operations/s
  *     onesided [-s] [-n] PROVIDER put SIZE...
@@ -24,8 +26,9 @@
 #include <sys/mman.h>
 #include "onesided_ways.h"
 
-#define WINDOW 256 /* maximum operations in flight */
-#define KEY    7   /* if the provider does not choose keys */
+#define WINDOW  256 /* maximum operations in flight */
+#define KEY     7   /* if the provider does not choose keys */
+#define RARE_US 100 /* between two looks of a target that looks rarely */
 
 static const struct way *way;
 static bool safe, inject;
@@ -143,8 +146,13 @@ static void put_and_answer(size_t size, uint64_t count)
 /* acquire: pairs with the release of side 0 in measure_run */
 static void serve(uint32_t run)
 {
-	while (atomic_load_explicit(runs, memory_order_acquire) != run)
+	while (atomic_load_explicit(runs, memory_order_acquire) != run) {
+		double next = microseconds() + RARE_US;
+
 		progress();
+		while (way->rare && microseconds() < next)
+			;
+	}
 }
 
 static unsigned char pattern(size_t at, uint32_t run)
@@ -199,6 +207,10 @@ static double measure_run(size_t size)
 	else
 		serve(run);
 	end = microseconds();
+	if (side == 0 && way->rare) { /* a read behind them: all are performed */
+		post(post_look, size);
+		complete_all();
+	}
 	if (side == 0)
 		atomic_store_explicit(runs, run, memory_order_release);
 	pair_sync();
@@ -320,7 +332,7 @@ int main(int argc, char **argv)
 		way = way_named(argv[optind + 1]);
 	if (!way) {
 		fputs("Usage: onesided [-isn] PROVIDER "
-		      "write|read|fetch_add|put|write_stream|read_stream|inject_write|atomic_sum "
+		      "write|write_rare|write_rare_inject|read|fetch_add|put|write_stream|read_stream|inject_write|atomic_sum "
 		      "SIZE...\n",
 		      stderr);
 		return EXIT_FAILURE;

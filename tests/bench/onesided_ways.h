@@ -12,6 +12,7 @@ struct way {
 	bool counts; /* operations add one to the last word, or write their number */
 	bool stream, injects;
 	bool answered; /* a ping-pong */
+	bool rare;     /* the target looks rarely */
 	uint64_t caps, op_flags;
 	/* Returns 0 or the provider's refusal; `count`: maximum elements. */
 	int (*valid)(struct fid_ep *ep, enum fi_datatype type, enum fi_op op, size_t *count);
@@ -86,6 +87,19 @@ static const struct way ways[] = {
 		.name = "write",
 		.caps = FI_RMA,
 		.op_flags = FI_DELIVERY_COMPLETE,
+		.post = post_write,
+	},
+	{
+		.name = "write_rare",
+		.rare = true,
+		.caps = FI_RMA,
+		.post = post_write,
+	},
+	{
+		.name = "write_rare_inject",
+		.rare = true,
+		.caps = FI_RMA,
+		.op_flags = FI_INJECT_COMPLETE,
 		.post = post_write,
 	},
 	{

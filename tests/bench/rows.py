@@ -139,6 +139,8 @@ def network(b):
         yield Row(f"tcp/{name}", "us", [8, *LONG], {
             **b.sided("rma", "onesided", "-n", "PROVIDER", name, "{}"),
             **(b.of_ucx("ucp_get", TCP, "us") if name == "read" else {})})
+    for name in "write-rare", "write-rare-inject":
+        yield Row(f"tcp/{name}", "us", [8, 65536, 1048576], b.sided("rma", "onesided", "-n", "PROVIDER", name.replace("-", "_"), "{}"))
     yield from put_and_get(b, "tcp", TCP, "rma", "-n")
     yield Row("udp/latency", "us", [8], {**b.sided("udp", "client", "-nd", "PROVIDER", "lat", "{}"),
                                          **b.limit("socket", "sockets", "udp", "{}")}, times=3)

@@ -33,7 +33,7 @@ struct xfer {
 /* A transmit request: an operation that outlives its call. */
 struct txreq {
 	struct list link; /* peer->txreqs[state], unless TXREQ_NEW */
-	struct ep *ep;    /* NULL: the end is not reported */
+	struct ep *ep;    /* NULL: the end is not reported, or was before it came */
 	struct peer *peer;
 	uint64_t head, flags, tag, data;
 	void *context;
@@ -55,7 +55,7 @@ struct txreq {
 	bool whole;           /* one-sided, and one packet holds all data */
 	bool packets;         /* no device can perform the operation: send packets */
 	bool unmatched;       /* sent under XOFF and not answered: in peer->tx.unmatched_count */
-	bool reported;        /* in TXREQ_ACK, as done: nobody waits for its answer */
+	bool reported;        /* in TXREQ_ACK or TXREQ_RMA, as done: nobody waits for its answer */
 	uint8_t checks; /* of conn_stuck.c in a row that found it as it was; 0: none has seen it */
 	size_t count;
 	size_t got;    /* bytes of the result received */

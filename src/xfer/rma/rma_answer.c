@@ -103,6 +103,11 @@ static void take_failure(struct peer *peer, uint32_t seq, uint64_t what)
 	struct txreq *req = oldest(peer);
 
 	if (req && req->seq == seq) {
+		if (!req->ep)
+			LOG_WARN(
+				LOG_EP_DATA,
+				"%s refused an operation that nobody waits for (FI_INJECT_COMPLETE, or its endpoint is closed): %s",
+				peer_text(peer), fi_strerror(err));
 		retire(peer, req, err, reason);
 		return;
 	}

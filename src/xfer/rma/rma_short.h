@@ -15,7 +15,8 @@
 #define RMA_SHORT_MAX 16u
 /* Flags of operations that take rma_post. */
 #define RMA_SLOW                                                                                   \
-	(FI_TRIGGER | FI_FENCE | FI_REMOTE_CQ_DATA | FI_COMMIT_COMPLETE | FI_TAGGED | FI_MORE)
+	(FI_TRIGGER | FI_FENCE | FI_REMOTE_CQ_DATA | FI_INJECT_COMPLETE | FI_COMMIT_COMPLETE |     \
+	 FI_TAGGED | FI_MORE)
 
 /* A post on one range. Passed by value, so that its members stay in registers. */
 struct rma_short {

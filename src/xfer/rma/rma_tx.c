@@ -150,6 +150,19 @@ static int send_packet(struct txreq *req)
 	return err;
 }
 
+/*
+ * Does the operation complete as soon as its memory is free? Then the target's answer, or the end of the connection, is
+ * not reported any more; fences and the order of operations wait for it as ever.
+ */
+static bool completes_sent(const struct txreq *req)
+{
+	const uint64_t more = FI_TRANSMIT_COMPLETE | FI_DELIVERY_COMPLETE | FI_MATCH_COMPLETE |
+			      FI_COMMIT_COMPLETE;
+
+	return (req->flags & (FI_INJECT_COMPLETE | more)) == FI_INJECT_COMPLETE &&
+	       req->flags & FI_WRITE && !req->work;
+}
+
 /* The peer will answer: in order, except an atomic on a tagged receive, once it matches. */
 static void await(struct txreq *req)
 {
@@ -161,6 +174,8 @@ static void await(struct txreq *req)
 		return;
 	}
 	tx_req_leave(req);
+	if (completes_sent(req))
+		tx_req_report(req);
 	rma_await(req->peer, req);
 }
 
