@@ -29,6 +29,7 @@ run forms
 run sizes
 run pieces
 run truncate
+run truncate_ways all selective short-packets no-zero-copy
 run cancel
 run order
 run rows
