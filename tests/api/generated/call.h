@@ -255,6 +255,7 @@ static inline ssize_t call_deferred(struct self *s, struct call *c)
 
 	c->work = (struct fi_deferred_work){.threshold = c->l->after,
 					    .triggering_cntr = s->ends[c->l->at.ep].start,
+					    .completion_cntr = s->ends[c->l->at.ep].done,
 					    .op_type = types[c->l->verb],
 					    .op.msg = ops[c->l->verb]};
 	return fi_control(&s->domain->fid, FI_QUEUE_WORK, &c->work);

@@ -135,7 +135,7 @@ static inline void draw_recv(struct draw *d, const struct line *m, uint64_t n)
 	} else if (d->multi && draw_percent(d, 30)) {
 		l->multi = 1;
 		l->n = 1;
-		l->len = draw_between(d, 1, 4) * (m->len + 100);
+		l->len = m->len + draw_below(d, 3 * m->len < 100000 ? 3 * m->len + 300 : 100000);
 	}
 	draw_call(d, l);
 }

@@ -9,9 +9,47 @@
 
 /* Which receive took which message. */
 struct matching {
-	unsigned int by[WORLD_OPS]; /* message: the receive, or WORLD_NONE */
-	size_t from[WORLD_OPS];     /* and where in it */
+	unsigned int by[WORLD_OPS];           /* message: the receive, or WORLD_NONE */
+	const struct entry *entry[WORLD_OPS]; /* and what it was told */
+	unsigned int waiting[WORLD_OPS];      /* messages that may be received */
+	unsigned int waiting_count;
+	/* For each pair of endpoints, the operation from which on a fence holds all back. */
+	unsigned int held[PROGRAM_PROCS][PROGRAM_EPS][PROGRAM_PROCS][PROGRAM_EPS];
 };
+
+static inline unsigned int *judge_held(struct matching *x, const struct line *l)
+{
+	return &x->held[l->at.proc][l->at.ep][l->with.proc][l->with.ep];
+}
+
+/* A fence holds back what comes after it until all before it has ended. */
+static inline void judge_fences(const struct world *w, struct matching *x)
+{
+	static struct matching
+		waits; /* .held: the first operation of the pair that has not ended */
+
+	memset(x->held, 0xff, sizeof(x->held));
+	memset(waits.held, 0xff, sizeof(waits.held));
+	for (unsigned int i = 0; i < w->count; i++) {
+		const struct line *l = world_line(w, &w->ops[i]);
+
+		if (line_receives(l) || !op_accepted(&w->ops[i]))
+			continue;
+		if (l->fence && *judge_held(&waits, l) < i && *judge_held(x, l) > i)
+			*judge_held(x, l) = i;
+		if (line_told(l) && !op_ended(&w->ops[i]) && *judge_held(&waits, l) > i)
+			*judge_held(&waits, l) = i;
+	}
+}
+
+static inline bool judge_is_held(const struct world *w, const struct matching *x,
+				 const struct op *o)
+{
+	const struct line *l = world_line(w, o);
+
+	return !line_receives(l) &&
+	       x->held[l->at.proc][l->at.ep][l->with.proc][l->with.ep] <= op_number(w, o);
+}
 
 /* Returns whether entry `e` of a receive tells of a message. */
 static inline bool judge_got(const struct entry *e)
@@ -61,28 +99,44 @@ static inline bool judge_note(struct world *w, struct matching *x, const struct 
 		m = WORLD_NONE;
 	} else {
 		x->by[m] = op_number(w, r);
-		x->from[m] = e->from;
+		x->entry[m] = e;
 	}
 	return m != WORLD_NONE;
 }
 
-/* Fills `x`: first with the messages that name themselves. Returns whether each was taken once. */
+/* `named`: of messages that name themselves. Returns whether each was taken once. */
+static inline bool judge_entries(struct world *w, struct matching *x, bool named)
+{
+	for (unsigned int i = 0; i < w->count; i++) {
+		const struct op *r = &w->ops[i];
+		const struct entry *e = NULL;
+
+		if (!line_receives(world_line(w, r)))
+			continue;
+		while ((e = world_entry(w, r, e)))
+			if (judge_got(e) && (e->message != WORLD_NONE) == named &&
+			    !judge_note(w, x, r, e))
+				return false;
+	}
+	return true;
+}
+
+/* Fills `x`. Returns whether each message was taken once. */
 static inline bool judge_match(struct world *w, struct matching *x)
 {
+	x->waiting_count = 0;
 	for (unsigned int i = 0; i < w->count; i++)
 		x->by[i] = WORLD_NONE;
-	for (int named = 1; named >= 0; named--)
-		for (unsigned int i = 0; i < w->count; i++) {
-			const struct op *r = &w->ops[i];
-			const struct entry *e = NULL;
+	if (!judge_entries(w, x, true) || !judge_entries(w, x, false))
+		return false;
+	judge_fences(w, x);
+	for (unsigned int i = 0; i < w->count; i++) {
+		const struct op *m = &w->ops[i];
 
-			if (!line_receives(world_line(w, r)))
-				continue;
-			while ((e = world_entry(w, r, e)))
-				if (judge_got(e) && (e->message != WORLD_NONE) == named &&
-				    !judge_note(w, x, r, e))
-					return false;
-		}
+		if (line_sends(world_line(w, m)) && x->by[i] == WORLD_NONE &&
+		    op_state(m) == OP_POSTED && op_begun(w, m) && !judge_is_held(w, x, m))
+			x->waiting[x->waiting_count++] = i;
+	}
 	return true;
 }
 
@@ -101,10 +155,8 @@ static inline bool judge_ends_alone(const struct world *w, const struct line *l)
 static inline bool judge_waiting(const struct world *w, const struct matching *x,
 				 const struct op *r)
 {
-	for (unsigned int m = 0; m < w->count; m++)
-		if (x->by[m] == WORLD_NONE && line_sends(world_line(w, &w->ops[m])) &&
-		    op_state(&w->ops[m]) == OP_POSTED && op_begun(w, &w->ops[m]) &&
-		    line_fits(world_line(w, r), world_line(w, &w->ops[m])))
+	for (unsigned int i = 0; i < x->waiting_count; i++)
+		if (line_fits(world_line(w, r), world_line(w, &w->ops[x->waiting[i]])))
 			return true;
 	return false;
 }
@@ -114,7 +166,7 @@ static inline bool judge_owes(const struct world *w, const struct matching *x, c
 {
 	const struct line *l = world_line(w, o);
 
-	if (!op_accepted(o) || op_ended(o) || !op_begun(w, o))
+	if (!op_accepted(o) || op_ended(o) || !op_begun(w, o) || judge_is_held(w, x, o))
 		return false;
 	if (line_receives(l))
 		return op_state(o) == OP_CANCELLED || judge_waiting(w, x, o);
@@ -122,10 +174,11 @@ static inline bool judge_owes(const struct world *w, const struct matching *x, c
 }
 
 /* Returns whether the target of `o` must still be told. */
-static inline bool judge_owes_there(const struct world *w, const struct op *o)
+static inline bool judge_owes_there(const struct world *w, const struct matching *x,
+				    const struct op *o)
 {
 	return line_told_there(world_line(w, o)) && op_accepted(o) && op_begun(w, o) &&
-	       !op_told_there(o);
+	       !op_told_there(o) && !judge_is_held(w, x, o);
 }
 
 /* ---- The whole history ----------------------------------------------------------------------- */
@@ -142,7 +195,7 @@ static inline void judge_once(struct world *w, const struct matching *x, const s
 	if (o->there > (op_accepted(o) && line_told_there(l)))
 		world_fail(w, "once: the target of %s has %u completions", world_name(w, o),
 			   o->there);
-	if (judge_owes(w, x, o) || judge_owes_there(w, o))
+	if (judge_owes(w, x, o) || judge_owes_there(w, x, o))
 		world_fail(w, "delivered: %s has not ended", world_name(w, o));
 }
 
@@ -229,17 +282,6 @@ static inline void judge_receive(struct world *w, const struct op *r, const stru
 		world_fail(w, "ends: %s ended with %d", world_name(w, r), e->err);
 }
 
-static inline const struct entry *judge_entry_of(const struct world *w, const struct matching *x,
-						 unsigned int m)
-{
-	const struct op *r = &w->ops[x->by[m]];
-	const struct entry *e = world_entry(w, r, NULL);
-
-	while (e && world_line(w, r)->multi && (e->from != x->from[m] || !judge_got(e)))
-		e = world_entry(w, r, e);
-	return e;
-}
-
 /* Returns whether a receive took message `m` that began at a time nobody knows. */
 static inline bool judge_taken_later(const struct world *w, const struct matching *x,
 				     unsigned int m)
@@ -266,7 +308,7 @@ static inline void judge_senders_order(struct world *w, const struct matching *x
 		    f->start == START_NOW && place_same(f->at, l->at) &&
 		    line_fits(world_line(w, &w->ops[r]), f) && !judge_taken_later(w, x, first) &&
 		    (x->by[first] == WORLD_NONE || x->by[first] > r ||
-		     (x->by[first] == r && x->from[first] > x->from[second])))
+		     (x->by[first] == r && x->entry[first]->from > x->entry[second]->from)))
 			world_fail(w, "order: %s was overtaken by %s, which %s took",
 				   world_name(w, &w->ops[first]), world_name(w, &w->ops[second]),
 				   world_name(w, &w->ops[r]));
@@ -294,7 +336,7 @@ static inline void judge_receives_order(struct world *w, const struct matching *
 static inline void judge_message(struct world *w, const struct matching *x, unsigned int m)
 {
 	const struct op *r = &w->ops[x->by[m]];
-	const struct entry *e = judge_entry_of(w, x, m);
+	const struct entry *e = x->entry[m];
 
 	judge_entry(w, r, e, &w->ops[m]);
 	judge_length(w, r, e, &w->ops[m]);

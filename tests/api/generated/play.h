@@ -29,7 +29,8 @@ static inline void play_op(struct self *s, struct op *o)
 	const struct line *l = world_line(s->w, o);
 	const struct fi_info *info = s->info;
 	size_t size = line_receives(l) ? info->rx_attr->size : info->tx_attr->size;
-	unsigned int last = s->turns + turn_limit(s->w);
+	struct end *end = &s->ends[l->at.ep];
+	unsigned int last = s->turns + (end->full ? 1 : turn_limit(s->w));
 	struct call *c = call_new(s, o);
 	ssize_t ret;
 
@@ -38,10 +39,11 @@ static inline void play_op(struct self *s, struct op *o)
 		turn(s);
 		if (s->turns <= last)
 			continue;
-		if (play_under_way(s, l) < size)
+		if (play_under_way(s, l) < size && !judge_is_held(s->w, &s->matching, o))
 			PROC_FAIL(s, "accepted: %s is refused for ever", world_name(s->w, o));
 		break;
 	}
+	end->full = ret == -FI_EAGAIN;
 	if (ret && ret != -FI_EAGAIN)
 		PROC_FAIL(s, "call: %s: %zd %s", world_name(s->w, o), ret, api_word(ret));
 	if (!line_told(l) || ret)
@@ -61,7 +63,7 @@ static inline void play_cancel(struct self *s, const struct line *l)
 
 		if (!line_receives(k) || k->at.proc != s->me || (l && k->at.ep != l->at.ep) ||
 		    op_state(o) != OP_POSTED || op_ended(o) ||
-		    (k->start == START_DEFERRED && !op_begun(s->w, o)))
+		    k->start == START_DEFERRED) /* which fi_cancel does not take back */
 			continue;
 		PROC_OK(s, fi_cancel(&s->ends[k->at.ep].ep->fid, &s->contexts[i]));
 		__atomic_store_n(&o->state, OP_CANCELLED, __ATOMIC_RELEASE);
@@ -125,11 +127,11 @@ static inline void play_await(struct self *s)
 {
 	s->mine->doing = "waits for what must come";
 	for (;;) {
-		bool last = play_others_idle(s);
-
-		turn_owed(s);
-		if (!s->owed && (last || !play_receives(s)))
-			break;
+		if (play_others_idle(s) || !play_receives(s)) {
+			turn_owed(s);
+			if (!s->owed)
+				break;
+		}
 		__atomic_store_n(&s->mine->idle, true, __ATOMIC_RELEASE);
 		turn(s);
 	}
@@ -166,25 +168,32 @@ static inline void play_line(struct self *s, const struct line *l, struct op *fi
 	default:
 		for (uint64_t i = 0; i < l->n; i++) {
 			play_op(s, first + i);
+			if (s->ends[l->at.ep].full)
+				break;
 			turn_times(s, l->between);
 		}
 	}
 }
 
+static inline bool play_all_settled(const struct self *s)
+{
+	for (unsigned int i = 0; i < s->w->program.procs; i++)
+		if (!__atomic_load_n(&s->w->procs[i].settled, __ATOMIC_ACQUIRE))
+			return false;
+	return true;
+}
+
 /* Turns until nothing is owed to anybody, and some more. */
 static inline void play_settle(struct self *s)
 {
-	const unsigned int more = 8;
+	const unsigned int more = 2 * TURN_LOOKS;
 
 	__atomic_store_n(&s->mine->idle, true, __ATOMIC_RELEASE);
 	s->mine->doing = "has done all and waits for what must come";
-	for (unsigned int quiet = 0; quiet < more; quiet++) {
-		turn_owed(s);
+	turn_owed(s);
+	for (unsigned int quiet = 0; quiet < more;) {
 		__atomic_store_n(&s->mine->settled, !s->owed, __ATOMIC_RELEASE);
-		for (unsigned int i = 0; i < s->w->program.procs; i++)
-			if (!__atomic_load_n(&s->w->procs[i].settled, __ATOMIC_ACQUIRE))
-				quiet = 0;
-		turn(s);
+		quiet = turn(s) || !play_all_settled(s) ? 0 : quiet + 1;
 	}
 	s->mine->doing = "waits for the others";
 	proc_meet(s);
@@ -211,9 +220,22 @@ static inline void play_memory(struct self *s)
 	memcpy(s->mine->words, s->memory, sizeof(s->mine->words));
 }
 
+static inline void play_counts(struct self *s, struct fid_cntr *cntr, uint64_t good, uint64_t bad,
+			       const char *what)
+{
+	uint64_t has = fi_cntr_read(cntr), errors = fi_cntr_readerr(cntr);
+
+	if (has != good || errors != bad)
+		PROC_FAIL(s,
+			  "counters: %s in p%u: %" PRIu64 " and %" PRIu64
+			  " errors, right are %" PRIu64 " and %" PRIu64,
+			  what, s->me, has, errors, good, bad);
+}
+
 /* counters: what has ended, in success and in error, and what was injected */
 static inline void play_counter(struct self *s, unsigned int ep, unsigned int which)
 {
+	static const char *const names[] = {"sends", "receives", "reads", "writes"};
 	uint64_t good = 0, bad = 0;
 
 	for (unsigned int i = 0; i < s->w->count; i++) {
@@ -221,7 +243,7 @@ static inline void play_counter(struct self *s, unsigned int ep, unsigned int wh
 		const struct line *l = world_line(s->w, o);
 		const struct entry *e = NULL;
 
-		if (l->at.proc != s->me || l->at.ep != ep ||
+		if (l->at.proc != s->me || l->at.ep != ep || l->start == START_DEFERRED ||
 		    !(judge_flags[l->verb] & proc_counts[which]))
 			continue;
 		good += !line_told(l) && op_accepted(o);
@@ -230,18 +252,33 @@ static inline void play_counter(struct self *s, unsigned int ep, unsigned int wh
 			bad += e->err && e->err != FI_ECANCELED;
 		}
 	}
-	if (fi_cntr_read(s->ends[ep].counters[which]) != good ||
-	    fi_cntr_readerr(s->ends[ep].counters[which]) != bad)
-		PROC_FAIL(s,
-			  "counters: number %u of p%u.e%u is %" PRIu64 " and %" PRIu64
-			  ", right are %" PRIu64 " and %" PRIu64,
-			  which, s->me, ep, fi_cntr_read(s->ends[ep].counters[which]),
-			  fi_cntr_readerr(s->ends[ep].counters[which]), good, bad);
+	play_counts(s, s->ends[ep].counters[which], good, bad, names[which]);
+}
+
+/* counters: deferred work that has ended */
+static inline void play_deferred(struct self *s, unsigned int ep)
+{
+	uint64_t good = 0, bad = 0;
+
+	for (unsigned int i = 0; i < s->w->count; i++) {
+		const struct op *o = &s->w->ops[i];
+		const struct line *l = world_line(s->w, o);
+		const struct entry *e = world_entry(s->w, o, NULL);
+
+		if (l->at.proc != s->me || l->at.ep != ep || l->start != START_DEFERRED || !e)
+			continue;
+		good += !e->err;
+		bad += e->err != 0;
+	}
+	play_counts(s, s->ends[ep].done, good, bad, "deferred work");
 }
 
 static inline void play_look(struct self *s)
 {
 	play_memory(s);
+	for (unsigned int i = 0; i < s->w->program.eps; i++)
+		if (s->ends[i].done)
+			play_deferred(s, i);
 	for (unsigned int i = 0; i < s->w->program.eps && s->w->program.counters; i++)
 		for (unsigned int j = 0; j < PROC_COUNTERS; j++)
 			play_counter(s, i, j);
@@ -272,6 +309,7 @@ static inline void play(struct world *w, unsigned int me)
 	play_cancel(&s, NULL);
 	play_settle(&s);
 	play_look(&s);
+	proc_meet(&s);
 	s.mine->doing = "closes";
 	proc_close(&s);
 }

@@ -16,8 +16,10 @@ static const uint64_t proc_counts[] = {FI_SEND, FI_RECV, FI_READ, FI_WRITE};
 struct end {
 	struct fid_ep *ep;
 	struct fid_cq *tx, *rx;
+	bool full; /* the last operation was refused for ever: the next one is not tried for long */
 	struct fid_cntr *counters[PROC_COUNTERS];
 	struct fid_cntr *start;  /* that operations wait for */
+	struct fid_cntr *done;   /* counts deferred work that has ended */
 	struct fid_ep *alias[2]; /* to send and to receive, with FI_TRIGGER */
 };
 
@@ -47,7 +49,8 @@ struct self {
 	unsigned int seen[PROGRAM_PROCS]; /* calls of the others at the last turn */
 	unsigned int due[WORLD_OPS];      /* the turn until which it must have ended; 0: not owed */
 	unsigned int due_there[WORLD_OPS];
-	bool owed; /* something is, at the last look */
+	struct matching matching; /* at the last look */
+	bool owed;                /* something is, at the last look */
 };
 
 /* Ends the process: the history holds the reason. */
@@ -121,6 +124,7 @@ static inline void proc_count(struct self *s, struct end *e)
 static inline void proc_trigger(struct self *s, struct end *e)
 {
 	PROC_OK(s, fi_cntr_open(s->domain, NULL, &e->start, NULL));
+	PROC_OK(s, fi_cntr_open(s->domain, NULL, &e->done, NULL));
 	PROC_OK(s, fi_ep_alias(e->ep, &e->alias[0], FI_TRANSMIT | FI_TRIGGER));
 	PROC_OK(s, fi_ep_alias(e->ep, &e->alias[1], FI_RECV | FI_TRIGGER));
 }
@@ -211,6 +215,8 @@ static inline void proc_close_end(struct self *s, struct end *e)
 			PROC_OK(s, fi_close(&e->counters[i]->fid));
 	if (e->start)
 		PROC_OK(s, fi_close(&e->start->fid));
+	if (e->done)
+		PROC_OK(s, fi_close(&e->done->fid));
 }
 
 static inline void proc_close(struct self *s)

@@ -86,24 +86,25 @@ static inline void turn_due(struct self *s, unsigned int *due, bool owed, const 
 /* Notes what is owed to this process, and fails if it is for too many turns. */
 static inline void turn_owed(struct self *s)
 {
-	static struct matching x;
+	struct matching *x = &s->matching;
 	struct world *w = s->w;
 
 	s->owed = false;
-	if (!judge_match(w, &x))
+	if (!judge_match(w, x))
 		_exit(1);
 	for (unsigned int i = 0; i < w->count; i++) {
 		const struct op *o = &w->ops[i];
 		const struct line *l = world_line(w, o);
 
 		if (l->at.proc == s->me)
-			turn_due(s, &s->due[i], judge_owes(w, &x, o), o);
+			turn_due(s, &s->due[i], judge_owes(w, x, o), o);
 		if (l->with.proc == s->me)
-			turn_due(s, &s->due_there[i], judge_owes_there(w, o), o);
+			turn_due(s, &s->due_there[i], judge_owes_there(w, x, o), o);
 	}
 }
 
-static inline void turn(struct self *s)
+/* Returns whether something came. */
+static inline bool turn(struct self *s)
 {
 	bool came = false;
 
@@ -116,6 +117,7 @@ static inline void turn(struct self *s)
 		s->turns++; /* one in which somebody slept proves nothing */
 	if (++s->looks % TURN_LOOKS == 0)
 		turn_owed(s);
+	return came;
 }
 
 static inline void turn_times(struct self *s, uint64_t n)
