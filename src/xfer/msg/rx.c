@@ -58,8 +58,11 @@ static void complete(struct rx *rx, struct recv *r, const struct message *m, siz
 			cq_push(rx->cq, slot);
 		if (rx->cntr && !r->work)
 			cntr_done(rx->cntr, slot.len);
-	} else if (!r->work || r->flags & FI_COMPLETION) {
-		rx_complete_error(rx, &slot, m, err);
+	} else {
+		if (!r->work || r->flags & FI_COMPLETION)
+			rx_complete_error(rx, &slot, m, err);
+		if (rx->cntr && !r->work)
+			cntr_fail(rx->cntr);
 	}
 	if (r->work) {
 		r->work->got = slot.len;
@@ -86,8 +89,6 @@ void rx_complete_error(struct rx *rx, const struct cq_slot *slot, const struct m
 		from_key.src = peer_reported_key(m->peer);
 	if (rx->cq)
 		cq_push_error(rx->cq, &from_key, &why, name);
-	if (rx->cntr)
-		cntr_fail(rx->cntr);
 }
 
 void rx_finish(struct rx *rx, struct recv *r, const struct message *m, size_t capacity, void *base,
