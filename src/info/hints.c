@@ -181,8 +181,16 @@ static bool match_needed(const struct provider *v, uint32_t api, const struct fi
 	return true;
 }
 
+/* Devices take the region's keys and addresses for their own both, or neither. */
+static int of_use(const struct provider *v, int asked)
+{
+	int both = FI_MR_VIRT_ADDR | FI_MR_PROV_KEY;
+
+	return v->mr_needed || (asked & both) == both ? asked & v->mr_mode : 0;
+}
+
 /*
- * Grants the two old names alone and as asked. Grants mode bits (since 1.5) that the provider uses.
+ * Grants the two old names alone and as asked. Of mode bits (since 1.5) clears those that are of no use.
  * Without hints, an old interface gets its usual default.
  */
 static bool match_mr_mode(const struct provider *v, uint32_t api, const struct fi_info *hints,
@@ -190,7 +198,7 @@ static bool match_mr_mode(const struct provider *v, uint32_t api, const struct f
 {
 	int asked = hints && hints->domain_attr ? hints->domain_attr->mr_mode : FI_MR_UNSPEC;
 	bool bits = FI_VERSION_GE(api, FI_VERSION(1, 5));
-	int granted = asked & v->mr_mode;
+	int granted = of_use(v, asked);
 
 	if (asked == FI_MR_BASIC || asked == FI_MR_SCALABLE)
 		granted = asked;

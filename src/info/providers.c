@@ -35,8 +35,11 @@
 	 FI_ORDER_RMA_WAW | FI_ORDER_ATOMIC_RAR | FI_ORDER_ATOMIC_RAW | FI_ORDER_ATOMIC_WAR |      \
 	 FI_ORDER_ATOMIC_WAW)
 
-/* Applications that offer these modes get keys for direct access to the memory. */
-#define ENGINE_MR (FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY)
+/*
+ * With these modes RDMA devices access the memory directly. They are granted whether this host has a device or not:
+ * peers may have one, and all processes of a job have to name memory in one way.
+ */
+#define RDMA_MR (FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY)
 
 /*
  * What a device's queue pair does by itself, and its ordering: later operations may overtake only
@@ -55,10 +58,10 @@
 /* An engine endpoint with IP addresses. */
 #define IP_RDM                                                                                     \
 	.type = FI_EP_RDM, .format = FI_SOCKADDR_IN, .caps = ENGINE_CAPS | FI_REMOTE_COMM,         \
-	.msg_order = ENGINE_ORDER, .mr_mode = ENGINE_MR
+	.msg_order = ENGINE_ORDER
 #define IP_MSG                                                                                     \
 	.type = FI_EP_MSG, .format = FI_SOCKADDR_IN, .caps = PAIR_CAPS | FI_REMOTE_COMM,           \
-	.msg_order = ENGINE_ORDER, .mr_mode = ENGINE_MR
+	.msg_order = ENGINE_ORDER
 
 /* Datagrams over UDP, under any provider name. */
 #define IP_DGRAM                                                                                   \
@@ -69,10 +72,13 @@
 
 /* clang-format off */
 const struct provider providers[] = {
-	{NAMES("weft"), IP_RDM, .transports = PROVIDER_ANY, .protocol = PROVIDER_PROTO_WEFT},
-	{NAMES("weft"), IP_MSG, .transports = PROVIDER_ANY, .protocol = PROVIDER_PROTO_WEFT},
+	{NAMES("weft"), IP_RDM, .transports = PROVIDER_ANY, .protocol = PROVIDER_PROTO_WEFT,
+	 .mr_mode = RDMA_MR},
+	{NAMES("weft"), IP_MSG, .transports = PROVIDER_ANY, .protocol = PROVIDER_PROTO_WEFT,
+	 .mr_mode = RDMA_MR},
 	{NAMES("weft"), IP_DGRAM},
-	{NAMES("verbs;ofi_rxm"), IP_RDM, .transports = PROVIDER_VERBS, .protocol = FI_PROTO_RXM},
+	{NAMES("verbs;ofi_rxm"), IP_RDM, .transports = PROVIDER_VERBS, .protocol = FI_PROTO_RXM,
+	 .mr_mode = RDMA_MR},
 	{
 		NAMES("verbs"),
 		.type = FI_EP_MSG,
@@ -113,7 +119,6 @@ const struct provider providers[] = {
 		.protocol = FI_PROTO_SHM,
 		.caps = ENGINE_CAPS,
 		.msg_order = ENGINE_ORDER,
-		.mr_mode = ENGINE_MR,
 	},
 	{
 		NAMES("shm"), /* listeners have an IP address of this host */
@@ -123,7 +128,6 @@ const struct provider providers[] = {
 		.protocol = FI_PROTO_SHM,
 		.caps = PAIR_CAPS,
 		.msg_order = ENGINE_ORDER,
-		.mr_mode = ENGINE_MR,
 	},
 	{NAMES("udp"), IP_DGRAM},
 };

@@ -35,7 +35,7 @@ struct provider {
 	unsigned int transports;
 	uint64_t caps;
 	uint64_t msg_order; /* for transmit and receive contexts */
-	int mr_mode;        /* FI_MR_ bits that the provider uses if the application offers them */
+	int mr_mode;        /* FI_MR_ bits that are of use if the application offers them */
 	int mr_needed;      /* FI_MR_ bits that the provider requires */
 	uint64_t mode; /* FI_RX_CQ_DATA if it applies; reported to applications that support it */
 };

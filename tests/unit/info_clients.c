@@ -91,6 +91,58 @@ START_TEST(nccl)
 }
 END_TEST
 
+static const struct {
+	const char *client;
+	uint32_t version;
+	uint64_t caps, op_flags;
+	int mr_mode;
+	enum fi_threading threading;
+	enum fi_progress data;
+	enum fi_av_type av;
+} one_sided[] = {
+	{"Open MPI btl", FI_VERSION(1, 5), FI_RMA | FI_ATOMIC, FI_DELIVERY_COMPLETE, BASIC,
+	 FI_THREAD_DOMAIN, FI_PROGRESS_UNSPEC, FI_AV_MAP},
+	{"Open MPI 5 btl", FI_VERSION(1, 9), FI_RMA | FI_ATOMIC, FI_DELIVERY_COMPLETE,
+	 BASIC | FI_MR_ENDPOINT, FI_THREAD_SAFE, FI_PROGRESS_UNSPEC, FI_AV_MAP},
+	{"MPICH", FI_VERSION(1, 14), FI_TAGGED | FI_MSG | FI_MULTI_RECV | FI_RMA | FI_ATOMIC,
+	 FI_DELIVERY_COMPLETE, BASIC, FI_THREAD_DOMAIN, FI_PROGRESS_MANUAL, FI_AV_TABLE},
+	{"OpenSHMEM", FI_VERSION(1, 5), FI_RMA | FI_ATOMIC | FI_RMA_EVENT | FI_FENCE,
+	 FI_DELIVERY_COMPLETE, BASIC, FI_THREAD_COMPLETION, FI_PROGRESS_AUTO, FI_AV_TABLE},
+	{"RPC", FI_VERSION(1, 9), FI_MSG | FI_TAGGED | FI_RMA | FI_DIRECTED_RECV | FI_MULTI_RECV, 0,
+	 BASIC | FI_MR_LOCAL | FI_MR_ENDPOINT, FI_THREAD_SAFE, FI_PROGRESS_MANUAL, FI_AV_MAP},
+	{"GASNet-EX", FI_VERSION(1, 5), FI_RMA | FI_MSG | FI_MULTI_RECV, FI_DELIVERY_COMPLETE,
+	 BASIC | FI_MR_ENDPOINT, FI_THREAD_SAFE, FI_PROGRESS_UNSPEC, FI_AV_TABLE},
+	{"Chapel", FI_VERSION(1, 9), FI_MSG | FI_MULTI_RECV | FI_RMA | FI_ATOMIC, FI_COMPLETION,
+	 FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_PROV_KEY | FI_MR_ENDPOINT, FI_THREAD_DOMAIN,
+	 FI_PROGRESS_UNSPEC, FI_AV_TABLE},
+};
+
+/*
+ * Clients with one-sided operations offer registration modes, and go by those that are left: all that only
+ * hardware needs are cleared, where none can be behind it.
+ */
+START_TEST(registration)
+{
+	static const char *const names[] = {"weft", "tcp", "shm"};
+	int kept = one_sided[_i].mr_mode & BASIC;
+
+	hints->caps = one_sided[_i].caps;
+	hints->ep_attr->type = FI_EP_RDM;
+	hints->tx_attr->op_flags = one_sided[_i].op_flags;
+	hints->domain_attr->mr_mode = one_sided[_i].mr_mode;
+	hints->domain_attr->threading = one_sided[_i].threading;
+	hints->domain_attr->data_progress = one_sided[_i].data;
+	hints->domain_attr->av_type = one_sided[_i].av;
+	for (int n = 0; n < COUNT(names); n++) {
+		ask_for(names[n]);
+		ck_assert_msg(ask(one_sided[_i].version) == 0, "%s: no %s", one_sided[_i].client,
+			      names[n]);
+		ck_assert_int_eq(list->domain_attr->mr_mode, n == 0 ? kept : 0);
+		ck_assert_int_eq(list->domain_attr->threading, one_sided[_i].threading);
+	}
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("info_clients");
@@ -100,6 +152,7 @@ int main(void)
 	tcase_add_test(tc, open_mpi_5);
 	tcase_add_test(tc, mpich);
 	tcase_add_test(tc, nccl);
+	tcase_add_loop_test(tc, registration, 0, COUNT(one_sided));
 	suite_add_tcase(suite, tc);
 	return run(suite);
 }

@@ -74,6 +74,9 @@ static inline void rma_domain(struct rma *r, const struct rma_opts *o)
 		api_skip("not what a bare queue pair does");
 	if (!obj_find(&r->o, o->version ? o->version : FI_VERSION(1, 17)) && !api_other())
 		api_fail("one-sided transfers are not offered as wanted");
+	/* A domain goes by what it is opened with, also where fi_getinfo has cleared bits that are of no use. */
+	if (!api_other() && !pair_bare())
+		r->o.info->domain_attr->mr_mode = o->mr_mode & ~FI_MR_LOCAL;
 	obj_domain(&r->o);
 }
 
