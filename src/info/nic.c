@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <net/if_arp.h>
+#include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/fid.h"
 #include "info/nic.h"
@@ -127,6 +130,38 @@ static bool keep(char **member, const char *text)
 	return *member;
 }
 
+/* Reads an address as sysfs writes it, "0000:00:03.0", from a whole name. */
+static bool read_pci(const char *name, struct fi_pci_attr *pci)
+{
+	unsigned int domain, bus, device, function;
+	int end = 0;
+
+	if (sscanf(name, "%8x:%2x:%2x.%1x%n", &domain, &bus, &device, &function, &end) != 4 ||
+	    name[end] || domain > UINT16_MAX)
+		return false;
+	*pci = (struct fi_pci_attr){(uint16_t)domain, (uint8_t)bus, (uint8_t)device,
+				    (uint8_t)function};
+	return true;
+}
+
+struct fi_bus_attr nic_bus(const char *sys, const char *name)
+{
+	struct fi_bus_attr bus = {.bus_type = FI_BUS_UNKNOWN};
+	char path[PATH_MAX], device[PATH_MAX], *folder;
+	ssize_t len;
+
+	/* The link's text is the path of the device, below all those it is behind. */
+	snprintf(path, sizeof(path), "%s/class/net/%s", sys, name);
+	len = readlink(path, device, sizeof(device) - 1);
+	device[len < 0 ? 0 : len] = '\0';
+	while (bus.bus_type == FI_BUS_UNKNOWN && (folder = strrchr(device, '/'))) {
+		if (read_pci(folder + 1, &bus.attr.pci))
+			bus.bus_type = FI_BUS_PCI;
+		*folder = '\0';
+	}
+	return bus;
+}
+
 struct fid_nic *nic_of(const struct iface *iface)
 {
 	struct fid_nic *nic = nic_new();
@@ -134,6 +169,7 @@ struct fid_nic *nic_of(const struct iface *iface)
 
 	if (!nic)
 		return NULL;
+	*nic->bus_attr = nic_bus("/sys", iface->name);
 	link = nic->link_attr;
 	link->mtu = iface->mtu;
 	link->speed = iface->speed;
