@@ -185,9 +185,13 @@ static void explain(const struct refusal *why)
 
 	for (size_t i = 0; i < provider_count; i++)
 		meant |= !why[i].of_name;
+	if (!meant) {
+		LOG_INFO(LOG_CORE, "no provider has such a name: %s", why[0].text);
+		return;
+	}
 	LOG_INFO(LOG_CORE, "no entry matches the hints");
 	for (size_t i = 0; i < provider_count; i++) {
-		if (meant && why[i].of_name)
+		if (why[i].of_name)
 			continue;
 		if (i && strcmp(providers[i].name, providers[i - 1].name) == 0 &&
 		    strcmp(why[i].text, why[i - 1].text) == 0)

@@ -101,16 +101,6 @@ const struct provider providers[] = {
 	},
 	{NAMES("tcp"), IP_RDM, .transports = PROVIDER_TCP, .protocol = FI_PROTO_XNET},
 	{NAMES("tcp"), IP_MSG, .transports = PROVIDER_TCP, .protocol = FI_PROTO_SOCK_TCP},
-	{NAMES("tcp;ofi_rxm"), IP_RDM, .transports = PROVIDER_TCP, .protocol = FI_PROTO_RXM,
-	 .by_name = true},
-	{NAMES("sockets"), IP_RDM, .transports = PROVIDER_TCP, .protocol = FI_PROTO_SOCK_TCP,
-	 .by_name = true},
-	{NAMES("sockets"), IP_MSG, .transports = PROVIDER_TCP, .protocol = FI_PROTO_SOCK_TCP,
-	 .by_name = true},
-	{NAMES("sockets"), IP_DGRAM, .by_name = true},
-	{NAMES("net"), IP_RDM, .transports = PROVIDER_TCP, .protocol = FI_PROTO_XNET, .by_name = true},
-	{NAMES("net"), IP_MSG, .transports = PROVIDER_TCP, .protocol = FI_PROTO_SOCK_TCP,
-	 .by_name = true},
 	{
 		NAMES("shm"),
 		.type = FI_EP_RDM,
@@ -130,6 +120,13 @@ const struct provider providers[] = {
 		.msg_order = ENGINE_ORDER,
 	},
 	{NAMES("udp"), IP_DGRAM},
+	/* Names of libfabric's for what is above: clients ask for them, or look for them in the whole list. */
+	{NAMES("tcp;ofi_rxm"), IP_RDM, .transports = PROVIDER_TCP, .protocol = FI_PROTO_RXM},
+	{NAMES("sockets"), IP_RDM, .transports = PROVIDER_TCP, .protocol = FI_PROTO_SOCK_TCP},
+	{NAMES("sockets"), IP_MSG, .transports = PROVIDER_TCP, .protocol = FI_PROTO_SOCK_TCP},
+	{NAMES("sockets"), IP_DGRAM},
+	{NAMES("net"), IP_RDM, .transports = PROVIDER_TCP, .protocol = FI_PROTO_XNET},
+	{NAMES("net"), IP_MSG, .transports = PROVIDER_TCP, .protocol = FI_PROTO_SOCK_TCP},
 };
 /* clang-format on */
 
@@ -206,42 +203,11 @@ static struct word top_layer(struct word name)
 	return last ? (struct word){last + 1, (size_t)(name.at + name.len - last - 1)} : name;
 }
 
-/* Effect of a list on a row. */
-enum verdict { PASSED, NAMED, SHUT_OUT };
+/* Does a word of a list mean the name? */
+typedef bool (*meant)(struct word name, struct word w);
 
-static enum verdict judge(const struct provider *v, const char *list)
-{
-	bool leaves_out, found = false, named = false;
-	const char *end;
-	struct word w;
-
-	if (!list || !*list)
-		return PASSED;
-	end = list + strlen(list);
-	leaves_out = *list == '^';
-	list += leaves_out;
-	while (next_word(&list, end, ',', &w)) {
-		found |= has_layers(word_of(v->name), w);
-		named |= has_layer(w, top_layer(word_of(v->name)));
-	}
-	if (leaves_out)
-		return found ? SHUT_OUT : PASSED;
-	if (!found)
-		return SHUT_OUT;
-	return named ? NAMED : PASSED;
-}
-
-bool provider_offered(const struct provider *v, const char *prov_name)
-{
-	enum verdict hints = judge(v, prov_name), user = judge(v, env_get()->provider);
-
-	if (hints == SHUT_OUT || user == SHUT_OUT)
-		return false;
-	return !v->by_name || hints == NAMED || user == NAMED;
-}
-
-/* Does a list leave the name in? A word of the list counts by its top layer. */
-static bool list_allows(const char *list, const char *name)
+/* Does a list leave the name in? */
+static bool list_allows(const char *list, const char *name, meant means)
 {
 	bool leaves_out, found = false;
 	const char *end;
@@ -253,13 +219,25 @@ static bool list_allows(const char *list, const char *name)
 	leaves_out = *list == '^';
 	list += leaves_out;
 	while (next_word(&list, end, ',', &w))
-		found |= same_word(top_layer(w), word_of(name));
+		found |= means(word_of(name), w);
 	return found != leaves_out;
+}
+
+bool provider_offered(const struct provider *v, const char *prov_name)
+{
+	return list_allows(prov_name, v->name, has_layers) &&
+	       list_allows(env_get()->provider, v->name, has_layers);
+}
+
+static bool is_top_layer(struct word name, struct word w)
+{
+	return same_word(top_layer(w), name);
 }
 
 bool provider_name_offered(const char *name, const char *prov_name)
 {
-	return list_allows(prov_name, name) && list_allows(env_get()->provider, name);
+	return list_allows(prov_name, name, is_top_layer) &&
+	       list_allows(env_get()->provider, name, is_top_layer);
 }
 
 bool provider_is_layer(const char *name)

@@ -25,7 +25,6 @@
 
 struct provider {
 	const char *name;   /* prov_name; layers separated by ';', the top one last */
-	bool by_name;       /* offered only if named (by its top layer) */
 	const char *fabric; /* name of the fabric */
 	const char *domain; /* name of the domain if no network interface gives one */
 	enum fi_ep_type type;

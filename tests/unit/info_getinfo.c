@@ -14,8 +14,11 @@ static const struct {
 	const char *name;
 	enum fi_ep_type type;
 } in_order[] = {
-	{"weft", FI_EP_RDM}, {"weft", FI_EP_MSG}, {"weft", FI_EP_DGRAM}, {"tcp", FI_EP_RDM},
-	{"tcp", FI_EP_MSG},  {"shm", FI_EP_RDM},  {"shm", FI_EP_MSG},    {"udp", FI_EP_DGRAM},
+	{"weft", FI_EP_RDM},    {"weft", FI_EP_MSG},    {"weft", FI_EP_DGRAM},
+	{"tcp", FI_EP_RDM},     {"tcp", FI_EP_MSG},     {"shm", FI_EP_RDM},
+	{"shm", FI_EP_MSG},     {"udp", FI_EP_DGRAM},   {"tcp;ofi_rxm", FI_EP_RDM},
+	{"sockets", FI_EP_RDM}, {"sockets", FI_EP_MSG}, {"sockets", FI_EP_DGRAM},
+	{"net", FI_EP_RDM},     {"net", FI_EP_MSG},
 };
 
 static bool is_a(const struct fi_info *i, int row)
@@ -140,7 +143,7 @@ END_TEST
 
 START_TEST(names_only)
 {
-	const char *const every[] = {"weft", "tcp", "tcp;ofi_rxm", "sockets", "net", "shm", "udp"};
+	const char *const every[] = {"weft", "tcp", "shm", "udp", "tcp;ofi_rxm", "sockets", "net"};
 	const struct fi_info *i;
 
 	hints->ep_attr->type = FI_EP_MSG; /* ignored */
@@ -167,7 +170,8 @@ static const struct {
 	{"^weft", "tcp"},
 	{"^shm,tcp", "weft"},
 	{"^weft,tcp", "shm"},
-	{"^ weft , shm, tcp,udp", NULL},
+	{"^ weft , shm, tcp,udp", "sockets"},
+	{"^ weft , shm, tcp,udp,net, sockets", NULL},
 	{"tcp", "tcp"},
 	{"tcp;ofi_rxm", "tcp;ofi_rxm"},
 	{"ofi_rxm", "tcp;ofi_rxm"},
@@ -208,15 +212,16 @@ END_TEST
 
 START_TEST(layered_names)
 {
-	const struct provider rxm = {.name = "tcp;ofi_rxm", .by_name = true};
+	const struct provider rxm = {.name = "tcp;ofi_rxm"};
 	const struct provider ib = {.name = "verbs;ofi_rxm"};
 
 	ck_assert(provider_offered(&rxm, "tcp;ofi_rxm"));
 	ck_assert(provider_offered(&rxm, "OFI_rxm;TCP"));
 	ck_assert(provider_offered(&rxm, "ofi_rxm"));
-	ck_assert(!provider_offered(&rxm, "tcp"));
-	ck_assert(!provider_offered(&rxm, NULL));
-	ck_assert(!provider_offered(&rxm, "^shm"));
+	ck_assert(provider_offered(&rxm, "tcp"));
+	ck_assert(provider_offered(&rxm, NULL));
+	ck_assert(provider_offered(&rxm, "^shm"));
+	ck_assert(!provider_offered(&rxm, "^tcp"));
 	ck_assert(!provider_offered(&rxm, "tcp;ofi_rxd"));
 	ck_assert(provider_offered(&ib, NULL));
 	ck_assert(provider_offered(&ib, "verbs"));
