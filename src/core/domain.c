@@ -210,6 +210,18 @@ void domain_use_locks(struct domain *dom)
 		cq_install(LIST_ENTRY(node, struct cq, in_domain));
 }
 
+void domain_admit(struct domain *dom, const struct fi_info *info)
+{
+	const struct fi_domain_attr *attr = info->domain_attr;
+
+	if (!(info->caps & FI_COLLECTIVE) &&
+	    (!attr || attr->threading == FI_THREAD_UNSPEC || attr->threading == FI_THREAD_DOMAIN))
+		return;
+	domain_lock(dom);
+	domain_use_locks(dom);
+	domain_unlock(dom);
+}
+
 static bool has_thread(const struct fi_domain_attr *attr)
 {
 	return attr->data_progress == FI_PROGRESS_AUTO ||
@@ -263,7 +275,7 @@ int domain_open(struct fid_fabric *fabric, struct fi_info *info, struct fid_doma
 	ref_get(&dom->fabric->ref);
 	dom->opened = (struct opened_domain){.fid = &dom->fid,
 					     .fabric = &dom->fabric->opened,
-					     .name = dom->info->domain_attr->name,
+					     .info = dom->info,
 					     .device = dom->device_ops != NULL,
 					     .forks = dom->forks};
 	opened_add_domain(&dom->opened);

@@ -117,6 +117,9 @@ int domain_open2(struct fid_fabric *fabric, struct fi_info *info, struct fid_dom
  */
 void domain_use_locks(struct domain *dom);
 
+/* An endpoint of this entry is opened: domain_use_locks unless it keeps the promise that the domain was opened with. */
+void domain_admit(struct domain *dom, const struct fi_info *info);
+
 /* Starts the thread of automatic progress if there is none. 0 or a negative error. */
 int progress_start(struct domain *dom);
 void progress_stop(struct domain *dom);

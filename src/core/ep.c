@@ -156,6 +156,7 @@ int ep_open(struct fid_domain *domain, struct fi_info *info, struct fid_ep **out
 		ep_free(ep);
 		return err;
 	}
+	domain_admit(dom, info);
 	*out = &ep->fid;
 	return 0;
 }

@@ -9,16 +9,13 @@
 #include "core/mr_nic.h"
 #include "core/mr_object.h"
 #include "core/mr_share.h"
+#include "info/hints.h"
 #include "link/link.h"
 #include "link/engine.h"
 
 bool mr_object_mode(const struct domain *dom, int bit)
 {
-	int mode = dom->info->domain_attr->mr_mode;
-
-	if (mode == FI_MR_BASIC)
-		mode = FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY;
-	return mode != FI_MR_SCALABLE && (mode & bit);
+	return hints_mr_bits(dom->info->domain_attr->mr_mode) & bit;
 }
 
 bool mr_object_covers(const struct mr *mr, const struct iovec *range)

@@ -71,14 +71,6 @@ static bool match_objects(const struct provider *v, const struct query *q, struc
 	return true;
 }
 
-/* Returns the name of the open domain in the hints, or NULL. */
-static const char *domain_name(const struct query *q)
-{
-	const struct opened_domain *dom = domain_asked(q);
-
-	return dom ? dom->name : NULL;
-}
-
 /* Puts open objects into the entries: those in the hints, else the oldest that suit. */
 static void fill_objects(const struct provider *v, const struct query *q, struct fi_info *first)
 {
@@ -88,7 +80,7 @@ static void fill_objects(const struct provider *v, const struct query *q, struct
 	if (!fabric)
 		fabric = asked ? asked->fabric : opened_fabric(v);
 	for (struct fi_info *info = first; fabric && info; info = info->next) {
-		dom = asked ? asked : opened_domain(fabric, info->domain_attr->name, v);
+		dom = asked ? asked : opened_domain(fabric, info, v);
 		info->fabric_attr->fabric = fabric->fid;
 		info->domain_attr->domain = dom ? dom->fid : NULL;
 	}
@@ -135,10 +127,12 @@ static bool match_keys(const struct query *q, const struct fi_info *info, struct
 static int fill(const struct provider *v, const struct query *q, struct fi_info *info,
 		struct refusal *why)
 {
-	const char *open_name = domain_name(q);
+	const struct opened_domain *dom = domain_asked(q);
+	const char *open_name = dom ? dom->info->domain_attr->name : NULL;
 	int ret;
 
-	if (!hints_match(v, q->version, q->hints, info, why))
+	if (!hints_match(v, q->version, q->hints, info, why) ||
+	    (dom && !opened_match(dom, q->version, q->hints, info, why)))
 		return -FI_ENODATA;
 	if (!match_keys(q, info, why))
 		return -FI_ENODATA;

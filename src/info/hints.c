@@ -157,6 +157,13 @@ static void add_mode(struct fi_info *info, uint64_t bits)
 
 #define MR_BASIC (FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY)
 
+int hints_mr_bits(int mr_mode)
+{
+	if (mr_mode == FI_MR_BASIC)
+		return MR_BASIC;
+	return mr_mode == FI_MR_SCALABLE ? 0 : mr_mode;
+}
+
 /*
  * Handles the registration modes that the provider requires. Without hints the application is told
  * them. With the old name FI_MR_BASIC, local registration is the separate mode FI_LOCAL_MR.

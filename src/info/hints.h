@@ -24,6 +24,9 @@ bool hints_refuse(struct refusal *why, const char *fmt, ...) __attribute__((form
 bool hints_refuse_value(struct refusal *why, const char *hint, enum fi_type type, uint64_t asked,
 			uint64_t offered);
 
+/* Returns the bits that an mr_mode stands for, which may be one of the two old names. */
+int hints_mr_bits(int mr_mode);
+
 /*
  * Fills in capabilities, modes and all attributes of `info` (from fi_allocinfo), but no name and no
  * address. `api` is the caller's version: younger members of the hints are not read. `hints` and

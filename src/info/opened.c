@@ -89,14 +89,18 @@ bool opened_suits(const struct opened_domain *dom, const struct provider *v)
 }
 
 static bool is_wanted(const struct opened_domain *dom, const struct opened_fabric *fabric,
-		      const char *name, const struct provider *v)
+		      const struct fi_info *entry, const struct provider *v)
 {
-	return dom->fabric == fabric && dom->forks == forked_count() && dom->name &&
-	       strcmp(dom->name, name) == 0 && opened_suits(dom, v);
+	const char *name = dom->info->domain_attr->name;
+	struct refusal unused;
+
+	return dom->fabric == fabric && dom->forks == forked_count() && name &&
+	       strcmp(name, entry->domain_attr->name) == 0 && opened_suits(dom, v) &&
+	       opened_gives(dom, entry, &unused);
 }
 
-const struct opened_domain *opened_domain(const struct opened_fabric *fabric, const char *name,
-					  const struct provider *v)
+const struct opened_domain *opened_domain(const struct opened_fabric *fabric,
+					  const struct fi_info *entry, const struct provider *v)
 {
 	struct opened_domain *found = NULL;
 
@@ -104,7 +108,7 @@ const struct opened_domain *opened_domain(const struct opened_fabric *fabric, co
 	LIST_EACH (node, &domains) {
 		struct opened_domain *dom = LIST_ENTRY(node, struct opened_domain, link);
 
-		if (!found && is_wanted(dom, fabric, name, v))
+		if (!found && is_wanted(dom, fabric, entry, v))
 			found = dom;
 	}
 	forked_give(FORKED_OPENED);

@@ -10,6 +10,7 @@
 #include <stdbool.h>
 
 #include "base/list.h"
+#include "info/hints.h"
 #include "info/providers.h"
 
 /* The object owns the strings. */
@@ -23,9 +24,9 @@ struct opened_domain {
 	struct list link;
 	struct fid_domain *fid;
 	const struct opened_fabric *fabric;
-	const char *name;   /* domain name of the entry it was opened with, or NULL */
-	bool device;        /* its endpoints are queue pairs of a device */
-	unsigned int forks; /* forked_count of the process that opened it */
+	const struct fi_info *info; /* the entry it was opened with; has a domain_attr */
+	bool device;                /* its endpoints are queue pairs of a device */
+	unsigned int forks;         /* forked_count of the process that opened it */
 };
 
 void opened_add_fabric(struct opened_fabric *fabric);
@@ -42,11 +43,21 @@ const struct opened_domain *opened_domain_of(const struct fid_domain *hint);
 
 /* Returns the oldest fabric of this row, or NULL. Valid until the application closes it. */
 const struct opened_fabric *opened_fabric(const struct provider *v);
-/* Returns the oldest domain on `fabric` called `name` that suits the row, or NULL. */
-const struct opened_domain *opened_domain(const struct opened_fabric *fabric, const char *name,
-					  const struct provider *v);
+/* Returns the oldest domain on `fabric` that endpoints of this entry of the row can be opened on, or NULL. */
+const struct opened_domain *opened_domain(const struct opened_fabric *fabric,
+					  const struct fi_info *entry, const struct provider *v);
 
 /* Can endpoints of the row be opened on `dom`? Device queue pairs need their own domains. */
 bool opened_suits(const struct opened_domain *dom, const struct provider *v);
+
+/*
+ * Gives `entry` those attributes of a domain in which it may differ from other domains of its name, where
+ * `hints` leave the choice. Returns false, with a reason, if the domain has not what the hints ask for.
+ */
+bool opened_match(const struct opened_domain *dom, uint32_t api, const struct fi_info *hints,
+		  struct fi_info *entry, struct refusal *why);
+/* Does the domain have what the entry says? Returns false with a reason. */
+bool opened_gives(const struct opened_domain *dom, const struct fi_info *entry,
+		  struct refusal *why);
 
 #endif

@@ -43,7 +43,7 @@ static const char *domain_asked(const struct query *q)
 	if (!attr || attr->name)
 		return attr ? attr->name : NULL;
 	dom = opened_domain_of(attr->domain);
-	return dom ? dom->name : NULL;
+	return dom ? dom->info->domain_attr->name : NULL;
 }
 
 /* Stores an IP address, as a string if the entry's format is FI_ADDR_STR. */
