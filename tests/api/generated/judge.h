@@ -181,6 +181,13 @@ static inline bool judge_owes_there(const struct world *w, const struct matching
 	       !op_told_there(o) && !judge_is_held(w, x, o);
 }
 
+/* Returns whether the library has done `o`, at the end. */
+static inline bool judge_performed(const struct world *w, const struct matching *x,
+				   const struct op *o)
+{
+	return op_accepted(o) && (op_ended(o) || !judge_is_held(w, x, o));
+}
+
 /* ---- The whole history ----------------------------------------------------------------------- */
 
 /* once: what was accepted ends once, what was injected without an entry; delivered: it does end */
@@ -346,7 +353,8 @@ static inline void judge_message(struct world *w, const struct matching *x, unsi
 }
 
 /* atomics: the words hold what was added, and those who fetched saw each value between once */
-static inline void judge_adds(struct world *w, unsigned int proc, unsigned int word)
+static inline void judge_adds(struct world *w, const struct matching *x, unsigned int proc,
+			      unsigned int word)
 {
 	static bool seen[WORLD_OPS + 1];
 	uint64_t sum = 0, end = w->procs[proc].words[word];
@@ -357,7 +365,7 @@ static inline void judge_adds(struct world *w, unsigned int proc, unsigned int w
 		const struct line *l = world_line(w, o);
 
 		if ((l->verb != VERB_ADD && l->verb != VERB_FETCH) || l->with.proc != proc ||
-		    l->tag % WORLD_WORDS != word || !op_accepted(o))
+		    l->tag % WORLD_WORDS != word || !judge_performed(w, x, o))
 			continue;
 		sum++;
 		if (l->verb == VERB_ADD)
@@ -375,7 +383,8 @@ static inline void judge_adds(struct world *w, unsigned int proc, unsigned int w
 }
 
 /* atomics: one of those who swap saw 0, all others its number */
-static inline void judge_swaps(struct world *w, unsigned int proc, unsigned int word)
+static inline void judge_swaps(struct world *w, const struct matching *x, unsigned int proc,
+			       unsigned int word)
 {
 	uint64_t end = w->procs[proc].words[WORLD_WORDS + word];
 
@@ -384,7 +393,7 @@ static inline void judge_swaps(struct world *w, unsigned int proc, unsigned int 
 		const struct line *l = world_line(w, o);
 
 		if (l->verb == VERB_SWAP && l->with.proc == proc && l->tag % WORLD_WORDS == word &&
-		    op_accepted(o) && o->old != (end == i + 1 ? 0 : end))
+		    judge_performed(w, x, o) && o->old != (end == i + 1 ? 0 : end))
 			world_fail(w, "atomics: %s saw %" PRIu64 ", and the word is %" PRIu64,
 				   world_name(w, o), o->old, end);
 	}
@@ -415,8 +424,8 @@ static inline void judge(struct world *w)
 		judge_op(w, &x, &w->ops[i]);
 	for (unsigned int i = 0; i < w->program.procs; i++)
 		for (unsigned int j = 0; j < WORLD_WORDS; j++) {
-			judge_adds(w, i, j);
-			judge_swaps(w, i, j);
+			judge_adds(w, &x, i, j);
+			judge_swaps(w, &x, i, j);
 		}
 }
 

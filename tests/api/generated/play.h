@@ -211,7 +211,7 @@ static inline void play_memory(struct self *s)
 
 		if (l->with.proc != s->me || (l->verb != VERB_WRITE && l->verb != VERB_READ))
 			continue;
-		if (l->verb == VERB_WRITE && !op_accepted(o) ? !proc_untouched(at, l->len)
+		if (l->verb == VERB_WRITE && !judge_performed(s->w, &s->matching, o) ? !proc_untouched(at, l->len)
 							     : !world_holds(at, l->len, i))
 			PROC_FAIL(s, "bytes: what %s has written or read", world_name(s->w, o));
 		if (!proc_untouched(at + l->len, WORLD_GAP))
@@ -246,7 +246,7 @@ static inline void play_counter(struct self *s, unsigned int ep, unsigned int wh
 		if (l->at.proc != s->me || l->at.ep != ep || l->start == START_DEFERRED ||
 		    !(judge_flags[l->verb] & proc_counts[which]))
 			continue;
-		good += !line_told(l) && op_accepted(o);
+		good += !line_told(l) && judge_performed(s->w, &s->matching, o);
 		while ((e = world_entry(s->w, o, e))) {
 			good += !e->err && e->flags & proc_counts[which];
 			bad += e->err && e->err != FI_ECANCELED;
@@ -275,6 +275,7 @@ static inline void play_deferred(struct self *s, unsigned int ep)
 
 static inline void play_look(struct self *s)
 {
+	turn_owed(s);
 	play_memory(s);
 	for (unsigned int i = 0; i < s->w->program.eps; i++)
 		if (s->ends[i].done)
