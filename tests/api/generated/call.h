@@ -49,7 +49,8 @@ static inline void call_target(const struct self *s, struct call *c, const struc
 
 static inline uint64_t call_flags(const struct line *l)
 {
-	return level_flags[l->level] | (l->fence ? FI_FENCE : 0) | (l->multi ? FI_MULTI_RECV : 0) |
+	return level_flags[l->level] | (l->how == HOW_CLAIM ? FI_CLAIM : 0) |
+	       (l->fence ? FI_FENCE : 0) | (l->multi ? FI_MULTI_RECV : 0) |
 	       (l->data ? FI_REMOTE_CQ_DATA : 0) | (l->start == START_TRIGGER ? FI_TRIGGER : 0) |
 	       (l->start == START_DEFERRED ? FI_COMPLETION : 0);
 }
@@ -242,6 +243,15 @@ static ssize_t (*const call_verbs[])(struct call *) = {
 	call_send, call_tsend, call_recv,  call_trecv, call_write,
 	call_read, call_add,   call_fetch, call_swap,
 };
+
+/* Looks for a message, to receive it later or to drop it. */
+static inline ssize_t call_peek(struct call *c)
+{
+	uint64_t flags = FI_PEEK | (c->l->how == HOW_CLAIM ? FI_CLAIM : FI_DISCARD);
+
+	return line_tagged(c->l) ? fi_trecvmsg(c->ep, &c->tagged.msg, flags)
+				 : fi_recvmsg(c->ep, &c->msg.msg, flags);
+}
 
 /* ---- Later ----------------------------------------------------------------------------------- */
 

@@ -10,6 +10,7 @@ struct draw {
 	uint64_t ops;                   /* operations that lines may still begin */
 	bool later;                     /* some operations begin later */
 	bool multi;                     /* some buffers are for many messages */
+	bool looks;                     /* some messages are claimed or discarded */
 	unsigned int one_sided;         /* percent */
 	uint64_t places[PROGRAM_LINES]; /* of the lines: they are sorted by it */
 };
@@ -102,7 +103,7 @@ static inline void draw_call(struct draw *d, struct line *l)
 	if (draw_percent(d, 30))
 		l->level = draw_between(d, 1, API_COUNT(level_words) - 2);
 	l->data = draw_percent(d, 20);
-	l->fence = draw_percent(d, 15);
+	l->fence = !d->later && draw_percent(d, 15); /* nobody knows which comes first */
 	if (d->later && draw_percent(d, 30)) {
 		l->start = draw_between(d, 1, START_COUNT - 1);
 		l->after = draw_between(d, 1, 6);
@@ -136,6 +137,10 @@ static inline void draw_recv(struct draw *d, const struct line *m, uint64_t n)
 		l->multi = 1;
 		l->n = 1;
 		l->len = m->len + draw_below(d, 3 * m->len < 100000 ? 3 * m->len + 300 : 100000);
+	}
+	if (d->looks && draw_percent(d, 30)) {
+		l->how = draw_between(d, 1, HOW_COUNT - 1);
+		l->n = l->n < 20 ? l->n : 20;
 	}
 	draw_call(d, l);
 }
@@ -238,6 +243,9 @@ static inline void draw_settings(struct draw *d)
 	p->counters = draw_below(d, 2);
 	d->later = draw_percent(d, 25);
 	d->multi = draw_percent(d, 30);
+	d->looks = draw_percent(d, 25);
+	p->progress = draw_percent(d, 20);
+	p->threading = draw_percent(d, 30);
 	d->one_sided = draw_percent(d, 50) ? 0 : (unsigned int)draw_below(d, 90);
 	if (draw_percent(d, 20))
 		p->cq_size = draw_between(d, 1, 16);

@@ -57,6 +57,17 @@ static inline bool judge_got(const struct entry *e)
 	return (!e->err || e->err == FI_ETRUNC) && e->flags & FI_RECV;
 }
 
+/* bytes: returns whether those that `e` of receive `r` has, less than WORLD_FIRST, are of `m` */
+static inline bool judge_head(const struct world *w, const struct op *r, const struct entry *e,
+			      const struct op *m)
+{
+	unsigned char right[WORLD_FIRST];
+	size_t len = world_line(w, m)->len;
+
+	world_head(right, len < WORLD_FIRST ? len : WORLD_FIRST, op_number(w, m));
+	return world_line(w, r)->how == HOW_DISCARD || !memcmp(right, e->head, e->len);
+}
+
 /*
  * Returns whether an entry of receive `r`, which holds too little of its message to name it, may be
  * of `m`: all that can be seen of both is equal.
@@ -69,7 +80,7 @@ static inline bool judge_same(const struct world *w, const struct op *r, const s
 	return line_sends(l) && op_state(m) != OP_NONE && line_fits(world_line(w, r), l) &&
 	       (e->source.proc == PLACE_ANY || place_same(e->source, l->at)) &&
 	       l->len == e->len + e->olen && (!line_tagged(l) || l->tag == e->tag) &&
-	       (l->data ? op_number(w, m) + 1 : 0) == e->data;
+	       (l->data ? op_number(w, m) + 1 : 0) == e->data && judge_head(w, r, e, m);
 }
 
 /* Messages too short to be named were taken in order, since they are equal to receives. */
@@ -104,8 +115,19 @@ static inline bool judge_note(struct world *w, struct matching *x, const struct 
 	return m != WORLD_NONE;
 }
 
-/* `named`: of messages that name themselves. Returns whether each was taken once. */
-static inline bool judge_entries(struct world *w, struct matching *x, bool named)
+/* How a message is found: by the name in its bytes, by what is equal, or without any bytes. */
+enum judge_way { WAY_NAMED, WAY_EQUAL, WAY_DISCARDED, WAY_COUNT };
+
+static inline enum judge_way judge_way(const struct world *w, const struct op *r,
+				       const struct entry *e)
+{
+	if (e->message != WORLD_NONE)
+		return WAY_NAMED;
+	return world_line(w, r)->how == HOW_DISCARD ? WAY_DISCARDED : WAY_EQUAL;
+}
+
+/* Returns whether each message that is found this way was taken once. */
+static inline bool judge_entries(struct world *w, struct matching *x, enum judge_way way)
 {
 	for (unsigned int i = 0; i < w->count; i++) {
 		const struct op *r = &w->ops[i];
@@ -114,8 +136,7 @@ static inline bool judge_entries(struct world *w, struct matching *x, bool named
 		if (!line_receives(world_line(w, r)))
 			continue;
 		while ((e = world_entry(w, r, e)))
-			if (judge_got(e) && (e->message != WORLD_NONE) == named &&
-			    !judge_note(w, x, r, e))
+			if (judge_got(e) && judge_way(w, r, e) == way && !judge_note(w, x, r, e))
 				return false;
 	}
 	return true;
@@ -127,8 +148,9 @@ static inline bool judge_match(struct world *w, struct matching *x)
 	x->waiting_count = 0;
 	for (unsigned int i = 0; i < w->count; i++)
 		x->by[i] = WORLD_NONE;
-	if (!judge_entries(w, x, true) || !judge_entries(w, x, false))
-		return false;
+	for (enum judge_way way = 0; way < WAY_COUNT; way++)
+		if (!judge_entries(w, x, way))
+			return false;
 	judge_fences(w, x);
 	for (unsigned int i = 0; i < w->count; i++) {
 		const struct op *m = &w->ops[i];
@@ -267,19 +289,6 @@ static inline void judge_entry(struct world *w, const struct op *r, const struct
 			   e->source.ep);
 }
 
-/* bytes: the first ones; proc_look has looked at the others */
-static inline void judge_head(struct world *w, const struct op *r, const struct entry *e,
-			      const struct op *m)
-{
-	unsigned char right[WORLD_FIRST];
-	size_t len = world_line(w, m)->len;
-
-	world_head(right, len < WORLD_FIRST ? len : WORLD_FIRST, op_number(w, m));
-	if (memcmp(right, e->head, e->len < WORLD_FIRST ? e->len : WORLD_FIRST) != 0)
-		world_fail(w, "bytes: %s took %s with other bytes", world_name(w, r),
-			   world_name(w, m));
-}
-
 /* The errors of a receive: no message of it is looked at here. */
 static inline void judge_receive(struct world *w, const struct op *r, const struct entry *e)
 {
@@ -346,8 +355,8 @@ static inline void judge_message(struct world *w, const struct matching *x, unsi
 	const struct entry *e = x->entry[m];
 
 	judge_entry(w, r, e, &w->ops[m]);
-	judge_length(w, r, e, &w->ops[m]);
-	judge_head(w, r, e, &w->ops[m]);
+	if (world_line(w, r)->how != HOW_DISCARD)
+		judge_length(w, r, e, &w->ops[m]);
 	judge_senders_order(w, x, m);
 	judge_receives_order(w, x, m);
 }

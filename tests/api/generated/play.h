@@ -52,6 +52,49 @@ static inline void play_op(struct self *s, struct op *o)
 	turn_called(s);
 }
 
+/* Returns whether a peek of `c` finds a message. */
+static inline bool play_peek(struct self *s, struct op *o, struct call *c)
+{
+	ssize_t ret;
+
+	while ((ret = call_peek(c)) == -FI_EAGAIN)
+		turn(s);
+	if (ret)
+		PROC_FAIL(s, "call: a peek of %s: %zd", world_name(s->w, o), ret);
+	turn_called(s);
+	s->peeks = o;
+	for (unsigned int last = s->turns + turn_limit(s->w); s->peeks;) {
+		turn(s);
+		if (s->turns > last)
+			PROC_FAIL(s, "progress: a peek of %s has no answer", world_name(s->w, o));
+	}
+	return s->found;
+}
+
+/* Claims or discards a message: one that waits must be found. */
+static inline void play_look_for(struct self *s, struct op *o)
+{
+	const unsigned int tries = 4;
+	struct call *c = call_new(s, o);
+	unsigned int last = s->turns + turn_limit(s->w), i = 0;
+
+	s->mine->doing = "looks for a message";
+	while (!play_peek(s, o, c)) {
+		turn_owed(s);
+		if (i++ >= tries && !judge_waiting(s->w, &s->matching, o)) {
+			proc_buffer_free(s, o);
+			return;
+		}
+		if (s->turns > last)
+			PROC_FAIL(s, "progress: %s does not find what waits", world_name(s->w, o));
+	}
+	if (c->l->how == HOW_DISCARD)
+		return;
+	PROC_OK(s, call_verbs[c->l->verb](c));
+	__atomic_store_n(&o->state, OP_POSTED, __ATOMIC_RELEASE);
+	turn_called(s);
+}
+
 /* Cancels receives of an endpoint that wait, `n` at most; -1: all of the process. */
 static inline void play_cancel(struct self *s, const struct line *l)
 {
@@ -62,7 +105,7 @@ static inline void play_cancel(struct self *s, const struct line *l)
 		const struct line *k = world_line(s->w, o);
 
 		if (!line_receives(k) || k->at.proc != s->me || (l && k->at.ep != l->at.ep) ||
-		    op_state(o) != OP_POSTED || op_ended(o) ||
+		    op_state(o) != OP_POSTED || op_ended(o) || k->how == HOW_CLAIM ||
 		    k->start == START_DEFERRED) /* which fi_cancel does not take back */
 			continue;
 		PROC_OK(s, fi_cancel(&s->ends[k->at.ep].ep->fid, &s->contexts[i]));
@@ -167,7 +210,10 @@ static inline void play_line(struct self *s, const struct line *l, struct op *fi
 		break;
 	default:
 		for (uint64_t i = 0; i < l->n; i++) {
-			play_op(s, first + i);
+			if (l->how != HOW_POST)
+				play_look_for(s, first + i);
+			else
+				play_op(s, first + i);
 			if (s->ends[l->at.ep].full)
 				break;
 			turn_times(s, l->between);
@@ -211,8 +257,9 @@ static inline void play_memory(struct self *s)
 
 		if (l->with.proc != s->me || (l->verb != VERB_WRITE && l->verb != VERB_READ))
 			continue;
-		if (l->verb == VERB_WRITE && !judge_performed(s->w, &s->matching, o) ? !proc_untouched(at, l->len)
-							     : !world_holds(at, l->len, i))
+		if (l->verb == VERB_WRITE && !judge_performed(s->w, &s->matching, o)
+			    ? !proc_untouched(at, l->len)
+			    : !world_holds(at, l->len, i))
 			PROC_FAIL(s, "bytes: what %s has written or read", world_name(s->w, o));
 		if (!proc_untouched(at + l->len, WORLD_GAP))
 			PROC_FAIL(s, "bytes: written behind %s", world_name(s->w, o));
@@ -244,7 +291,7 @@ static inline void play_counter(struct self *s, unsigned int ep, unsigned int wh
 		const struct entry *e = NULL;
 
 		if (l->at.proc != s->me || l->at.ep != ep || l->start == START_DEFERRED ||
-		    !(judge_flags[l->verb] & proc_counts[which]))
+		    l->how == HOW_DISCARD || !(judge_flags[l->verb] & proc_counts[which]))
 			continue;
 		good += !line_told(l) && judge_performed(s->w, &s->matching, o);
 		while ((e = world_entry(s->w, o, e))) {

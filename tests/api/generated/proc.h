@@ -43,6 +43,9 @@ struct self {
 	} contexts[WORLD_OPS];
 	unsigned char *buffers[WORLD_OPS];
 	uint64_t operands[WORLD_OPS][3]; /* of atomics: operand, compare, result */
+	struct op *peeks;                /* the operation that waits for the answer to a peek */
+	bool found;
+	struct entry peeked[WORLD_OPS];
 	/* turn.h: */
 	unsigned int turns; /* begins with 1 */
 	unsigned int looks;
@@ -89,8 +92,9 @@ static inline void proc_info(struct self *s)
 	hints->tx_attr->msg_order = hints->rx_attr->msg_order =
 		FI_ORDER_SAS | FI_ORDER_SAW | FI_ORDER_WAW;
 	hints->tx_attr->size = p->tx_size;
-	hints->domain_attr->threading = FI_THREAD_DOMAIN;
-	hints->domain_attr->data_progress = FI_PROGRESS_MANUAL;
+	hints->domain_attr->threading = p->threading ? FI_THREAD_SAFE : FI_THREAD_DOMAIN;
+	hints->domain_attr->data_progress = hints->domain_attr->control_progress =
+		p->progress ? FI_PROGRESS_AUTO : FI_PROGRESS_MANUAL;
 	hints->domain_attr->resource_mgmt = FI_RM_ENABLED;
 	hints->domain_attr->av_type = p->av ? FI_AV_TABLE : FI_AV_MAP;
 	hints->domain_attr->mr_mode =

@@ -75,12 +75,23 @@ enum start {
 };
 
 static const char *const start_words[] = {"now", "trigger", "alias", "deferred", NULL};
+/* How a message is received. */
+enum how {
+	HOW_POST,
+	HOW_CLAIM,   /* FI_PEEK | FI_CLAIM until there is one, then FI_CLAIM */
+	HOW_DISCARD, /* FI_PEEK | FI_DISCARD until there is one */
+	HOW_COUNT
+};
+
+static const char *const how_words[] = {"post", "claim", "discard", NULL};
 static const char *const form_words[] = {"plain", "vector", "msg", "inject", NULL};
 static const char *const level_words[] = {"usual", "inject", "transmit", "delivery", "match", NULL};
 static const uint64_t level_flags[] = {0, FI_INJECT_COMPLETE, FI_TRANSMIT_COMPLETE,
 				       FI_DELIVERY_COMPLETE, FI_MATCH_COMPLETE};
 static const char *const no_yes[] = {"no", "yes", NULL};
 static const char *const key_words[] = {"given", "chosen", NULL};
+static const char *const progress_words[] = {"manual", "auto", NULL};
+static const char *const threading_words[] = {"domain", "safe", NULL};
 static const char *const queue_words[] = {"own", "one", "all", NULL};
 static const char *const av_words[] = {"map", "table", NULL};
 
@@ -102,6 +113,7 @@ struct line {
 	uint64_t fence; /* of FORM_MSG */
 	uint64_t start; /* when the operation begins */
 	uint64_t after; /* value of the counter */
+	uint64_t how;
 	uint64_t multi; /* a buffer for many messages */
 };
 
@@ -117,6 +129,7 @@ static const struct key line_keys[] = {
 	{"fence", offsetof(struct line, fence), 0, no_yes},
 	{"start", offsetof(struct line, start), START_NOW, start_words},
 	{"after", offsetof(struct line, after), 0, NULL},
+	{"how", offsetof(struct line, how), HOW_POST, how_words},
 	{"multi", offsetof(struct line, multi), 0, no_yes},
 	{"level", offsetof(struct line, level), 0, level_words},
 };
@@ -129,6 +142,7 @@ enum queues {
 
 struct program {
 	uint64_t procs, eps, batch, queues, cq_size, tx_size, av;
+	uint64_t progress, threading;
 	uint64_t keys; /* of memory: chosen by the program, with offsets, or given by the library */
 	uint64_t counters;                     /* of sends, receives, reads and writes */
 	char sets[PROGRAM_SETS][PROGRAM_WORD]; /* NAME=VALUE for the environment */
@@ -146,6 +160,8 @@ static const struct key program_keys[] = {
 	{"tx_size", offsetof(struct program, tx_size), 0, NULL},
 	{"av", offsetof(struct program, av), 0, av_words},
 	{"keys", offsetof(struct program, keys), 0, key_words},
+	{"progress", offsetof(struct program, progress), 0, progress_words},
+	{"threading", offsetof(struct program, threading), 0, threading_words},
 	{"counters", offsetof(struct program, counters), 0, no_yes},
 };
 
@@ -238,7 +254,8 @@ static inline bool line_told_there(const struct line *l)
 
 static inline void line_mend_form(struct line *l)
 {
-	if (l->multi || l->start == START_TRIGGER || l->start == START_DEFERRED)
+	if (l->multi || l->how != HOW_POST || l->start == START_TRIGGER ||
+	    l->start == START_DEFERRED)
 		l->form = FORM_MSG;
 	if (l->start == START_ALIAS && (l->form == FORM_MSG || l->form == FORM_INJECT))
 		l->form = FORM_PLAIN;
@@ -259,7 +276,11 @@ static inline void line_mend(struct line *l)
 		l->len = 8;
 	if (!line_receives(l) || l->len < 2 * PROGRAM_MULTI)
 		l->multi = 0;
-	if (l->multi)
+	if (!line_receives(l))
+		l->how = HOW_POST;
+	if (l->how != HOW_POST)
+		l->multi = 0;
+	if (l->multi || l->how != HOW_POST)
 		l->start = START_NOW;
 	if (l->start == START_NOW)
 		l->after = 0;

@@ -109,6 +109,33 @@ static inline void took_write(struct self *s, uint64_t flags, uint64_t data)
 	__atomic_add_fetch(&o->there, 1, __ATOMIC_RELEASE);
 }
 
+/* The answer to a peek. What is discarded has ended with it. */
+static inline void took_peek(struct self *s, struct op *o, struct entry *e)
+{
+	s->peeks = NULL;
+	s->found = !e->err;
+	if (e->err && e->err != FI_ENOMSG)
+		PROC_FAIL(s, "ends: a peek of %s ended with %d", world_name(s->w, o), e->err);
+	s->peeked[op_number(s->w, o)] = *e;
+	if (!s->found || world_line(s->w, o)->how == HOW_CLAIM)
+		return;
+	__atomic_store_n(&o->state, OP_POSTED, __ATOMIC_RELEASE);
+	proc_buffer_free(s, o);
+	world_log(s->w, o, *e, true);
+}
+
+/* entry: a message is what the peek that claimed it has told */
+static inline void took_claimed(struct self *s, const struct op *o, const struct entry *e)
+{
+	const struct entry *p = &s->peeked[op_number(s->w, o)];
+
+	if (e->len + e->olen != p->len || (line_tagged(world_line(s->w, o)) && e->tag != p->tag) ||
+	    e->data != p->data)
+		PROC_FAIL(s,
+			  "entry: %s took %zu bytes, data %" PRIu64 ", its peek told %zu, %" PRIu64,
+			  world_name(s->w, o), e->len + e->olen, e->data, p->len, p->data);
+}
+
 static inline void took(struct self *s, struct op *o, struct entry *e, const char *buf)
 {
 	const struct line *l = world_line(s->w, o);
@@ -120,11 +147,18 @@ static inline void took(struct self *s, struct op *o, struct entry *e, const cha
 	if (l->multi && buf && e->flags & FI_RECV)
 		e->from = (size_t)(buf - (char *)memory - PROC_GUARD);
 	e->message = WORLD_NONE;
+	if (s->peeks == o) {
+		took_peek(s, o, e);
+		return;
+	}
 	if (!e->err)
 		took_begun(s, o);
-	if (line_receives(l) && judge_got(e))
+	if (line_receives(l) && judge_got(e)) {
+		if (l->how == HOW_CLAIM)
+			took_claimed(s, o, e);
 		took_message(s, o, e);
-	else if (!line_receives(l) && !e->err)
+	}
+	if (!line_receives(l) && !e->err)
 		took_result(s, o);
 	if (ended)
 		proc_buffer_free(s, o);
