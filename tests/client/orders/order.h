@@ -52,9 +52,10 @@ struct side {
 	struct fid_av *av;
 	struct fid_cq *cq;
 	struct fid_ep *ep;
+	struct fid_mr *mr; /* of region_open, or NULL */
 	fi_addr_t peer;
 	struct fi_cq_tagged_entry entry; /* the last that was read */
-	unsigned int received;           /* messages */
+	unsigned int received, ended;    /* messages that came; own operations but receives */
 };
 
 static inline void tell(struct side *s, const void *what, size_t len)
@@ -153,6 +154,7 @@ static inline bool side_read(struct side *s)
 		fprintf(stderr, "completion with error %d: %s\n", err.err, fi_strerror(err.err));
 	CHECK(ret == 1);
 	s->received += !!(s->entry.flags & FI_RECV);
+	s->ended += !(s->entry.flags & FI_RECV);
 	return true;
 }
 
@@ -166,24 +168,22 @@ static inline bool side_read(struct side *s)
 		OK(post_);                                                                         \
 	} while (0)
 
-/* Memory of its own, registered for the other side. */
+/* Memory of the other side, as operations name it. */
 struct region {
-	struct fid_mr *mr;
-	uint64_t base, key; /* of the other side's: what its operations name */
+	uint64_t base, key;
 };
 
-static inline void region_open(struct side *s, struct region *r, void *buf, size_t len)
+/* Registers memory of its own for the other side, and learns of that side's. */
+static inline struct region region_open(struct side *s, void *buf, size_t len)
 {
 	bool virt = s->info->domain_attr->mr_mode & FI_MR_VIRT_ADDR;
-	uint64_t card[2];
+	struct region r;
 
-	OK(fi_mr_reg(s->domain, buf, len, FI_REMOTE_READ | FI_REMOTE_WRITE, 0, 1, 0, &r->mr, NULL));
-	card[0] = virt ? (uint64_t)(uintptr_t)buf : 0;
-	card[1] = fi_mr_key(r->mr);
-	tell(s, card, sizeof(card));
-	hear(s, card, sizeof(card));
-	r->base = card[0];
-	r->key = card[1];
+	OK(fi_mr_reg(s->domain, buf, len, FI_REMOTE_READ | FI_REMOTE_WRITE, 0, 1, 0, &s->mr, NULL));
+	r = (struct region){virt ? (uint64_t)(uintptr_t)buf : 0, fi_mr_key(s->mr)};
+	tell(s, &r, sizeof(r));
+	hear(s, &r, sizeof(r));
+	return r;
 }
 
 static inline void side_close(struct side *s)
@@ -191,6 +191,8 @@ static inline void side_close(struct side *s)
 	OK(fi_close(&s->ep->fid));
 	OK(fi_close(&s->cq->fid));
 	OK(fi_close(&s->av->fid));
+	if (s->mr)
+		OK(fi_close(&s->mr->fid));
 	OK(fi_close(&s->domain->fid));
 	OK(fi_close(&s->fabric->fid));
 	fi_freeinfo(s->info);

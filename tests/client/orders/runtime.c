@@ -11,8 +11,8 @@
 
 #define CONTEXTS 2
 #define THREADS  4
-#define CALLS    200
-#define BUFFER   (1 << 16)
+#define CALLS    2000
+#define BUFFER   (1 << 20) /* holds all messages */
 
 struct context {
 	pthread_mutex_t lock;
@@ -64,7 +64,7 @@ static void open_runtime(struct side *s)
 	OK(fi_ep_bind(s->ep, &s->cq->fid, FI_TRANSMIT | FI_RECV));
 	OK(fi_enable(s->ep));
 	fi_freeinfo(plain);
-	region_open(s, &target, heap, sizeof(heap));
+	target = region_open(s, heap, sizeof(heap));
 	s->peer = side_introduce(s, s->ep, s->av);
 }
 
@@ -144,7 +144,6 @@ static void both(struct side *s)
 		OK(fi_close(&contexts[i].side.cq->fid));
 	}
 	OK(fi_close(&sep->fid));
-	OK(fi_close(&target.mr->fid));
 	side_close(s);
 	free(buffer);
 }
