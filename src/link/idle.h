@@ -11,6 +11,9 @@
 
 #include "link/cursor.h"
 
+/* Calls that are granted at most, 2^n - 1. */
+#define IDLE_CALLS_MAX 63u
+
 /* Of a worker. */
 struct idle {
 	struct link_cursor *cursor;  /* of the transport that has one; never NULL */

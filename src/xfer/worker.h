@@ -101,7 +101,7 @@ struct worker {
 	bool reaches_out;     /* peers cannot connect to it: see worker_reach_out */
 	bool probing;         /* some peer's conn.probing is set */
 	unsigned int wanted;  /* PROVIDER_ bits of the transports that may be used */
-	uint64_t held_ms;     /* ms: when the acceptor's held connections were last looked at */
+	uint64_t expired_ms;  /* ms: when held connections and deadlines were last looked at */
 	int cm_sock;          /* socket of the connection; not owned */
 	int timer;            /* of an attempt to connect, in `epfd`: conn_timer.c; -1: none */
 	bool cm_named;        /* the port number of `name` was taken from our connecting socket */

@@ -11,10 +11,14 @@
 #include "xfer/stats.h"
 #include "xfer/worker.h"
 
-/* Progress calls between polls of the sockets, 2^n - 1: during handshakes, and otherwise. */
-#define POLL_CALLS_BUSY 7u
-#define POLL_CALLS_IDLE 63u
-#define POLL_MS         1
+/*
+ * Progress calls between polls of the sockets, 2^n - 1: while operations wait for a connection, whose peer may have sent
+ * already; while others connect to us; and otherwise, then not before POLL_MS.
+ */
+#define POLL_CALLS_WAITED 0u
+#define POLL_CALLS_BUSY   7u
+#define POLL_CALLS_IDLE   IDLE_CALLS_MAX
+#define POLL_MS           1
 /* Progress calls between two calls of rma_help, 2^n - 1. */
 #define HELP_CALLS 63u
 
@@ -59,7 +63,9 @@ static __attribute__((noinline, cold)) bool poll_sockets(struct worker *worker)
 /* Progress calls between polls of the sockets. */
 static inline unsigned int poll_calls(const struct worker *worker)
 {
-	return expecting(worker) ? POLL_CALLS_BUSY : POLL_CALLS_IDLE;
+	if (worker->handshakes)
+		return POLL_CALLS_WAITED;
+	return worker->acceptor.count ? POLL_CALLS_BUSY : POLL_CALLS_IDLE;
 }
 
 /*

@@ -317,6 +317,13 @@ static struct peer *attempt(const char *ip, enum peer_state state, unsigned int 
 	return peer;
 }
 
+/* Polls as if the clock had gone on since the last poll. */
+static void poll_later(void)
+{
+	fake.worker->expired_ms = 0;
+	conn_poll(fake.worker);
+}
+
 /* Sixteen; an older one gives way once it would have answered. */
 START_TEST(few_at_a_time)
 {
@@ -333,11 +340,11 @@ START_TEST(few_at_a_time)
 	peer_of("192.0.2.107")->conn.until -= 1000;
 	fake.peer->conn.tells = 64; /* one that says too much ends none of them */
 	ck_assert(!follows(NOBODY));
-	conn_poll(fake.worker);
+	poll_later();
 	ck_assert(has_peer("192.0.2.107"));
 	fake.peer->conn.tells = 0;
 	ck_assert(follows(NOBODY));
-	conn_poll(fake.worker);
+	poll_later();
 	for (int i = 0; i < 16; i++) {
 		snprintf(ip, sizeof(ip), "192.0.2.%d", 100 + i);
 		ck_assert_int_eq(has_peer(ip), i != 7);
@@ -356,13 +363,13 @@ START_TEST(silent_ones_end)
 
 	peer->named++;
 	peer->conn.again_ms = UINT64_MAX;
-	conn_poll(fake.worker);
+	poll_later();
 	ck_assert_int_eq(peer->state, states[_i]);
 	peer->conn.until -= 1000;
-	conn_poll(fake.worker);
+	poll_later();
 	ck_assert_int_eq(peer->state, PEER_IDLE);
 	attempt(NOBODY, states[_i], 10000)->conn.until = 0;
-	conn_poll(fake.worker);
+	poll_later();
 	ck_assert_int_eq(peer->state, states[_i]);
 	peer->named--;
 }
@@ -536,7 +543,7 @@ START_TEST(asked_in_their_order)
 	fake.peer->conn.introduces = false;
 	await_many();
 	for (unsigned int second = 1; second <= 3; second++) {
-		conn_poll(fake.worker);
+		poll_later();
 		ck_assert_uint_eq(other->count, second * 512);
 		LIST_EACH (node, &fake.worker->peers_list)
 			LIST_ENTRY(node, struct peer, in_worker)->conn.again_ms = 0;

@@ -369,10 +369,11 @@ static void expire(struct worker *worker, bool heard)
 
 	acceptor_expire(&worker->acceptor);
 	/* Not with each poll: only time and the end of another connection change anything. */
-	if ((worker->acceptor.held_count || worker->probing) && (heard || now != worker->held_ms)) {
-		worker->held_ms = now;
+	if (!heard && now == worker->expired_ms)
+		return;
+	worker->expired_ms = now;
+	if (worker->acceptor.held_count || worker->probing)
 		conn_retry_held(worker);
-	}
 	LIST_EACH_SAFE (node, &worker->peers_list) {
 		struct peer *peer = LIST_ENTRY(node, struct peer, in_worker);
 		/* PEER_HANDSHAKE has none: our hello has arrived, so the peer is alive. */
