@@ -41,6 +41,7 @@ struct cq {
 	uint32_t head, tail; /* never wrap at the ring's size; tail - head entries are unread */
 	uint32_t limit;      /* the tail needs no check against the head up to here */
 	uint32_t mask;
+	uint32_t finds;          /* calls that found entries since one of them made progress */
 	uint32_t capacity_asked; /* fi_cq_attr.size as returned to the application */
 	enum fi_cq_format format;
 	enum fi_cq_wait_cond wait_cond;

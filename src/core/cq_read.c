@@ -56,6 +56,22 @@ static ssize_t copy_out(struct cq *cq, void *buf, size_t count, fi_addr_t *src)
 	return copy_entries(cq, buf, count, src, sizeof(struct fi_cq_entry));
 }
 
+/* The last of WORKERS_FINDS calls has found entries. */
+static __attribute__((noinline)) void progress_all_the_same(struct cq *cq)
+{
+	if (cq->tail - cq->head > cq->finds * WORKERS_UNREAD)
+		return;
+	cq->finds = 0;
+	workers_progress_whole(cq->dom, &cq->workers);
+}
+
+/* Notes that a call has found entries, which may be read by now. */
+static inline __attribute__((always_inline)) void found(struct cq *cq)
+{
+	if (__builtin_expect(!(++cq->finds % WORKERS_FINDS), 0))
+		progress_all_the_same(cq);
+}
+
 /*
  * Ends one of many reads that found nothing. Messages that went past the queue, and requests that peers made
  * of our memory meanwhile, count as events: progress was of use to them.
@@ -105,6 +121,7 @@ read_now(struct cq *cq, void *buf, size_t count, fi_addr_t *src, bool locked)
 	only = cq->workers.only;
 	if (cq->head != cq->tail && count) { /* a read of 0 entries asks for progress */
 		ret = copy_out(cq, buf, count, src);
+		found(cq);
 		release(cq, locked);
 		return ret;
 	}
@@ -166,33 +183,42 @@ static void give_err_data(struct cq *cq, struct fi_cq_err_entry *buf, struct cq_
 		buf->err_data_size = error->data_size;
 }
 
+static ssize_t take_error(struct cq *cq, struct fi_cq_err_entry *buf)
+{
+	struct cq_slot *slot = &cq->ring[cq->head & cq->mask];
+
+	if (cq->head == cq->tail || !slot->error)
+		return -FI_EAGAIN;
+	buf->op_context = slot->context;
+	buf->flags = slot->flags;
+	buf->len = slot->len;
+	buf->buf = slot->buf;
+	buf->data = slot->data;
+	buf->tag = slot->tag;
+	buf->olen = slot->error->olen;
+	buf->err = slot->error->err;
+	buf->prov_errno = slot->error->prov_errno;
+	if (FI_VERSION_GE(domain_api(cq->dom), FI_VERSION(1, 20)))
+		buf->src_addr = slot->src;
+	if (slot->error != cq->overrun) { /* the overrun entry stays */
+		give_err_data(cq, buf, slot->error);
+		cq->head++;
+	}
+	return 1;
+}
+
 static ssize_t read_error(struct fid_cq *fid, struct fi_cq_err_entry *buf, uint64_t flags)
 {
 	struct cq *cq = cq_of(fid);
-	ssize_t ret = -FI_EAGAIN;
-	struct cq_slot *slot;
+	ssize_t ret;
 
 	(void)flags;
 	shard_take(&cq->workers.shard);
-	slot = &cq->ring[cq->head & cq->mask];
-	if (cq->head != cq->tail && slot->error) {
-		buf->op_context = slot->context;
-		buf->flags = slot->flags;
-		buf->len = slot->len;
-		buf->buf = slot->buf;
-		buf->data = slot->data;
-		buf->tag = slot->tag;
-		buf->olen = slot->error->olen;
-		buf->err = slot->error->err;
-		buf->prov_errno = slot->error->prov_errno;
-		if (FI_VERSION_GE(domain_api(cq->dom), FI_VERSION(1, 20)))
-			buf->src_addr = slot->src;
-		ret = 1;
-		if (slot->error != cq->overrun) { /* the overrun entry stays */
-			give_err_data(cq, buf, slot->error);
-			cq->head++;
-		}
-	}
+	ret = take_error(cq, buf);
+	if (ret == 1)
+		found(cq);
+	else
+		workers_progress_locked(cq->dom, &cq->workers);
 	shard_give(&cq->workers.shard);
 	return ret;
 }
@@ -224,7 +250,7 @@ static bool can_go_on(struct cq *cq, uint32_t need)
 	return over;
 }
 
-/* The same after a progress call if needed. Adds the calls of shard_part to *parts. */
+/* The same after a progress call, if one is due. Adds the calls of shard_part to *parts. */
 static bool progress_and_go_on(struct cq *cq, uint32_t need, unsigned int *parts)
 {
 	bool over;
@@ -235,7 +261,9 @@ static bool progress_and_go_on(struct cq *cq, uint32_t need, unsigned int *parts
 	before = cq->workers.shard.shard->parts;
 	if (!enough(cq, need))
 		workers_progress_near(&cq->workers);
-	if (!enough(cq, need))
+	if (enough(cq, need)) /* what came near says nothing of the other transports */
+		found(cq);
+	else
 		workers_progress_waiting(cq->dom, &cq->workers, &cq->wait);
 	*parts += cq->workers.shard.shard->parts - before;
 	over = enough(cq, need);
@@ -265,6 +293,8 @@ bool cq_ready(struct cq *cq)
 	shard_take(&cq->workers.shard);
 	if (cq->head == cq->tail)
 		workers_progress_locked(cq->dom, &cq->workers);
+	else
+		found(cq);
 	ready = cq->head != cq->tail;
 	shard_give(&cq->workers.shard);
 	return ready;

@@ -68,8 +68,6 @@ static bool anything(struct eq *eq)
 
 bool eq_ready(struct eq *eq)
 {
-	if (anything(eq))
-		return true;
 	eq_progress(eq);
 	return anything(eq);
 }
@@ -87,10 +85,8 @@ static ssize_t eq_read(struct fid_eq *fid, uint32_t *event, void *buf, size_t le
 	if (n)
 		return n;
 	n = read_event(eq, event, buf, len, flags);
-	if (n != -FI_EAGAIN)
-		return n;
-	eq_progress(eq);
-	return read_event(eq, event, buf, len, flags);
+	eq_progress(eq); /* an event that was there leaves the others no later */
+	return n == -FI_EAGAIN ? read_event(eq, event, buf, len, flags) : n;
 }
 
 /*

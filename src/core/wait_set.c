@@ -46,8 +46,11 @@ static bool any_ready(struct wait_set *set, bool arm)
 		if (!fid)
 			continue;
 		found = arm ? trywait_arm(fid) != 0 : trywait_ready(fid);
-		if (found)
-			break;
+		if (!found)
+			continue;
+		list_remove(node); /* the others come first at the next call */
+		list_push(&set->members, node);
+		break;
 	}
 	lock_give(&set->lock);
 	return found;

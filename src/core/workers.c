@@ -126,6 +126,13 @@ void workers_progress_locked(struct domain *dom, struct workers *p)
 	}
 }
 
+void workers_progress_whole(struct domain *dom, struct workers *p)
+{
+	for (unsigned int i = 0; i < p->count; i++)
+		worker_expect_all(p->list[i].worker);
+	workers_progress_locked(dom, p);
+}
+
 unsigned int workers_served(const struct workers *p)
 {
 	unsigned int sum = 0;

@@ -19,6 +19,25 @@ struct worker;
 #define WORKERS_RARELY      64u
 #define WORKERS_RARELY_AUTO 2u
 
+/*
+ * Bounds of what an application can put off by calls that always find something, so that who waits for this process is
+ * served within a number of its calls, whatever these find. In calls of one object, by one or several threads:
+ *
+ *   WORKERS_FINDS    calls that find entries of a queue, of which the last makes a whole progress call all the same:
+ *                    fi_cq_read, fi_cq_sread, fi_poll, fi_trywait, fi_wait. It looks at the sockets, too, unless that was
+ *                    done less than a millisecond ago. Calls that find none, and all of counters, make progress each
+ *   WORKERS_UNREAD   while more than so many times their number of entries are unread there may be more such calls: what
+ *                    arrives must not make the queue longer for ever. So their number is at most WORKERS_FINDS, or
+ *                    unread / WORKERS_UNREAD, rounded up to a multiple of WORKERS_FINDS
+ *   IDLE_CALLS_MAX   calls that look at memory alone, or take messages from there, before a whole progress call
+ *                    (link/idle.h). While operations wait for a connection there are none, and each call looks at the
+ *                    sockets
+ *
+ * Of whole calls each 16th reads TCP where there is another transport, too, and TCP had nothing for 64 (hw/tcp/tcp_progress.c).
+ */
+#define WORKERS_FINDS  16u
+#define WORKERS_UNREAD 8u
+
 struct workers {
 	struct workers_use *list;
 	struct sharded shard; /* of the queue or counter, which its workers share */
@@ -78,6 +97,8 @@ static inline enum workers_due workers_look(const struct workers *p)
 }
 
 void workers_progress_all(struct domain *dom, struct workers *p);
+/* Leaves out nothing that progress calls may leave out. Shard locked. */
+void workers_progress_whole(struct domain *dom, struct workers *p);
 
 /* Returns a number that grows with what the workers have served past queues. Shard locked. */
 unsigned int workers_served(const struct workers *p);

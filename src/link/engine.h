@@ -82,6 +82,8 @@ void xfer_starve(struct worker *worker);
 bool worker_progress(struct worker *worker);
 /* A progress call that idle_pass did not leave out. Domain locked. */
 void worker_progress_due(struct worker *worker);
+/* The next progress call is a whole one, and looks at the sockets if that was not done lately. Domain locked. */
+void worker_expect_all(struct worker *worker);
 /*
  * fi_cq_read and fi_cq_readfrom of a queue that is empty, when a packet has come to its only worker, which has been
  * granted calls: messages that only have to be copied go past the queue; if there is none, returns cq_read_due. `slot`:

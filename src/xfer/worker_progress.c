@@ -138,6 +138,12 @@ bool worker_progress(struct worker *worker)
 	return progressed;
 }
 
+void worker_expect_all(struct worker *worker)
+{
+	idle_end(&worker->idle);
+	worker->idle.progress_calls |= POLL_CALLS_IDLE;
+}
+
 static inline void progress_near(struct worker *worker)
 {
 	worker->in_progress = true;

@@ -36,7 +36,7 @@ BUDGET = {
     "tsend-64": COPIED,
     "trecv": (42, 0, 0),
     "recv": (40, 0, 0),
-    "cq_read": (44, 0, 1),
+    "cq_read": (48, 0, 1),
     "cq_read-empty": (27, 0, 0),
     "cq_read+receive": (117, 0, 1),
     "cq_read+eight": (904, 0, 1),
