@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/forked.h"
 #include "cntr/cntr.h"
 #include "core/eq.h"
 #include "core/trywait.h"
@@ -25,6 +26,7 @@ static void open_set(enum fi_wait_obj obj)
 	struct fi_wait_attr attr = {.wait_obj = obj};
 
 	domain.fabric = &fabric;
+	domain.forks = forked_count(); /* those before this process */
 	ck_assert_int_eq(shard_open_main(&domain), 0);
 	list_init(&domain.workers);
 	ck_assert_int_eq(wait_set_open(&fabric, &attr, &set), 0);
