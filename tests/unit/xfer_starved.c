@@ -92,6 +92,7 @@ START_TEST(before_it_is_known_to_be_connected)
 
 	fake.peer->real = NULL;
 	fake.peer->state = PEER_CONNECTING;
+	fake.peer->conn.deadline = fake.peer->conn.again_ms = UINT64_MAX;
 	fake.worker->handshakes++;
 	starve_begin();
 	fake_says(MSG, 0, 0, bytes, BYTES);
