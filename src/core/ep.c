@@ -4,9 +4,7 @@
 
 #include <rdma/fi_errno.h>
 #include <stdlib.h>
-#include <time.h>
 
-#include "base/clock.h"
 #include "base/env.h"
 #include "base/log.h"
 #include "core/ep_cm.h"
@@ -18,9 +16,6 @@
 #include "info/providers.h"
 #include "link/link.h"
 #include "link/engine.h"
-
-#define LAST_MS     1000   /* ms that a close waits at most for peers to take their answers */
-#define LAST_NAP_NS 100000 /* ns between two looks at that */
 
 /* Events that counters can be bound for, in the order of struct ep.cntrs. */
 static const uint64_t events_bound[] = {FI_SEND,  FI_RECV,        FI_READ,
@@ -392,34 +387,6 @@ static int close_alias(struct ep *ep)
 	return 0;
 }
 
-/* Waits for peers that access memory directly. 0 or -FI_EBUSY. */
-static int quiesce(struct ep *ep)
-{
-	int err;
-
-	domain_lock(ep->dom);
-	err = ep->worker ? worker_quiesce(ep->worker) : 0;
-	domain_unlock(ep->dom);
-	return err;
-}
-
-/* Nothing is locked while peers are waited for: they may be endpoints of this domain. */
-void ep_serve_last(struct ep *ep)
-{
-	const struct timespec nap = {.tv_nsec = LAST_NAP_NS};
-	uint64_t end = clock_coarse_ms() + LAST_MS;
-	bool done;
-
-	for (;;) {
-		domain_lock(ep->dom);
-		done = !ep->worker || worker_serve_last(ep->worker);
-		domain_unlock(ep->dom);
-		if (done || clock_coarse_ms() >= end)
-			return;
-		nanosleep(&nap, NULL);
-	}
-}
-
 int ep_close(struct fid *fid)
 {
 	struct ep *ep = (struct ep *)fid;
@@ -433,7 +400,7 @@ int ep_close(struct fid *fid)
 			 "close: contexts, aliases or endpoints still use the endpoint");
 		return -FI_EBUSY;
 	}
-	if (ep->base == ep && quiesce(ep))
+	if (ep->base == ep && ep_quiesce(ep))
 		return -FI_EBUSY;
 	ep_serve_last(ep);
 	ep_cm_leave(ep);

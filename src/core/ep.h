@@ -125,6 +125,8 @@ int ep_worker(struct ep *ep);
 void ep_drop_worker(struct ep *ep);
 int ep_enable(struct ep *ep);
 int ep_bind(struct fid *fid, struct fid *bfid, uint64_t flags);
+/* Waits for peers that access memory directly. 0 or -FI_EBUSY. Not locked. */
+int ep_quiesce(struct ep *ep);
 /* Serves peers a last time, before their connections are closed. Waits a bounded time. Not locked. */
 void ep_serve_last(struct ep *ep);
 int ep_close(struct fid *fid);

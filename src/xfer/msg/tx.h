@@ -94,6 +94,19 @@ static inline bool tx_brings(const struct txreq *req)
 }
 
 /*
+ * Does the one-sided operation complete as soon as its memory is free? Then the target's answer, or the end of the
+ * connection, is not reported any more; fences and the order of operations wait for it as ever.
+ */
+static inline bool tx_completes_sent(const struct txreq *req)
+{
+	const uint64_t more = FI_TRANSMIT_COMPLETE | FI_DELIVERY_COMPLETE | FI_MATCH_COMPLETE |
+			      FI_COMMIT_COMPLETE;
+
+	return (req->flags & (FI_INJECT_COMPLETE | more)) == FI_INJECT_COMPLETE &&
+	       req->flags & FI_WRITE && !req->work;
+}
+
+/*
  * Sends a message of a collective group (with `work`), or a control message about one (without: `p`
  * is copied if it must wait). The message waits only for a connection and for space, in order.
  * p->payload must stay valid until work->done. 1: sent, `work` is not called; 0: `work` is or was

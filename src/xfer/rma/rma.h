@@ -87,6 +87,12 @@ int rma_rdma(struct txreq *req);
  */
 void rma_rdma_failed(struct peer *peer);
 
+/* Can the operation access the peer's memory directly? */
+bool rma_may_go_direct(const struct peer *peer, const struct txreq *req);
+/* And is that faster than packets? */
+bool rma_wants_direct(const struct peer *peer, const struct txreq *req);
+/* Performs a direct access. 0: done, the request has ended or will; else it must be sent in packets. */
+int rma_go_direct(struct txreq *req);
 /*
  * Performs an access together with the peer: link_local_ops.joint, whose results it returns. After
  * -FI_EINPROGRESS the request is in TXREQ_RDMA.

@@ -8,7 +8,6 @@
 #include "base/log.h"
 #include "xfer/defer/defer.h"
 #include "xfer/rma/rma_short.h"
-#include "xfer/rndv/proto.h"
 #include "xfer/worker.h"
 #include "xfer/msg/tx.h"
 
@@ -150,19 +149,6 @@ static int send_packet(struct txreq *req)
 	return err;
 }
 
-/*
- * Does the operation complete as soon as its memory is free? Then the target's answer, or the end of the connection, is
- * not reported any more; fences and the order of operations wait for it as ever.
- */
-static bool completes_sent(const struct txreq *req)
-{
-	const uint64_t more = FI_TRANSMIT_COMPLETE | FI_DELIVERY_COMPLETE | FI_MATCH_COMPLETE |
-			      FI_COMMIT_COMPLETE;
-
-	return (req->flags & (FI_INJECT_COMPLETE | more)) == FI_INJECT_COMPLETE &&
-	       req->flags & FI_WRITE && !req->work;
-}
-
 /* The peer will answer: in order, except an atomic on a tagged receive, once it matches. */
 static void await(struct txreq *req)
 {
@@ -174,7 +160,7 @@ static void await(struct txreq *req)
 		return;
 	}
 	tx_req_leave(req);
-	if (completes_sent(req))
+	if (tx_completes_sent(req))
 		tx_req_report(req);
 	rma_await(req->peer, req);
 }
@@ -215,64 +201,6 @@ static int send_packets(struct txreq *req)
 	return 0;
 }
 
-/* Can the operation access the peer's memory directly? */
-static bool may_go_direct(const struct peer *peer, const struct txreq *req)
-{
-	return link_has_local(peer->real) && wire_op(req->head) != WIRE_AMO && !req->sent &&
-	       !(wire_flags(req->head) & WIRE_COMMIT);
-}
-
-/* Can the operation access memory directly, and is that faster than packets? */
-static bool wants_direct(const struct peer *peer, const struct txreq *req)
-{
-	return (proto_is_long(peer->real, req->len) || peer->rma.direct_spell) &&
-	       may_go_direct(peer, req);
-}
-
-void rma_notify(const struct txreq *req, bool counts)
-{
-	uint64_t flags = (wire_op(req->head) == WIRE_GET ? WIRE_LONG : 0) |
-			 (wire_flags(req->head) & WIRE_CQ ? WIRE_DATA : 0);
-
-	if (!counts && !(wire_flags(req->head) & WIRE_CQ))
-		return;
-	tx_control_data(
-		req->peer,
-		&(struct packet){.head = WIRE_HEAD(WIRE_NOTIFY, flags, wire_rx(req->head), 0),
-				 .data = req->data,
-				 .payload = req->remote,
-				 .len = req->remote_count * sizeof(req->remote[0])});
-}
-
-static int access_alone(struct link *link, const struct txreq *req)
-{
-	if (wire_op(req->head) == WIRE_GET)
-		return link->local->get(link, req->result, req->result_count, req->remote,
-					req->remote_count);
-	return link->local->put(link, req->iov, req->count, req->remote, req->remote_count);
-}
-
-/* Performs a direct access. 0: done, the request has ended or will; else it must be sent in packets. */
-static int go_direct(struct txreq *req)
-{
-	struct link *link = req->peer->real;
-	int ret;
-
-	ret = rma_joint(req);
-	if (ret == -FI_EINPROGRESS)
-		return 0;
-	if (ret < 0 && ret != -FI_EFAULT)
-		ret = access_alone(link, req);
-	if (ret < 0 && ret != -FI_EFAULT)
-		return ret;
-	if (req->peer->rma.direct_spell)
-		req->peer->rma.direct_spell--;
-	if (ret >= 0)
-		rma_notify(req, ret > 0);
-	tx_req_end(req, ret < 0 ? FI_EFAULT : 0);
-	return 0;
-}
-
 bool rma_waits(const struct peer *peer, const struct txreq *req)
 {
 	if (__builtin_expect(peer->real->rdma_usable, 0))
@@ -281,7 +209,7 @@ bool rma_waits(const struct peer *peer, const struct txreq *req)
 		return true; /* a joint copy */
 	if (list_empty(&peer->txreqs[TXREQ_RMA]) || req->sent)
 		return false;
-	return wants_direct(peer, req) &&
+	return rma_wants_direct(peer, req) &&
 	       peer->real->local->reach(peer->real, req->remote, req->remote_count,
 					wire_op(req->head) == WIRE_PUT);
 }
@@ -297,11 +225,11 @@ int rma_send(struct txreq *req)
 		if (err <= 0)
 			return err;
 	}
-	if (first && wants_direct(peer, req) && !go_direct(req))
+	if (first && rma_wants_direct(peer, req) && !rma_go_direct(req))
 		return 0;
 	err = send_packets(req);
 	/* The ring of a peer that does not poll is full; its memory can still be accessed. */
-	if (err == -FI_EAGAIN && first && may_go_direct(peer, req) && !go_direct(req))
+	if (err == -FI_EAGAIN && first && rma_may_go_direct(peer, req) && !rma_go_direct(req))
 		return 0;
 	return err;
 }
