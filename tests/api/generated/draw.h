@@ -226,6 +226,8 @@ static inline void draw_other(struct draw *d)
 static inline void draw_settings(struct draw *d)
 {
 	static const char *const sets[] = {
+		"FI_WEFT_UNEXPECTED_MAX=65536",
+		"FI_WEFT_UNEXPECTED_MAX=16384",
 
 		"FI_SHM_DISABLE_CMA=yes",     "FI_WEFT_SPEC_MAX=0",   "FI_WEFT_EAGER_MAX=16384",
 		"FI_WEFT_TCP_EAGER_MAX=4096", "FI_WEFT_JOINT_MIN=-1", "FI_WEFT_TCP_ZCOPY_MIN=-1",
@@ -243,7 +245,7 @@ static inline void draw_settings(struct draw *d)
 	p->counters = draw_below(d, 2);
 	d->later = draw_percent(d, 25);
 	d->multi = draw_percent(d, 30);
-	d->looks = draw_percent(d, 25);
+	d->looks = !d->later && draw_percent(d, 25); /* what is discarded cannot be named */
 	p->progress = draw_percent(d, 20);
 	p->threading = draw_percent(d, 30);
 	d->one_sided = draw_percent(d, 50) ? 0 : (unsigned int)draw_below(d, 90);

@@ -115,19 +115,8 @@ static inline bool judge_note(struct world *w, struct matching *x, const struct 
 	return m != WORLD_NONE;
 }
 
-/* How a message is found: by the name in its bytes, by what is equal, or without any bytes. */
-enum judge_way { WAY_NAMED, WAY_EQUAL, WAY_DISCARDED, WAY_COUNT };
-
-static inline enum judge_way judge_way(const struct world *w, const struct op *r,
-				       const struct entry *e)
-{
-	if (e->message != WORLD_NONE)
-		return WAY_NAMED;
-	return world_line(w, r)->how == HOW_DISCARD ? WAY_DISCARDED : WAY_EQUAL;
-}
-
-/* Returns whether each message that is found this way was taken once. */
-static inline bool judge_entries(struct world *w, struct matching *x, enum judge_way way)
+/* `named`: of messages that name themselves. Returns whether each was taken once. */
+static inline bool judge_entries(struct world *w, struct matching *x, bool named)
 {
 	for (unsigned int i = 0; i < w->count; i++) {
 		const struct op *r = &w->ops[i];
@@ -136,7 +125,8 @@ static inline bool judge_entries(struct world *w, struct matching *x, enum judge
 		if (!line_receives(world_line(w, r)))
 			continue;
 		while ((e = world_entry(w, r, e)))
-			if (judge_got(e) && judge_way(w, r, e) == way && !judge_note(w, x, r, e))
+			if (judge_got(e) && (e->message != WORLD_NONE) == named &&
+			    !judge_note(w, x, r, e))
 				return false;
 	}
 	return true;
@@ -148,9 +138,8 @@ static inline bool judge_match(struct world *w, struct matching *x)
 	x->waiting_count = 0;
 	for (unsigned int i = 0; i < w->count; i++)
 		x->by[i] = WORLD_NONE;
-	for (enum judge_way way = 0; way < WAY_COUNT; way++)
-		if (!judge_entries(w, x, way))
-			return false;
+	if (!judge_entries(w, x, true) || !judge_entries(w, x, false))
+		return false;
 	judge_fences(w, x);
 	for (unsigned int i = 0; i < w->count; i++) {
 		const struct op *m = &w->ops[i];
