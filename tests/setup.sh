@@ -59,6 +59,10 @@ packages() {
 	clients  python3-numpy         python3-numpy        python3-numpy
 	clients  hpcc                  -                    -
 	clients  scalapack-mpi-test    -                    -
+	clients  libcoarrays-openmpi-dev -                  -
+	clients  lammps                -                    -
+	clients  lammps-examples       -                    -
+	clients  nwchem-openmpi        -                    -
 	lint     clang-format          clang-tools-extra    clang
 	lint     clang-tidy            -                    -
 	lint     cppcheck              cppcheck             cppcheck

@@ -102,9 +102,10 @@ class Runner:
 
 
 class Results:
-    """The results, in a file with a line per case, so that an interrupted run can continue."""
+    """The results of this build of the library (`keep`: of any), in a file with a line per case, so that an interrupted
+    run can continue."""
 
-    def __init__(self, path, library, commit):
+    def __init__(self, path, library, commit, keep=False):
         self.path = path
         self.library = library
         self.commit = commit
@@ -113,13 +114,8 @@ class Results:
             with open(path) as f:
                 for line in f:
                     row = json.loads(line)
-                    self.rows[row["key"]] = row
-
-    def start_over_unless_same(self):
-        """Sets aside results of another build of the library."""
-        if any(row["library"] != self.library for row in self.rows.values()):
-            os.replace(self.path, self.path + ".old")
-            self.rows = {}
+                    if keep or row["library"] == library:
+                        self.rows[row["key"]] = row
 
     def add(self, key, **fields):
         row = {"key": key, "library": self.library, "commit": self.commit, "date": time.strftime("%Y-%m-%d"), **fields}
@@ -142,6 +138,12 @@ def first_words(output):
             if re.search(pattern, line) and not re.match(r"No [Ee]rrors", line):
                 return line[:160]
     return lines[-1][:160] if lines else "no output"
+
+
+def times_of(output):
+    """Returns the times that beside.py has printed, as fields."""
+    found = re.search(r"^seconds: ([\d.]+), over Open MPI's own transport ([\d.]+)$", output, re.M)
+    return {"ours_took": float(found[1]), "own_took": float(found[2])} if found else {}
 
 
 def run_stretched(runner, case, world):
@@ -173,6 +175,7 @@ def try_case(runner, case, world, reference):
     if stretched:
         fields["stretched"] = True
     if outcome.reason is None:
+        fields.update(times_of(outcome.output))
         return fields
     fields.update(verdict="fail", reason=outcome.reason, said=first_words(outcome.output), output=outcome.output)
     if case.expected:

@@ -2,6 +2,7 @@
 """Reports of the suites: a line per program, a table at the end, docs/COMPATIBILITY.md."""
 import collections
 import os
+import re
 
 WORDS = {"pass": "pass", "fail": "FAIL", "reference": "ref ", "expected": "xfail", "skip": "skip"}
 NOTES = os.path.join(os.path.dirname(__file__), "notes.md")
@@ -80,24 +81,40 @@ def made_of(rows):
     return f"{days[0]}{' to ' + days[-1] if len(days) > 1 else ''}, commit {', '.join(commits)}"
 
 
-def table_of_runs(runs):
-    yield "| suite | over | " + " | ".join(HEADS) + " | when |"
-    yield "|---|---|" + "---:|" * len(HEADS) + "---|"
-    for suite, transport, rows, reason in runs:
-        if reason or not rows:
-            why = f"not run{': ' + cell(reason) if reason else ''}"
-            yield f"| {suite.title} | {transport} |" + " |" * len(HEADS) + f" {why} |"
-            continue
-        count = counts(rows)
-        yield f"| {suite.title} | {transport} | " + " | ".join(str(count[key]) for key in COLUMNS) + \
-            f" | {made_of(rows)} |"
+def row_of(suite, transport, rows):
+    """Returns the row of a suite in the table: its counts, and with which commit."""
+    count = counts(rows)
+    return f"| {suite.title} | {transport} | " + " | ".join(str(count[key]) for key in COLUMNS) + f" | {made_of(rows)} |"
+
+
+def row_of_none(suite, transport, reason):
+    why = f"not run{': ' + cell(reason) if reason else ''}"
+    return f"| {suite.title} | {transport} |" + " |" * len(HEADS) + f" {why} |"
+
+
+def row_before(suite, transport, text):
+    """Returns the row that the document has, or None."""
+    start = f"| {suite.title} | {transport} |"
+    return next((line for line in text.splitlines() if line.startswith(start) and ", commit " in line), None)
+
+
+def details_before(suite, transport, text):
+    """Returns what the document says of the suite's programs."""
+    _, _, rest = text.partition(f"### {suite.title}, {transport}\n")
+    return re.split(r"^##", rest, maxsplit=1, flags=re.M)[0].splitlines()
+
+
+def times(rows):
+    """Returns how long programs took that Open MPI also ran over its own transport."""
+    ours, own = (sum(row.get(key, 0) for row in rows) for key in ("ours_took", "own_took"))
+    return f" Those that passed took {ours:.1f} s, over Open MPI's own transport {own:.1f} s." if own else ""
 
 
 def details(suite, transport, rows):
     """Yields the programs that did not pass, with their reasons."""
     yield f"### {suite.title}, {transport}"
     yield ""
-    yield f"{suite.version()}; {suite.how(transport)}."
+    yield f"{suite.version()}; {suite.how(transport)}.{times(rows)}"
     yield ""
     for verdict, head in zip(("fail", "reference", "expected", "skip"), HEADS[1:5]):
         found = [row for row in rows if row["verdict"] == verdict]
@@ -130,12 +147,21 @@ counted apart. Programs run one at a time; each has a limit of time, and gets th
 "Over" is the provider: `weft` is what clients choose when nothing is set, and goes through shared memory here."""
 
 
-def document(session, suites, missing):
-    runs = list(each_run(session, suites, missing))
-    lines = [HEAD, ""] + list(table_of_runs(runs)) + [""]
-    for suite, transport, rows, reason in runs:
-        if rows and not reason:
-            lines += details(suite, transport, rows)
+def document(session, suites, now, missing, before):
+    """Returns the text for all suites. `now`: the names of those that were run, as (suite, transport); the others keep
+    what the text `before` says."""
+    names = {(suite.name, transport) for suite, transport in now}
+    table_rows, sections = [], []
+    for suite, transport, rows, reason in each_run(session, suites, missing):
+        if (suite.name, transport) in names and rows and not reason:
+            table_rows.append(row_of(suite, transport, rows))
+            sections += details(suite, transport, rows)
+        elif row_before(suite, transport, before):
+            table_rows.append(row_before(suite, transport, before))
+            sections += [f"### {suite.title}, {transport}"] + details_before(suite, transport, before)
+        else:
+            table_rows.append(row_of_none(suite, transport, reason))
+    head = ["| suite | over | " + " | ".join(HEADS) + " | when |", "|---|---|" + "---:|" * len(HEADS) + "---|"]
     with open(NOTES) as f:
-        lines.append("".join(text for text in f if not text.startswith("<!--")).strip())
-    return "\n".join(lines) + "\n"
+        notes = "".join(text for text in f if not text.startswith("<!--")).strip()
+    return "\n".join([HEAD, ""] + head + table_rows + [""] + sections + [notes]) + "\n"

@@ -11,7 +11,8 @@ Read from the environment: BUILD, SUITES, TRANSPORTS, FOLDERS (of MPICH's tests)
 PROGRAMS (a file with the names of those to run), BUDGET (seconds; programs that would begin later are left out),
 AGAIN, MORE, SLOWER (factor for time limits), MPICH (a prefix) with MPICH_SOURCE and MPICH_TESTS, MPI4PY (a folder
 with its source), RESULTS (a folder; default: $BUILD/clients), KEEP=1 (results of another build of the library count
-too). A full run writes docs/COMPATIBILITY.md. The status is 0 if nothing failed that passes over the reference.
+too). Suites that were run whole get new rows in docs/COMPATIBILITY.md; other rows stay, with the commit they
+were made with. The status is 0 if nothing failed that passes over the reference.
 """
 import fnmatch
 import os
@@ -25,13 +26,17 @@ sys.dont_write_bytecode = True
 import engine
 import probe
 import report
+from coarrays import Coarrays, CoarraysRma
 from hpcc import Hpcc
+from lammps import Lammps
 from mpi4py_tests import Mpi4py
 from mpich import Mpich
+from nwchem import Nwchem
 from scalapack import Scalapack
+from sweeps import Sweeps, SweepsRma
 
-SOME = ("SUITES", "TRANSPORTS", "FOLDERS", "TESTS", "PROGRAMS", "BUDGET")  # settings that select a part
-SUITES = [Mpich, Mpi4py, Hpcc, Scalapack]
+SOME = ("FOLDERS", "TESTS", "PROGRAMS", "BUDGET")  # settings that select a part of a suite
+SUITES = [Mpich, Mpi4py, Sweeps, SweepsRma, Hpcc, Scalapack, Coarrays, CoarraysRma, Lammps, Nwchem]
 
 
 def commit_of(root):
@@ -66,9 +71,8 @@ class Session:
         self.runner = engine.Runner(self.work, float(os.environ.get("SLOWER", 1)))
         self.reference = reference_folder(self.work)
         self.results = engine.Results(os.path.join(self.work, "results"),
-                                      engine.digest(os.path.join(self.build, "libfabric.so.1")), commit_of(self.root))
-        if os.environ.get("KEEP") != "1":
-            self.results.start_over_unless_same()
+                                      engine.digest(os.path.join(self.build, "libfabric.so.1")), commit_of(self.root),
+                                      os.environ.get("KEEP") == "1")
         self.whole = not any(os.environ.get(name) for name in SOME)
         self.programs = self.listed(os.environ.get("PROGRAMS"))
         self.budget = float(os.environ.get("BUDGET", "inf"))
@@ -139,6 +143,17 @@ class Session:
         return row
 
 
+def write_document(session, suites, missing):
+    """Replaces what docs/COMPATIBILITY.md says of the suites that were run; the rest stays as it was."""
+    path = os.path.join(session.root, "docs/COMPATIBILITY.md")
+    with open(path) as f:
+        before = f.read()
+    now = [(suite, transport) for suite in suites for transport in session.transports(suite)]
+    text = report.document(session, [make(session.build, os.environ) for make in SUITES], now, missing, before)
+    with open(path, "w") as f:
+        f.write(text)
+
+
 def main():
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # ends running programs on exit
     session = Session()
@@ -155,13 +170,8 @@ def main():
             print(f"{suite.title}, {transport}", flush=True)
             session.end = time.monotonic() + session.budget / len(transports)
             session.run_all(suite, transport)
-    text = report.document(session, suites, missing)
-    with open(os.path.join(session.work, "COMPATIBILITY.md"), "w") as f:
-        f.write(text)
     if session.whole:
-        os.makedirs(os.path.join(session.root, "docs"), exist_ok=True)
-        with open(os.path.join(session.root, "docs/COMPATIBILITY.md"), "w") as f:
-            f.write(text)
+        write_document(session, suites, missing)
     print(report.table(session, suites, missing))
     if session.left_out:
         print(f"the time was over: {session.left_out} programs were not run")
