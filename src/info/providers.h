@@ -52,6 +52,15 @@ static inline bool provider_stays_inside(const struct provider *v)
 	return v->transports == PROVIDER_SHM;
 }
 
+/*
+ * Can endpoints be bound to all interfaces? One of type RDM has one address, which is its name, and a
+ * device is of one interface.
+ */
+static inline bool provider_binds_all(const struct provider *v)
+{
+	return v->type != FI_EP_RDM && !(v->transports & (PROVIDER_RC | PROVIDER_UD));
+}
+
 extern const struct provider providers[];
 extern const size_t provider_count;
 

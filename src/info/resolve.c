@@ -241,21 +241,6 @@ static int make_entries(const struct provider *v, const struct query *q, const c
 	return err;
 }
 
-/*
- * Can endpoints be bound to all interfaces? One of type RDM has one address, which is its name, and a
- * device is of one interface.
- */
-static bool binds_all(const struct provider *v)
-{
-	return v->type != FI_EP_RDM && !(v->transports & (PROVIDER_RC | PROVIDER_UD));
-}
-
-static bool is_ip_format(uint32_t format)
-{
-	return format == FI_FORMAT_UNSPEC || format == FI_SOCKADDR || format == FI_SOCKADDR_IP ||
-	       format == FI_SOCKADDR_IN || format == FI_SOCKADDR_IN6 || format == FI_ADDR_STR;
-}
-
 static int resolve_sockets(const struct provider *v, const struct query *q, struct fi_info *info,
 			   struct refusal *why)
 {
@@ -264,7 +249,7 @@ static int resolve_sockets(const struct provider *v, const struct query *q, stru
 	struct ip_source s;
 	int err;
 
-	if (!is_ip_format(format)) {
+	if (!resolve_ip_format(format)) {
 		hints_refuse_value(why, "addr_format", FI_TYPE_ADDR_FORMAT, format, v->format);
 		return -FI_ENODATA;
 	}
@@ -278,7 +263,7 @@ static int resolve_sockets(const struct provider *v, const struct query *q, stru
 		return -FI_ENODATA;
 	if (!resolve_ip_source(q->ends, domain, &s, why) || !find_suitable(v, q, domain, &s, why))
 		return -FI_ENODATA;
-	if (binds_all(v))
+	if (provider_binds_all(v))
 		resolve_ip_all(q->ends, domain, &s);
 	if (too_long(v, q, &s)) {
 		hints_refuse(why, "ep_attr->max_msg_size: %zu asked, %zu offered",

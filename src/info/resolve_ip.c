@@ -228,6 +228,12 @@ static void report(struct ip_ends *ends, const struct ip_source *s)
 		 s->iface ? s->iface->name : "no interface");
 }
 
+bool resolve_ip_format(uint32_t format)
+{
+	return format == FI_FORMAT_UNSPEC || format == FI_SOCKADDR || format == FI_SOCKADDR_IP ||
+	       format == FI_SOCKADDR_IN || format == FI_SOCKADDR_IN6 || format == FI_ADDR_STR;
+}
+
 bool resolve_ip_is_open(const struct ip_ends *ends)
 {
 	return is_open(&ends->src);

@@ -52,6 +52,8 @@ bool resolve_ip_source(struct ip_ends *ends, const char *asked, struct ip_source
  * the wildcard address, of no interface. False: it is to be one interface's.
  */
 bool resolve_ip_all(const struct ip_ends *ends, const char *asked, struct ip_source *source);
+/* Does an addr_format of hints permit IP addresses? */
+bool resolve_ip_format(uint32_t format);
 /* Was the host of the source not given? */
 bool resolve_ip_is_open(const struct ip_ends *ends);
 

@@ -11,7 +11,6 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
-#include "base/env.h"
 #include "base/forked.h"
 #include "base/log.h"
 #include "core/ep_cm.h"
@@ -23,7 +22,6 @@
 #include "xfer/conn/listen.h"
 #include "link/offload.h"
 
-#define POLLS           4   /* polls of a peer within the peer timeout */
 #define EVENTS_PER_CALL 256 /* events of the acceptor handled in one call */
 
 _Static_assert(XFER_CM_DATA == WIRE_CM_DATA_MAX, "what is promised travels");
@@ -428,36 +426,4 @@ void cm_shutdown(struct worker *worker)
 const struct addr *cm_peer_name(const struct worker *worker)
 {
 	return worker->offload ? &worker->offload->peer : &conn_peer(worker)->name;
-}
-
-int cm_news_fd(const struct worker *worker)
-{
-	return worker->offload ? worker->offload->ops->fd(worker->offload) : -1;
-}
-
-int cm_sock(const struct worker *worker)
-{
-	return worker->cm_sock;
-}
-
-int cm_poll_ms(const struct worker *worker)
-{
-	int ms = env_get()->peer_timeout;
-
-	if (worker->offload || conn_peer(worker)->conn.inside || ms <= 0)
-		return 0;
-	return ms > POLLS ? ms / POLLS : 1;
-}
-
-/* Arming lets the transport check its peers. */
-void cm_poll(struct worker *worker)
-{
-	worker_arm(worker);
-	cm_progress(worker);
-}
-
-void cm_progress(struct worker *worker)
-{
-	worker->armed = worker->awaited = true;
-	worker_progress(worker);
 }

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Connected endpoints: what the event queue's calls and sleepers look at. */
+#include "base/env.h"
+#include "xfer/conn/conn_own.h"
+#include "link/offload.h"
+
+#define POLLS 4 /* polls of a peer within the peer timeout */
+
+int cm_news_fd(const struct worker *worker)
+{
+	return worker->offload ? worker->offload->ops->fd(worker->offload) : -1;
+}
+
+int cm_sock(const struct worker *worker)
+{
+	return worker->cm_sock;
+}
+
+int cm_poll_ms(const struct worker *worker)
+{
+	int ms = env_get()->peer_timeout;
+
+	if (worker->offload || conn_peer(worker)->conn.inside || ms <= 0)
+		return 0;
+	return ms > POLLS ? ms / POLLS : 1;
+}
+
+/* Arming lets the transport check its peers. */
+void cm_poll(struct worker *worker)
+{
+	worker_arm(worker);
+	cm_progress(worker);
+}
+
+void cm_progress(struct worker *worker)
+{
+	worker->armed = worker->awaited = true;
+	worker_progress(worker);
+}
