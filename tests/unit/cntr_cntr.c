@@ -18,6 +18,7 @@ static const enum fi_wait_obj kinds[] = {FI_WAIT_NONE,   FI_WAIT_UNSPEC,     FI_
 static void setup(void)
 {
 	domain.fabric = &fabric;
+	domain.forks = forked_count();
 	ck_assert_int_eq(shard_open_main(&domain), 0);
 	list_init(&domain.workers);
 }

@@ -26,6 +26,7 @@ static struct domain dom = {.fabric = &fabric, .info = &info};
 
 static void setup(void)
 {
+	dom.forks = forked_count();
 	ck_assert_int_eq(shard_open_main(&dom), 0);
 	list_init(&dom.workers);
 	list_init(&dom.sets);
@@ -568,6 +569,7 @@ START_TEST(names_are_shared_in_a_domain)
 	struct sockaddr_in in = in_of(9);
 	fi_addr_t a;
 
+	other.forks = forked_count();
 	ck_assert_int_eq(shard_open_main(&other), 0);
 	ck_assert_int_eq(av_open(&dom.fid, &attr, &writer, NULL), 0);
 	ck_assert_ptr_nonnull(attr.map_addr);

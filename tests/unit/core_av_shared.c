@@ -33,6 +33,7 @@ static void setup(void)
 {
 	for (int i = 0; i < PLACES; i++) {
 		doms[i] = (struct domain){.fabric = &fabric, .info = &info};
+		doms[i].forks = forked_count();
 		ck_assert_int_eq(shard_open_main(&doms[i]), 0);
 		list_init(&doms[i].sets);
 	}

@@ -27,6 +27,7 @@ static void setup(void)
 	dom.fid.mr = (struct fi_ops_mr *)&mr_ops;
 	dom.fabric = &fabric;
 	dom.info = fi_allocinfo();
+	dom.forks = forked_count();
 	ck_assert_int_eq(shard_open_main(&dom), 0);
 	list_init(&dom.workers);
 	ck_assert_int_eq(mr_table_open(&dom), 0);

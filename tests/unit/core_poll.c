@@ -13,9 +13,12 @@ static struct fid_poll *set;
 static void setup(void)
 {
 	domain.fabric = elsewhere.fabric = &fabric;
+	domain.forks = forked_count();
 	ck_assert_int_eq(shard_open_main(&domain), 0);
+	elsewhere.forks = forked_count();
 	ck_assert_int_eq(shard_open_main(&elsewhere), 0);
 	list_init(&domain.workers);
+	list_init(&domain.queues);
 	ck_assert_int_eq(poll_open(&domain.fid, NULL, &set), 0);
 }
 

@@ -29,6 +29,7 @@ static void open_set(enum fi_wait_obj obj)
 	domain.forks = forked_count(); /* those before this process */
 	ck_assert_int_eq(shard_open_main(&domain), 0);
 	list_init(&domain.workers);
+	list_init(&domain.queues);
 	ck_assert_int_eq(wait_set_open(&fabric, &attr, &set), 0);
 }
 

@@ -21,6 +21,7 @@ static void open_region(void)
 	list_init(&dom.nic_regions);
 	list_init(&dom.workers);
 	mr.rkey = 11;
+	dom.forks = forked_count();
 	ck_assert_int_eq(shard_open_main(&dom), 0);
 	ck_assert_int_eq(mr_table_open(&dom), 0);
 	ck_assert_int_eq(fi_mr_reg(&dom.fid, memory, LONG, FI_REMOTE_WRITE, 0, 0, 0, &region, NULL),
