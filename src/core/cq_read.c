@@ -17,12 +17,16 @@ static inline __attribute__((always_inline)) void hold(const struct cq *cq, bool
 {
 	if (locked)
 		shard_take(&cq->workers.shard);
+	else
+		shard_enter_alone(&cq->workers.shard, "fi_cq_read");
 }
 
 static inline __attribute__((always_inline)) void release(const struct cq *cq, bool locked)
 {
 	if (locked)
 		shard_give(&cq->workers.shard);
+	else
+		shard_leave_alone(&cq->workers.shard);
 }
 
 /* Copies entries of a constant size: a few register moves each. */

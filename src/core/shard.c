@@ -2,7 +2,9 @@
 #include "core/shard.h"
 
 #include <rdma/fi_errno.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "core/domain.h"
 #include "core/workers.h"
@@ -55,6 +57,30 @@ void shard_leave(struct sharded *x)
 {
 	list_remove(&x->in_shard);
 }
+
+#if ENABLE_DEBUG
+void shard_enter_alone(const struct sharded *x, const char *call)
+{
+	struct shard *shard = x->shard;
+
+	if (!lock_try(&shard->lock)) {
+		fprintf(stderr,
+			"FI_THREAD_DOMAIN promises one thread at a time: thread %d is in %s, thread %d comes with %s\n",
+			shard->thread, shard->call ? shard->call : "another call", (int)gettid(),
+			call);
+		abort();
+	}
+	shard->call = call;
+	shard->thread = gettid();
+}
+
+void shard_leave_alone(const struct sharded *x)
+{
+	x->shard->call = NULL;
+	x->shard->thread = 0;
+	lock_give(&x->shard->lock);
+}
+#endif
 
 static void move(struct domain *dom, struct sharded *x, struct shard *to)
 {

@@ -32,6 +32,9 @@ struct shard {
 	struct list *next_other;
 	struct list members;   /* struct sharded.in_shard; none in the main shard */
 	struct list in_domain; /* domain->shards */
+	/* In debug builds: who is between shard_enter_alone and shard_leave_alone, and in which call. */
+	const char *call;
+	int thread;
 } __attribute__((aligned(APART)));
 
 /* Part of each object that is in a shard. */
@@ -67,6 +70,25 @@ static inline unsigned int shard_calls(const struct shard *shard)
 {
 	return shard->calls_then - shard->calls_left;
 }
+
+/*
+ * In place of shard_take and shard_give where the domain is `unlocked`: nothing to do, as the application promised that no other
+ * thread is inside. Debug builds abort where one is, whatever it has called, after a message that names the call.
+ */
+#if ENABLE_DEBUG
+void shard_enter_alone(const struct sharded *x, const char *call);
+void shard_leave_alone(const struct sharded *x);
+#else
+static inline void shard_enter_alone(const struct sharded *x, const char *call)
+{
+	(void)x, (void)call;
+}
+
+static inline void shard_leave_alone(const struct sharded *x)
+{
+	(void)x;
+}
+#endif
 
 /*
  * Notes that part of a longer operation is done: a fragment of a message, or a message of a

@@ -169,11 +169,15 @@ unsigned int workers_progress(struct domain *dom, struct workers *p)
 
 	if (locked)
 		shard_take(&p->shard);
+	else
+		shard_enter_alone(&p->shard, "a counter's progress");
 	parts = p->shard.shard->parts;
 	workers_progress_locked(dom, p);
 	parts = p->shard.shard->parts - parts;
 	if (locked)
 		shard_give(&p->shard);
+	else
+		shard_leave_alone(&p->shard);
 	return parts;
 }
 

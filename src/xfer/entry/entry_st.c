@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#define ENTRY_LOCK(ep)   ((void)(ep))
-#define ENTRY_UNLOCK(ep) ((void)(ep))
+#define ENTRY_LOCK(ep)   shard_enter_alone(&(ep)->shard, __func__)
+#define ENTRY_UNLOCK(ep) shard_leave_alone(&(ep)->shard)
 #define ENTRY_TABLE      entry_st
 #define ENTRY_ADDR(addr) (addr)
 #define ENTRY_RMA        entry_rma_st
