@@ -312,6 +312,19 @@ static void make_step(struct side *s, enum peer_step step)
 /* ---- The whole ------------------------------------------------------------------------------- */
 
 /*
+ * Is it the message that allowed the end, once more? rxe of Linux 6.12 may deliver the last message again, into each receive
+ * that is left, if its receiver ends the queue pair right after it has come: a program of verbs alone saw that in 3 of
+ * 620 connections.
+ */
+static bool is_last_again(const struct fi_cq_data_entry *entry)
+{
+	const struct peer_sync last = {htonl(PEER_STEPS), htonl(PEER_DONE)};
+
+	return entry->flags == (FI_MSG | FI_RECV) && entry->len == sizeof(last) &&
+	       !memcmp(entry->op_context, &last, sizeof(last));
+}
+
+/*
  * The remaining receives are cancelled. The side that did not end the connection also has its last
  * message in flight, and gets the other side's if that one was killed instead.
  */
@@ -332,8 +345,9 @@ static void reap_left_over(struct side *s)
 			if (err.err != FI_ECANCELED)
 				peer_fail("an operation ends with %s", fi_strerror(err.err));
 			entry.flags = err.flags;
-		} else if (n != 1 || s->o.leave) {
-			peer_fail("after the end, fi_cq_read: %zd", n);
+		} else if (n != 1 || (s->o.leave && !is_last_again(&entry))) {
+			peer_fail("after the end, fi_cq_read: %zd, flags %#llx, %zu bytes", n,
+				  (unsigned long long)entry.flags, entry.len);
 		}
 		if (s->o.leave && !(entry.flags & FI_RECV))
 			peer_fail("left over: flags %#llx", (unsigned long long)entry.flags);
