@@ -1,36 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Two layers of one MPI: messages open a domain with FI_THREAD_DOMAIN; the one-sided layer asks for an endpoint in that
- * very domain. What it is told of threads must be true of the domain. Where threads run in parallel and the answer does
- * not permit that, it opens a domain of its own, and both work at once.
+ * very domain with FI_THREAD_SAFE. If it gets one, both layers use the domain at once, from threads of their own; else
+ * it opens a domain of its own.
  */
 #include <pthread.h>
 
 #include "order.h"
 
-#define ROUNDS 300
-
-/* What fi_getinfo says of the open domain to one who asks for this level; FI_THREAD_UNSPEC: nothing. */
-static enum fi_threading level_of(const struct side *s, enum fi_threading asked)
-{
-	struct fi_info *hints = side_hints(s, FI_RMA | FI_ATOMIC), *found;
-	enum fi_threading level = FI_THREAD_UNSPEC;
-	int ret;
-
-	hints->domain_attr->threading = asked;
-	hints->domain_attr->mr_mode =
-		FI_MR_ALLOCATED | FI_MR_PROV_KEY | FI_MR_VIRT_ADDR | FI_MR_ENDPOINT;
-	hints->domain_attr->domain = s->domain;
-	ret = fi_getinfo(VERSION, NULL, NULL, 0, hints, &found);
-	CHECK(ret == 0 || ret == -FI_ENODATA);
-	if (!ret) {
-		level = found->domain_attr->threading;
-		fi_freeinfo(found);
-	}
-	hints->domain_attr->domain = NULL;
-	fi_freeinfo(hints);
-	return level;
-}
+#define ROUNDS 3000
 
 static void open_messages(struct side *s)
 {
@@ -40,12 +18,10 @@ static void open_messages(struct side *s)
 	hints->tx_attr->msg_order = hints->rx_attr->msg_order = FI_ORDER_SAS;
 	side_domain(s, hints);
 	side_endpoint(s, FI_CQ_FORMAT_TAGGED);
-	CHECK(level_of(s, FI_THREAD_DOMAIN) == FI_THREAD_DOMAIN);
-	CHECK(level_of(s, FI_THREAD_SAFE) != FI_THREAD_SAFE);
 	s->peer = side_introduce(s, s->ep, s->av);
 }
 
-static void open_rma(struct side *s)
+static struct fi_info *rma_hints(const struct side *s)
 {
 	struct fi_info *hints = side_hints(s, FI_RMA | FI_ATOMIC);
 
@@ -53,9 +29,42 @@ static void open_rma(struct side *s)
 	hints->domain_attr->mr_mode =
 		FI_MR_ALLOCATED | FI_MR_PROV_KEY | FI_MR_VIRT_ADDR | FI_MR_ENDPOINT;
 	hints->tx_attr->op_flags = FI_DELIVERY_COMPLETE;
-	side_domain(s, hints);
+	return hints;
+}
+
+/* Returns whether the domain of messages is what one-sided operations use. */
+static bool open_rma(struct side *s, const struct side *messages)
+{
+	struct fi_info *hints = rma_hints(s);
+	int ret;
+
+	hints->domain_attr->domain = messages->domain;
+	ret = fi_getinfo(VERSION, NULL, NULL, 0, hints, &s->info);
+	hints->domain_attr->domain = NULL;
+	CHECK(ret == 0 || ret == -FI_ENODATA);
+	if (ret) {
+		side_domain(s, hints);
+	} else {
+		CHECK(s->info->domain_attr->threading == FI_THREAD_SAFE);
+		s->domain = messages->domain;
+		fi_freeinfo(hints);
+	}
 	side_endpoint(s, FI_CQ_FORMAT_DATA);
 	s->peer = side_introduce(s, s->ep, s->av);
+	return !ret;
+}
+
+static void close_rma(struct side *s, bool shares)
+{
+	OK(fi_close(&s->ep->fid));
+	OK(fi_close(&s->cq->fid));
+	OK(fi_close(&s->av->fid));
+	OK(fi_close(&s->mr->fid));
+	if (!shares) {
+		OK(fi_close(&s->domain->fid));
+		OK(fi_close(&s->fabric->fid));
+	}
+	fi_freeinfo(s->info);
 }
 
 struct rma {
@@ -104,12 +113,13 @@ static void both(struct side *s)
 {
 	struct rma *r = calloc(1, sizeof(*r));
 	pthread_t thread;
+	bool shares;
 
 	CHECK(r);
 	r->side.provider = s->provider;
 	r->side.wire = s->wire;
 	open_messages(s);
-	open_rma(&r->side);
+	shares = open_rma(&r->side, s);
 	r->region = region_open(&r->side, r->heap, sizeof(r->heap));
 	OK(pthread_create(&thread, NULL, write_all, r));
 	exchange(s);
@@ -121,7 +131,7 @@ static void both(struct side *s)
 	meet(s);
 	for (uint64_t i = 0; i < ROUNDS; i++)
 		CHECK(r->heap[i] == i + 1);
-	side_close(&r->side);
+	close_rma(&r->side, shares);
 	side_close(s);
 	free(r);
 }

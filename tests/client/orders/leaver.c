@@ -83,11 +83,11 @@ static void first(struct side *s)
 	free(buffer);
 }
 
-static void leave(struct side *s, const struct heap *heap, bool told, struct fi_context2 *context)
+static void leave(struct side *s, const struct heap *heap, bool posted, struct fi_context2 *context)
 {
 	char sign;
 
-	while (!told && !__atomic_load_n(&heap->flag, __ATOMIC_ACQUIRE))
+	while (!posted && !__atomic_load_n(&heap->flag, __ATOMIC_ACQUIRE))
 		side_read(s);
 	hear(s, &sign, 1);
 	fi_cancel(&s->ep->fid, context);

@@ -5,8 +5,8 @@
  */
 #include "order.h"
 
-#define HEARD 100  /* messages, after which the subscriber asks for an end */
-#define TURNS 1000 /* of the publisher, until it hears that */
+#define HEARD 100   /* messages, after which the subscriber asks for an end */
+#define TURNS 20000 /* of the publisher, until it hears that */
 
 static void open_side(struct side *s, char *buf, struct fi_context2 *context)
 {
@@ -39,18 +39,18 @@ static void first(struct side *s)
 	side_close(s);
 }
 
-static void tell_once(struct side *s, bool *told)
+static void tell_once(struct side *s, bool *known)
 {
-	if (!*told)
+	if (!*known)
 		tell(s, "", 1);
-	*told = true;
+	*known = true;
 }
 
 static void second(struct side *s)
 {
 	struct fi_context2 context[2];
 	char in, sign, end = 'e';
-	bool asked = false, told = false;
+	bool asked = false, known = false;
 
 	open_side(s, &in, &context[0]);
 	while (recv(s->wire, &sign, 1, MSG_DONTWAIT) != 1) {
@@ -59,11 +59,11 @@ static void second(struct side *s)
 		if (s->entry.flags & FI_RECV)
 			OK(fi_recv(s->ep, &in, 1, NULL, FI_ADDR_UNSPEC, &context[0]));
 		else
-			tell_once(s, &told);
+			tell_once(s, &known);
 		if (s->received >= HEARD && !asked)
 			asked = !fi_send(s->ep, &end, 1, NULL, s->peer, &context[1]);
 	}
-	tell_once(s, &told);
+	tell_once(s, &known);
 	side_close(s);
 }
 
