@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * A publisher: each turn of its event loop sends one small message and reads one entry, and there always is one. A
- * message for its posted receive has to be heard within a bounded number of turns after it was sent.
+ * message for its posted receive has to be heard within a bounded number of calls after it was sent.
  */
 #include "order.h"
 
 #define HEARD 100   /* messages, after which the subscriber asks for an end */
-#define TURNS 20000 /* of the publisher, until it hears that */
+#define CALLS 20000 /* of the publisher, until it hears that */
 
 static void open_side(struct side *s, char *buf, struct fi_context2 *context)
 {
@@ -20,7 +20,7 @@ static void first(struct side *s)
 {
 	struct fi_context2 contexts[2];
 	char in, sign, news = 'n';
-	int turns = 0;
+	int calls = 0;
 	bool sent = false;
 
 	open_side(s, &in, &contexts[0]);
@@ -30,8 +30,8 @@ static void first(struct side *s)
 		CHECK(ret == 0 || ret == -FI_EAGAIN);
 		side_read(s);
 		sent = sent || recv(s->wire, &sign, 1, MSG_DONTWAIT) == 1;
-		turns += sent;
-		CHECK(turns <= TURNS);
+		calls += sent;
+		CHECK(calls <= CALLS);
 	}
 	tell(s, "", 1);
 	if (!sent)
