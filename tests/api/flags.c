@@ -308,6 +308,9 @@ static void call(struct rig *r, enum rig_kind kind, uint64_t flag)
 		return;
 	}
 	completed(r, &op);
+	/* The memory is free, the target may see the operation later. */
+	if (flag == FI_INJECT_COMPLETE)
+		OBJ_UNTIL(rig_happened(&op), rig_progress(r));
 	rig_verify(r, &op);
 	/* The opposite call of a send has a completion, too. */
 	if (kind == RIG_SEND || kind == RIG_TSEND)
