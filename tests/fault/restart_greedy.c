@@ -47,7 +47,7 @@ static bool heard(const struct sender *s)
 	return recv(s->end, &byte, 1, MSG_DONTWAIT) == 1;
 }
 
-static void turn(struct sender *s, bool reads)
+static void send_one(struct sender *s, bool reads)
 {
 	static uint64_t word;
 	struct fi_cq_tagged_entry entry;
@@ -66,7 +66,7 @@ static void reach(struct sender *s, const char *which)
 		if (heard(s))
 			return;
 		for (unsigned int i = 0; i < ROUND; i++)
-			turn(s, true);
+			send_one(s, true);
 		usleep(PAUSE_US);
 	}
 	fail("%u turns, and the %s receiver has got nothing", ROUND * ROUNDS, which);
@@ -97,7 +97,7 @@ static void sender(void *arg)
 	s.to = node_insert(&s.n, &b.name);
 	reach(&s, "first");
 	for (unsigned int i = 0; i < STORE; i++)
-		turn(&s, false);
+		send_one(&s, false);
 	slay(pid);
 	pid = bear(&s, &b);
 	reach(&s, "second");
