@@ -224,9 +224,9 @@ static void feed(struct scene *s)
 static void await(struct scene *s, volatile uint64_t *word, ssize_t (*post)(struct scene *s))
 {
 	ssize_t ret = -FI_EAGAIN;
-	unsigned int turns = 0;
+	unsigned int steps = 0;
 
-	for (; !*word && turns < s->limit; turns++) {
+	for (; !*word && steps < s->limit; steps++) {
 		feed(s);
 		s->reader->read(&s->me);
 		if (!post)
@@ -234,11 +234,11 @@ static void await(struct scene *s, volatile uint64_t *word, ssize_t (*post)(stru
 		if (ret == -FI_EAGAIN)
 			ret = post(s);
 		drive(&s->third);
-		if (turns % LOOK == 0)
+		if (steps % LOOK == 0)
 			obj_sleep_us(PAUSE_US);
 	}
 	if (!*word)
-		fprintf(stderr, "%s found entries %u times\n", s->reader->name, turns);
+		fprintf(stderr, "%s found entries %u times\n", s->reader->name, steps);
 	CHECK(*word);
 }
 
@@ -360,7 +360,7 @@ static void greet(struct greeter *g)
 	g->sent = ret == 0;
 }
 
-static void turn(struct greeter *g)
+static void step(struct greeter *g)
 {
 	struct fi_cq_tagged_entry e;
 
@@ -374,7 +374,7 @@ static void greet_each_other(unsigned int ahead)
 {
 	const unsigned int limit = NEWS + STEPS;
 	struct greeter g[2] = {{.sent = false}, {.sent = false}};
-	unsigned int turns = 0;
+	unsigned int steps = 0;
 
 	for (int i = 0; i < 2; i++)
 		node_open(&g[i].n, WAIT_NOT);
@@ -383,14 +383,14 @@ static void greet_each_other(unsigned int ahead)
 		receive(&g[i].n);
 	}
 	for (unsigned int i = 0; i < ahead; i++)
-		turn(&g[0]);
-	for (; turns < limit && !(g[0].n.inbox && g[1].n.inbox); turns++) {
-		turn(&g[0]);
-		turn(&g[1]);
-		if (turns % LOOK == 0)
+		step(&g[0]);
+	for (; steps < limit && !(g[0].n.inbox && g[1].n.inbox); steps++) {
+		step(&g[0]);
+		step(&g[1]);
+		if (steps % LOOK == 0)
 			obj_sleep_us(PAUSE_US);
 	}
-	if (turns == limit)
+	if (steps == limit)
 		fprintf(stderr, "ahead by %u\n", ahead);
 	CHECK(g[0].n.inbox);
 	CHECK(g[1].n.inbox);

@@ -4,7 +4,7 @@
 #include "lib/cm.h"
 
 #define STORE 4  /* events that are left unread */
-#define TURNS 32 /* each a written and a read event */
+#define MOST_STEPS 32 /* each a written and a read event */
 
 struct greedy {
 	struct cm c;
@@ -55,7 +55,7 @@ static void hear(bool sread)
 {
 	struct obj_name name;
 	struct greedy g;
-	unsigned int turns = 0;
+	unsigned int steps = 0;
 
 	greedy_open(&g);
 	name = obj_name(&g.c.pep->fid);
@@ -65,8 +65,8 @@ static void hear(bool sread)
 	do {
 		cm_progress(&g.c); /* the client's */
 		write_event(&g);
-	} while (read_event(&g, sread) != FI_CONNREQ && ++turns < TURNS);
-	CHECK(turns < TURNS);
+	} while (read_event(&g, sread) != FI_CONNREQ && ++steps < MOST_STEPS);
+	CHECK(steps < MOST_STEPS);
 	greedy_close(&g);
 }
 
