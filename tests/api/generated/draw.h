@@ -226,11 +226,11 @@ static inline void draw_other(struct draw *d)
 static inline void draw_settings(struct draw *d)
 {
 	static const char *const sets[] = {
-		"FI_WEFT_UNEXPECTED_MAX=65536",
-		"FI_WEFT_UNEXPECTED_MAX=16384",
+		"FI_WEFT_UNEXPECTED_MAX=65536", "FI_WEFT_UNEXPECTED_MAX=16384",
 
-		"FI_SHM_DISABLE_CMA=yes",     "FI_WEFT_SPEC_MAX=0",   "FI_WEFT_EAGER_MAX=16384",
-		"FI_WEFT_TCP_EAGER_MAX=4096", "FI_WEFT_JOINT_MIN=-1", "FI_WEFT_TCP_ZCOPY_MIN=-1",
+		"FI_SHM_DISABLE_CMA=yes",       "FI_WEFT_SPEC_MAX=0",
+		"FI_WEFT_EAGER_MAX=16384",      "FI_WEFT_TCP_EAGER_MAX=4096",
+		"FI_WEFT_JOINT_MIN=-1",         "FI_WEFT_TCP_ZCOPY_MIN=-1",
 		"FI_WEFT_RING_SIZE=65536",
 	};
 	static const uint64_t batches[] = {1, 1, 2, 8, 64};
@@ -248,6 +248,7 @@ static inline void draw_settings(struct draw *d)
 	d->looks = !d->later && draw_percent(d, 25); /* what is discarded cannot be named */
 	p->progress = draw_percent(d, 20);
 	p->threading = draw_percent(d, 30);
+	p->helper = draw_percent(d, 15);
 	d->one_sided = draw_percent(d, 50) ? 0 : (unsigned int)draw_below(d, 90);
 	if (draw_percent(d, 20))
 		p->cq_size = draw_between(d, 1, 16);

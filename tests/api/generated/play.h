@@ -332,24 +332,45 @@ static inline void play_look(struct self *s)
 			play_counter(s, i, j);
 }
 
+static inline void *play_helper(void *self)
+{
+	struct self *s = self;
+
+	while (!__atomic_load_n(&s->helper_ends, __ATOMIC_ACQUIRE)) {
+		for (unsigned int i = 0; i < s->queue_count; i++)
+			fi_cq_read(s->queues[i], NULL, 0);
+		usleep(50);
+	}
+	return NULL;
+}
+
+static inline void play_lines(struct self *s)
+{
+	struct world *w = s->w;
+	unsigned int op = 0;
+
+	for (unsigned int i = 0; i < w->program.count; i++) {
+		s->mine->line = (int)i;
+		if (w->program.lines[i].at.proc == s->me)
+			play_line(s, &w->program.lines[i], &w->ops[op]);
+		while (op < w->count && w->ops[op].line == i)
+			op++;
+	}
+}
+
 /* The whole program, in one of its processes. */
 static inline void play(struct world *w, unsigned int me)
 {
 	static struct self s;
-	unsigned int op = 0;
 
 	s = (struct self){.w = w, .me = me, .mine = &w->procs[me], .turns = 1};
 	s.mine->doing = "opens";
 	for (unsigned int i = 0; i < w->program.set_count; i++)
 		putenv(w->program.sets[i]);
 	proc_open(&s);
-	for (unsigned int i = 0; i < w->program.count; i++) {
-		s.mine->line = (int)i;
-		if (w->program.lines[i].at.proc == me)
-			play_line(&s, &w->program.lines[i], &w->ops[op]);
-		while (op < w->count && w->ops[op].line == i)
-			op++;
-	}
+	if (w->program.helper)
+		pthread_create(&s.helper, NULL, play_helper, &s);
+	play_lines(&s);
 	play_settle(&s);
 	for (unsigned int i = 0; i < w->program.eps; i++)
 		play_begin(&s, i, PLAY_ALL);
@@ -359,6 +380,9 @@ static inline void play(struct world *w, unsigned int me)
 	play_look(&s);
 	proc_meet(&s);
 	s.mine->doing = "closes";
+	__atomic_store_n(&s.helper_ends, true, __ATOMIC_RELEASE);
+	if (w->program.helper)
+		pthread_join(s.helper, NULL);
 	proc_close(&s);
 }
 

@@ -3,6 +3,8 @@
 #ifndef GENERATED_PROC_H
 #define GENERATED_PROC_H
 
+#include <pthread.h>
+
 enum {
 	PROC_QUEUES = 2 * PROGRAM_EPS,
 	PROC_GUARD = 64, /* bytes around a buffer */
@@ -37,6 +39,8 @@ struct self {
 	fi_addr_t addr[PROGRAM_PROCS][PROGRAM_EPS];
 	struct fid_mr *mr;
 	unsigned char *memory; /* that others read and write */
+	pthread_t helper;
+	bool helper_ends;
 	union {
 		struct fi_context2 context;
 		struct fi_triggered_context later;
@@ -92,7 +96,8 @@ static inline void proc_info(struct self *s)
 	hints->tx_attr->msg_order = hints->rx_attr->msg_order =
 		FI_ORDER_SAS | FI_ORDER_SAW | FI_ORDER_WAW;
 	hints->tx_attr->size = p->tx_size;
-	hints->domain_attr->threading = p->threading ? FI_THREAD_SAFE : FI_THREAD_DOMAIN;
+	hints->domain_attr->threading =
+		p->threading || p->helper ? FI_THREAD_SAFE : FI_THREAD_DOMAIN;
 	hints->domain_attr->data_progress = hints->domain_attr->control_progress =
 		p->progress ? FI_PROGRESS_AUTO : FI_PROGRESS_MANUAL;
 	hints->domain_attr->resource_mgmt = FI_RM_ENABLED;

@@ -143,6 +143,8 @@ enum queues {
 struct program {
 	uint64_t procs, eps, batch, queues, cq_size, tx_size, av;
 	uint64_t progress, threading;
+	uint64_t
+		helper; /* FI_THREAD_SAFE alone: a second thread of each process makes progress, too */
 	uint64_t keys; /* of memory: chosen by the program, with offsets, or given by the library */
 	uint64_t counters;                     /* of sends, receives, reads and writes */
 	char sets[PROGRAM_SETS][PROGRAM_WORD]; /* NAME=VALUE for the environment */
@@ -162,6 +164,7 @@ static const struct key program_keys[] = {
 	{"keys", offsetof(struct program, keys), 0, key_words},
 	{"progress", offsetof(struct program, progress), 0, progress_words},
 	{"threading", offsetof(struct program, threading), 0, threading_words},
+	{"helper", offsetof(struct program, helper), 0, no_yes},
 	{"counters", offsetof(struct program, counters), 0, no_yes},
 };
 
