@@ -223,6 +223,12 @@ static inline void draw_other(struct draw *d)
 		l->us = draw_below(d, 2000);
 }
 
+/* One process leaves before the others have done all. */
+static inline void draw_leave(struct draw *d)
+{
+	draw_line(d, VERB_LEAVE, draw_place(d), draw_when(d));
+}
+
 static inline void draw_settings(struct draw *d)
 {
 	static const char *const sets[] = {
@@ -291,6 +297,8 @@ static inline void draw(struct program *p, uint64_t seed)
 		draw_other(&d);
 	if (draw_percent(&d, 10))
 		draw_pump(&d);
+	if (!d.looks && draw_percent(&d, 10))
+		draw_leave(&d);
 	draw_sort(&d);
 }
 

@@ -23,6 +23,12 @@ static inline unsigned int play_under_way(const struct self *s, const struct lin
 	return count;
 }
 
+/* Returns whether the target of `l` has left. */
+static inline bool play_gone(const struct self *s, const struct line *l)
+{
+	return l->with.proc != PLACE_ANY && world_left(s->w, l->with.proc);
+}
+
 /* Calls again with turns between while the call is refused. */
 static inline void play_op(struct self *s, struct op *o)
 {
@@ -39,12 +45,13 @@ static inline void play_op(struct self *s, struct op *o)
 		turn(s);
 		if (s->turns <= last)
 			continue;
-		if (play_under_way(s, l) < size && !judge_is_held(s->w, &s->matching, o))
+		if (play_under_way(s, l) < size && !play_gone(s, l) &&
+		    !judge_is_held(s->w, &s->matching, o))
 			PROC_FAIL(s, "accepted: %s is refused for ever", world_name(s->w, o));
 		break;
 	}
 	end->full = ret == -FI_EAGAIN;
-	if (ret && ret != -FI_EAGAIN)
+	if (ret && ret != -FI_EAGAIN && !play_gone(s, l))
 		PROC_FAIL(s, "call: %s: %zd %s", world_name(s->w, o), ret, api_word(ret));
 	if (!line_told(l) || ret)
 		proc_buffer_free(s, o);
@@ -205,6 +212,8 @@ static inline void play_line(struct self *s, const struct line *l, struct op *fi
 	case VERB_SLEEP:
 		play_sleep(s, l->us);
 		break;
+	case VERB_LEAVE:
+		break; /* play_lines does it */
 	case VERB_STOP:
 		play_stop(l);
 		break;
@@ -234,6 +243,11 @@ static inline void play_settle(struct self *s)
 {
 	const unsigned int more = 2 * TURN_LOOKS;
 
+	if (s->mine->left) {
+		proc_meet(s);
+		proc_meet(s);
+		return;
+	}
 	__atomic_store_n(&s->mine->idle, true, __ATOMIC_RELEASE);
 	s->mine->doing = "has done all and waits for what must come";
 	turn_owed(s);
@@ -256,6 +270,8 @@ static inline void play_memory(struct self *s)
 		const unsigned char *at = s->memory + o->at;
 
 		if (l->with.proc != s->me || (l->verb != VERB_WRITE && l->verb != VERB_READ))
+			continue;
+		if (op_accepted(o) && op_lost(s->w, o))
 			continue;
 		if (l->verb == VERB_WRITE && !judge_performed(s->w, &s->matching, o)
 			    ? !proc_untouched(at, l->len)
@@ -322,8 +338,12 @@ static inline void play_deferred(struct self *s, unsigned int ep)
 
 static inline void play_look(struct self *s)
 {
+	if (s->mine->left)
+		return;
 	turn_owed(s);
 	play_memory(s);
+	if (world_any_left(s->w))
+		return;
 	for (unsigned int i = 0; i < s->w->program.eps; i++)
 		if (s->ends[i].done)
 			play_deferred(s, i);
@@ -344,18 +364,52 @@ static inline void *play_helper(void *self)
 	return NULL;
 }
 
+static inline void play_close(struct self *s)
+{
+	s->mine->doing = "closes";
+	__atomic_store_n(&s->helper_ends, true, __ATOMIC_RELEASE);
+	if (s->w->program.helper)
+		pthread_join(s->helper, NULL);
+	proc_close(s);
+}
+
+/* What others owe to this process, and what it has begun, does not count any more. */
+static inline void play_leave(struct self *s)
+{
+	__atomic_store_n(&s->mine->left, true, __ATOMIC_RELEASE);
+	__atomic_store_n(&s->mine->idle, true, __ATOMIC_RELEASE);
+	__atomic_store_n(&s->mine->settled, true, __ATOMIC_RELEASE);
+	play_close(s);
+}
+
 static inline void play_lines(struct self *s)
 {
 	struct world *w = s->w;
 	unsigned int op = 0;
 
-	for (unsigned int i = 0; i < w->program.count; i++) {
+	for (unsigned int i = 0; i < w->program.count && !s->mine->left; i++) {
+		const struct line *l = &w->program.lines[i];
+
 		s->mine->line = (int)i;
-		if (w->program.lines[i].at.proc == s->me)
-			play_line(s, &w->program.lines[i], &w->ops[op]);
+		if (l->at.proc == s->me && l->verb == VERB_LEAVE)
+			play_leave(s);
+		else if (l->at.proc == s->me)
+			play_line(s, l, &w->ops[op]);
 		while (op < w->count && w->ops[op].line == i)
 			op++;
 	}
+}
+
+/* Begins and then takes back what is left over. */
+static inline void play_rest(struct self *s)
+{
+	play_settle(s);
+	for (unsigned int i = 0; i < s->w->program.eps && !s->mine->left; i++)
+		play_begin(s, i, PLAY_ALL);
+	play_settle(s);
+	if (!s->mine->left)
+		play_cancel(s, NULL);
+	play_settle(s);
 }
 
 /* The whole program, in one of its processes. */
@@ -371,19 +425,11 @@ static inline void play(struct world *w, unsigned int me)
 	if (w->program.helper)
 		pthread_create(&s.helper, NULL, play_helper, &s);
 	play_lines(&s);
-	play_settle(&s);
-	for (unsigned int i = 0; i < w->program.eps; i++)
-		play_begin(&s, i, PLAY_ALL);
-	play_settle(&s);
-	play_cancel(&s, NULL);
-	play_settle(&s);
+	play_rest(&s);
 	play_look(&s);
 	proc_meet(&s);
-	s.mine->doing = "closes";
-	__atomic_store_n(&s.helper_ends, true, __ATOMIC_RELEASE);
-	if (w->program.helper)
-		pthread_join(s.helper, NULL);
-	proc_close(&s);
+	if (!s.mine->left)
+		play_close(&s);
 }
 
 #endif

@@ -42,13 +42,14 @@ enum verb {
 	VERB_SREAD,  /* waits for entries of each queue, `us` at most */
 	VERB_AWAIT,  /* turns until all receives have ended, or nothing more can come */
 	VERB_SLEEP,
-	VERB_STOP, /* the process is stopped after `us`, for as long */
+	VERB_LEAVE, /* closes all, and does nothing any more */
+	VERB_STOP,  /* the process is stopped after `us`, for as long */
 	VERB_COUNT
 };
 
 static const char *const verb_names[] = {"send",  "tsend", "recv",  "trecv", "write",  "read",
 					 "add",   "fetch", "swap",  "begin", "cancel", "turn",
-					 "sread", "await", "sleep", "stop"};
+					 "sread", "await", "sleep", "leave", "stop"};
 
 /* What names a value, in a line or in the header: as a number, or as a word of `words`. */
 struct key {

@@ -42,9 +42,10 @@ static inline bool turn_others(struct self *s)
 	for (unsigned int i = 0; i < s->w->program.procs; i++) {
 		struct proc *p = &s->w->procs[i];
 
-		if (i == s->me)
+		if (i == s->me || world_left(s->w, i))
 			continue;
 		while (__atomic_load_n(&p->calls, __ATOMIC_ACQUIRE) == s->seen[i] &&
+		       !world_left(s->w, i) &&
 		       __atomic_load_n(&p->state, __ATOMIC_ACQUIRE) == PROC_CALLS)
 			sched_yield();
 		all &= __atomic_load_n(&p->calls, __ATOMIC_ACQUIRE) != s->seen[i];

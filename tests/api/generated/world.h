@@ -60,6 +60,7 @@ struct proc {
 	unsigned int calls;
 	enum proc_state state;
 	bool idle;    /* begins nothing before something has come */
+	bool left;    /* has closed all, or is about to */
 	bool settled; /* has done all lines, and nothing is owed to it */
 	int line;
 	const char *doing;
@@ -207,8 +208,11 @@ static inline bool world_holds(const unsigned char *buf, size_t len, unsigned in
 /* The place of a one-sided operation in the memory of its target. */
 static inline void world_place(struct world *w, const struct line *l, struct op *o)
 {
-	struct proc *p = &w->procs[l->with.proc];
+	struct proc *p;
 
+	if (line_receives(l))
+		return;
+	p = &w->procs[l->with.proc];
 	if (line_atomic(l)) {
 		o->at = 8 * (l->tag % WORLD_WORDS + (l->verb == VERB_SWAP ? WORLD_WORDS : 0));
 	} else if (l->verb == VERB_WRITE || l->verb == VERB_READ) {
@@ -310,6 +314,27 @@ static inline bool op_begun(const struct world *w, const struct op *o)
 
 	return l->start == START_NOW ||
 	       __atomic_load_n(&w->procs[l->at.proc].begun[l->at.ep], __ATOMIC_ACQUIRE) >= l->after;
+}
+
+static inline bool world_left(const struct world *w, uint64_t proc)
+{
+	return __atomic_load_n(&w->procs[proc].left, __ATOMIC_ACQUIRE);
+}
+
+static inline bool world_any_left(const struct world *w)
+{
+	for (unsigned int i = 0; i < w->program.procs; i++)
+		if (world_left(w, i))
+			return true;
+	return false;
+}
+
+/* Returns whether nobody knows how `o` has ended: its process has left before. */
+static inline bool op_lost(const struct world *w, const struct op *o)
+{
+	const struct line *l = world_line(w, o);
+
+	return world_left(w, l->at.proc) && line_told(l) && !op_ended(o);
 }
 
 static inline bool op_told_there(const struct op *o)
