@@ -59,8 +59,7 @@ static void tcp_close(void *state)
 	struct tcp *t = state;
 
 	tcp_linger_out(t);
-	if (t->flusher)
-		tcp_flusher_close();
+	tcp_flusher_close(t);
 	if (t->timer >= 0)
 		close(t->timer);
 	close(t->epfd);

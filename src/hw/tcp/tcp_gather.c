@@ -6,28 +6,11 @@
 #include <string.h>
 
 #include "base/copy.h"
-#include "base/log.h"
 #include "hw/tcp/tcp_flusher.h"
 #include "hw/tcp/tcp_rest.h"
 #include "link/upcall.h"
 
 _Static_assert(sizeof(struct tcp_frame) + TCP_GATHER_LEN <= TCP_GATHER_MAX, "a packet fits");
-
-/* The first link that gathers needs the flusher. Without it nothing is gathered. */
-static bool has_flusher(struct tcp *t)
-{
-	int err;
-
-	if (t->flusher || t->no_flusher)
-		return t->flusher;
-	err = tcp_flusher_open();
-	if (err)
-		LOG_WARN(LOG_EP_CTRL, "tcp: short messages go out one by one, without a thread: %s",
-			 fi_strerror(-err));
-	t->no_flusher = err != 0;
-	t->flusher = !err;
-	return t->flusher;
-}
 
 /*
  * On an encrypted link the flusher would have to encrypt. A thread that sleeps would have to be
@@ -57,7 +40,7 @@ static struct tcp_gather *buffer_of(struct tcp_link *l)
 
 	if (g)
 		return g;
-	if (l->tx != TCP_READY || worker_sleepers(t->worker) || !has_flusher(t))
+	if (l->tx != TCP_READY || worker_sleepers(t->worker) || !tcp_flusher_open(t))
 		return NULL;
 	g = malloc(sizeof(*g));
 	if (!g)

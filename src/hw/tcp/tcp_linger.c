@@ -30,11 +30,11 @@ void tcp_free(struct tcp_link *l)
 {
 	if (l->rails)
 		tcp_rails_close(l, false);
+	tcp_rest_drop(l);
 	if (l->sock >= 0)
 		forked_close(l->sock);
 	tcp_tls_end(&l->secure);
 	rx_payload_free(l->own->worker, l->kept);
-	free(l->rest);
 	free(l);
 }
 

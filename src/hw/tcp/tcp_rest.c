@@ -9,6 +9,7 @@
 
 #include "base/copy.h"
 #include "base/iov.h"
+#include "hw/tcp/tcp_flusher.h"
 #include "hw/tcp/tcp_gather.h"
 
 #define BATCH_PACKETS ((size_t)64)
@@ -21,6 +22,8 @@ static struct tcp_rest *rest_new(size_t count, size_t bytes)
 	struct tcp_rest *r = malloc(sizeof(*r) + count * sizeof(r->iov[0]) + bytes);
 
 	if (r) {
+		r->shared = false;
+		r->err = 0;
 		r->packets = 0;
 		r->first = 0;
 		r->count = r->each = count;
@@ -69,9 +72,27 @@ static struct tcp_rest *rest_zcopy(const struct tcp_outgoing *o, size_t skip)
 	return r;
 }
 
+static void share(struct tcp_link *l)
+{
+	if (!l->rest || !tcp_flusher_open(l->own))
+		return;
+	l->rest->shared = true;
+	tcp_flusher_add_rest(l->rest);
+}
+
+/* Takes the rest back from the flusher, if there is one. */
+static void take_back(struct tcp_link *l)
+{
+	if (!l->rest || !l->rest->shared)
+		return;
+	tcp_flusher_remove_rest(l->rest);
+	l->rest->shared = false;
+}
+
 /* Makes `r` the link's rest. */
 static void put(struct tcp_link *l, struct tcp_rest *r)
 {
+	r->sock = l->sock;
 	r->before = l->link.zcopy_done;
 	l->rest = r;
 	tcp_block(l, TCP_REST);
@@ -87,6 +108,7 @@ int tcp_rest_keep(struct tcp_link *l, const struct tcp_outgoing *o, size_t sent)
 	}
 	put(l, r);
 	l->link.zcopy_posted += o->zcopy;
+	share(l);
 	return 0;
 }
 
@@ -100,21 +122,35 @@ static struct tcp_rest *copy_left(const struct tcp_rest *r, size_t more)
 
 static void replace(struct tcp_link *l, struct tcp_rest *r)
 {
+	if (r) {
+		r->sock = l->sock;
+		r->err = l->rest->err;
+	}
 	free(l->rest);
 	l->rest = r;
 	l->link.zcopy_done = l->link.zcopy_posted;
 }
 
+void tcp_rest_drop(struct tcp_link *l)
+{
+	take_back(l);
+	free(l->rest);
+	l->rest = NULL;
+}
+
 int tcp_rest_end(struct tcp_link *l, const void *bytes, size_t len)
 {
-	struct tcp_rest *r = copy_left(l->rest, len);
+	struct tcp_rest *r;
 
-	if (!r)
-		return -FI_EAGAIN;
-	memcpy((unsigned char *)&r->iov[1] + r->left, bytes, len);
-	r->left = r->iov[0].iov_len = r->left + len;
-	replace(l, r);
-	return 0;
+	take_back(l);
+	r = copy_left(l->rest, len);
+	if (r) {
+		memcpy((unsigned char *)&r->iov[1] + r->left, bytes, len);
+		r->left = r->iov[0].iov_len = r->left + len;
+		replace(l, r);
+	}
+	share(l);
+	return r ? 0 : -FI_EAGAIN;
 }
 
 int tcp_zcopy_copy_out(struct link *link)
@@ -125,12 +161,14 @@ int tcp_zcopy_copy_out(struct link *link)
 	tcp_gather_end(l);
 	if (!link_holds(link) || !l->rest)
 		return 0;
+	take_back(l);
 	r = copy_left(l->rest, 0);
 	if (!r) {
 		tcp_fail(l, FI_ENOMEM);
 		return -FI_ENOMEM;
 	}
 	replace(l, r);
+	share(l);
 	return 0;
 }
 
@@ -149,25 +187,34 @@ static struct tcp_rest *batch_of(struct tcp_link *l)
 	return r;
 }
 
-int tcp_rest_batch(struct tcp_link *l, const struct tcp_frame *f, const struct iovec *payload)
+/* The batch goes out by one call; at the latest when it is as long as what went before: longer rows need fewer calls. */
+static void batch_add(struct tcp_link *l, struct tcp_rest *r, const struct tcp_frame *f,
+		      const struct iovec *payload)
 {
-	struct tcp_rest *r = batch_of(l);
-	struct tcp_frame *frame;
+	struct tcp_frame *frame = (struct tcp_frame *)&r->iov[BATCH_IOV] + r->packets++;
 
-	if (!r)
-		return -FI_EAGAIN;
-	frame = (struct tcp_frame *)&r->iov[BATCH_IOV] + r->packets++;
 	*frame = *f;
 	r->iov[r->count++] = (struct iovec){frame, sizeof(*frame)};
 	r->iov[r->count++] = *payload;
 	r->left += sizeof(*frame) + payload->iov_len;
 	l->link.zcopy_posted++;
-	/* A batch is at most as long as what went before: longer rows need fewer calls. */
-	if (r->left >= l->row) {
+}
+
+int tcp_rest_batch(struct tcp_link *l, const struct tcp_frame *f, const struct iovec *payload)
+{
+	struct tcp_rest *r;
+
+	take_back(l);
+	r = l->rest && !l->rest->packets ? NULL : batch_of(l);
+	if (r)
+		batch_add(l, r, f, payload);
+	if (r && r->left >= l->row) {
 		tcp_row_add(l, r->left);
 		tcp_flush(l);
+	} else {
+		share(l);
 	}
-	return 0;
+	return r ? 0 : -FI_EAGAIN;
 }
 
 static void advance(struct tcp_rest *r, size_t len)
@@ -185,28 +232,44 @@ static void advance(struct tcp_rest *r, size_t len)
 	}
 }
 
+void tcp_rest_send(struct tcp_rest *r)
+{
+	struct msghdr m = {.msg_iov = r->iov + r->first, .msg_iovlen = r->count - r->first};
+	ssize_t sent;
+
+	if (r->err || !r->left)
+		return;
+	r->packets = 0;
+	sent = sendmsg(r->sock, &m, MSG_DONTWAIT | MSG_NOSIGNAL);
+	if (sent > 0)
+		advance(r, (size_t)sent);
+	else if (sent < 0 && !tcp_passing(errno))
+		r->err = errno;
+}
+
 bool tcp_flush(struct tcp_link *l)
 {
 	struct tcp_rest *r = l->rest;
-	struct msghdr m = {.msg_iov = r->iov + r->first, .msg_iovlen = r->count - r->first};
-	ssize_t sent = sendmsg(l->sock, &m, MSG_DONTWAIT | MSG_NOSIGNAL);
+	size_t left;
 
+	take_back(l);
 	l->room = 0; /* the next send asks the kernel */
 	/* The kernel had no space for this rest: later packets may as well be batched. */
 	if (!r->packets)
 		tcp_row_add(l, TCP_ROW);
-	r->packets = 0;
-	if (sent < 0) {
-		if (!tcp_passing(errno))
-			tcp_fail(l, errno);
+	left = r->left;
+	tcp_rest_send(r);
+	if (r->err) {
+		tcp_fail(l, r->err);
 		return false;
 	}
-	advance(r, (size_t)sent);
 	if (link_holds(&l->link))
 		l->link.zcopy_done = r->before + r->first / r->each;
 	if (!r->left) {
 		replace(l, NULL);
 		tcp_reopen(l);
+		return true;
 	}
-	return true;
+	share(l);
+	return r->left != left;
 }

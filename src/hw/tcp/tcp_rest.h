@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Rest of a link: bytes of packets that the kernel has not taken yet. A rest is a copy or, for
- * zero-copy packets, a list of segments in the owners' memory. Progress calls send the rest; no
- * later packet overtakes it.
+ * zero-copy packets, a list of segments in the owners' memory. Progress calls send the rest, or else
+ * the flusher, which has it, too, between the functions here; no later packet overtakes it.
  */
 #ifndef WEFT_HW_TCP_REST_H
 #define WEFT_HW_TCP_REST_H
@@ -11,6 +11,11 @@
 
 /* Unsent bytes of packets that all have the same number of segments. */
 struct tcp_rest {
+	struct list in_flusher;
+	int sock;
+	int err;              /* errno of the send that failed; 0: none has */
+	uint64_t since_ms;    /* coarse ms */
+	bool shared;          /* to the flusher, which alone touches all but this */
 	size_t left;          /* bytes */
 	unsigned int packets; /* of a batch that has not begun to go out; else 0 */
 	size_t each;          /* segments per packet */
@@ -28,12 +33,6 @@ struct tcp_outgoing {
 	bool zcopy;
 };
 
-/* Is there a rest that is not a batch which packets can join? */
-static inline bool tcp_rest_bars(const struct tcp_link *l)
-{
-	return l->rest && !l->rest->packets;
-}
-
 /*
  * Keeps all but the first `sent` bytes as the link's rest. Without memory, fails the connection, as
  * the stream would break within a packet, and returns -FI_EAGAIN.
@@ -43,9 +42,14 @@ int tcp_rest_keep(struct tcp_link *l, const struct tcp_outgoing *o, size_t sent)
 int tcp_rest_end(struct tcp_link *l, const void *bytes, size_t len);
 /*
  * Adds a zero-copy packet of one segment to the batch. The batch goes out by one call when it has
- * as many bytes as went since the last progress call, or with the next progress call. Only if
- * !tcp_rest_bars. 0 or -FI_EAGAIN: no memory.
+ * as many bytes as went since the last progress call, or with the next progress call. 0 or
+ * -FI_EAGAIN: no memory, or there is a rest that is no such batch.
  */
 int tcp_rest_batch(struct tcp_link *l, const struct tcp_frame *f, const struct iovec *payload);
+
+/* Sends as much as the kernel takes. Not shared, or by the flusher. */
+void tcp_rest_send(struct tcp_rest *r);
+/* Frees the rest, if there is one. */
+void tcp_rest_drop(struct tcp_link *l);
 
 #endif

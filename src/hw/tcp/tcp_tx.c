@@ -303,7 +303,7 @@ static int send_later(struct tcp_link *l, const struct packet *p, const struct i
 	struct tcp_frame f = tcp_frame_of(p);
 
 	l->own->idle = 0; /* the next progress calls flush the batch */
-	if (l->tx == TCP_FAILED || tcp_rest_bars(l) || must_poll(l, p->head, p->len))
+	if (l->tx == TCP_FAILED || must_poll(l, p->head, p->len))
 		return -FI_EAGAIN;
 	return tcp_rest_batch(l, &f, payload);
 }
