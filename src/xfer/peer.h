@@ -31,7 +31,7 @@ enum peer_state {
  */
 enum txreq_state {
 	TXREQ_RMA, /* one-sided, sent in packets; awaits DONE, RESULT or FAILED */
-	/* Not sent, or a partly sent long write. Waits for a connection, a fence or space. */
+	/* Not sent, or a partly sent long write. Waits for earlier operations or space. */
 	TXREQ_BACKLOG,
 	TXREQ_RDMA,   /* one-sided, a device performs the operation */
 	TXREQ_ACK,    /* completely sent; awaits ATS */
@@ -90,6 +90,7 @@ struct peer_conn {
 	int end;
 	unsigned int asks, tells; /* introductions that the peer has sent since `heard_ms` */
 	uint64_t heard_ms;        /* ms */
+	unsigned int checks;      /* of conn_stuck.c in a row that found this attempt */
 	unsigned int retries;     /* of this attempt */
 	unsigned int pauses;      /* before retries of this attempt, up to PAUSES_MAX */
 	uint64_t again_ms;        /* ms: no retry before */
@@ -138,11 +139,11 @@ struct peer_counts {
 
 /* Output to the peer. Owned by msg/tx*.c. */
 struct peer_tx {
-	struct list in_busy;        /* worker->busy, while output is queued */
-	struct list controls;       /* struct control */
-	size_t reply_bytes;         /* bytes of `controls` and of requests in TXREQ_REPLY */
-	size_t backlog_count;       /* requests in TXREQ_BACKLOG */
-	size_t unmatched_count;     /* messages sent under XOFF that the peer has not matched */
+	struct list in_busy;    /* worker->busy, while output is queued */
+	struct list controls;   /* struct control */
+	size_t reply_bytes;     /* bytes of `controls` and of requests in TXREQ_REPLY */
+	size_t backlog_count;   /* requests in TXREQ_BACKLOG */
+	size_t unmatched_count; /* messages sent under XOFF that the peer has not matched */
 	bool xoff_received; /* the peer asked us to pause: of a message it takes little, see tx_send */
 	bool reply_known;           /* reply_bytes are of a peer in the address vector: answers.h */
 	struct spec_record spec[3]; /* as enum spec_length */

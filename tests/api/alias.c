@@ -50,7 +50,7 @@ static void expect_pair(struct obj *o, struct fid_ep *tx, struct fid_ep *rx, boo
 	int word = 3, got = 0, completions = sent + received;
 
 	OK(fi_recv(rx, &got, sizeof(got), NULL, FI_ADDR_UNSPEC, &got));
-	OK(fi_send(tx, &word, sizeof(word), NULL, self, &word));
+	POST(o->cq, fi_send(tx, &word, sizeof(word), NULL, self, &word));
 	OBJ_UNTIL(got == 3, fi_cq_read(o->cq, NULL, 0));
 	while (completions-- > 0) {
 		struct fi_cq_tagged_entry e = obj_next(o->cq, NULL);

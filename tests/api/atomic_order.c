@@ -185,8 +185,9 @@ static void asleep(struct amo_side *m, struct fid_ep *ep, struct fid_cq *cq)
 	uint64_t seen = UINT64_MAX;
 
 	for (uint64_t i = 0; i < api_times(6000); i++) {
-		OK(fi_read(ep, &seen, 8, NULL, m->s.addr[0], m->base[0], m->key[0], &seen));
-		OK(amo_post(ep, &one));
+		POST(&m->s,
+		     fi_read(ep, &seen, 8, NULL, m->s.addr[0], m->base[0], m->key[0], &seen));
+		POST(&m->s, amo_post(ep, &one));
 		for (int n = 0; n < 2; n++) {
 			ssize_t ret;
 

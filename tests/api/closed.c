@@ -6,11 +6,12 @@
 
 static void send_to(struct side *s, int rank, int want)
 {
+	if (want) {
+		REFUSED(s, want, fi_tsend(s->ep, "word", 5, NULL, s->addr[rank], 1, s));
+		return;
+	}
 	POST(s, fi_tsend(s->ep, "word", 5, NULL, s->addr[rank], 1, s));
-	if (want)
-		TAKE_ERR(s, s->tx, want);
-	else
-		SENT(s, s, FI_TAGGED);
+	SENT(s, s, FI_TAGGED);
 }
 
 /* Rank 1 does not know rank 0, then does. */

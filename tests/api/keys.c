@@ -120,10 +120,10 @@ static void in_vain(struct api *a, unsigned int key0, unsigned int key1)
 	POST(&s, fi_trecv(s.ep, in, sizeof(in), NULL, FI_ADDR_UNSPEC, 0, UINT64_MAX, &s));
 	for (int sender = 0; sender < 2; sender++) {
 		for (int i = 0; a->rank == sender && i < 2; i++) {
-			POST(&s, fi_tsend(s.ep, "secret", 7, NULL, s.addr[!sender], 3, &s));
-			CHECK_EQ((intptr_t)TAKE_ERR(&s, s.tx, FI_EACCES).op_context, (intptr_t)&s);
-			POST(&s, fi_write(s.ep, "secret", 7, NULL, s.addr[!sender], 0, MR_KEY, &s));
-			TAKE_ERR(&s, s.tx, FI_EACCES);
+			REFUSED(&s, FI_EACCES,
+				fi_tsend(s.ep, "secret", 7, NULL, s.addr[!sender], 3, &s));
+			REFUSED(&s, FI_EACCES,
+				fi_write(s.ep, "secret", 7, NULL, s.addr[!sender], 0, MR_KEY, &s));
 		}
 		api_meet(a);
 	}
@@ -156,8 +156,7 @@ static void among_others(struct api *a)
 	open_keyed(&s, a, with_key, a->rank == 2 ? 2 : 1);
 	for (int i = 0; i < 10; i++) {
 		if (a->rank == 2) {
-			POST(&s, fi_tsend(s.ep, "secret", 7, NULL, s.addr[0], 3, &s));
-			TAKE_ERR(&s, s.tx, FI_EACCES);
+			REFUSED(&s, FI_EACCES, fi_tsend(s.ep, "secret", 7, NULL, s.addr[0], 3, &s));
 			continue;
 		}
 		if (a->rank == 1) {

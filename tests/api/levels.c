@@ -197,7 +197,7 @@ static void reuse_first(struct api *a)
 
 /*
  * A long message without receive, then a fenced short one, then another: both short ones wait for
- * the long one, although receives for them are posted.
+ * the long one, although receives for them are posted; the second one is not accepted so long.
  */
 static void fence(struct api *a)
 {
@@ -217,9 +217,10 @@ static void fence(struct api *a)
 			POST(&s, form_send(&s, &g));
 			POST(&s, form_send(&s, &f));
 			f.flags = 0;
-			POST(&s, form_send(&s, &f));
+			CHECK_EQ(form_send(&s, &f), -FI_EAGAIN);
 			QUIET(&s, s.tx, WAIT_MS);
 			api_meet(a);
+			POST(&s, form_send(&s, &f));
 			SENT(&s, &big, form_kind(&g)); /* the fenced send comes after */
 			SENT(&s, &d, FI_TAGGED);
 			SENT(&s, &d, FI_TAGGED);

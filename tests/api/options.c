@@ -59,7 +59,7 @@ static void op_flags_early(struct api *a)
 	CHECK_EQ(get_flags(o.ep, FI_TRANSMIT) & FI_COMPLETION, FI_COMPLETION);
 	self = obj_insert_ep(o.av, o.ep);
 	OK(fi_recv(o.ep, &got, sizeof(got), NULL, FI_ADDR_UNSPEC, NULL));
-	OK(fi_send(o.ep, &word, sizeof(word), NULL, self, &word));
+	POST(o.cq, fi_send(o.ep, &word, sizeof(word), NULL, self, &word));
 	obj_done(o.cq, &word);
 	OBJ_UNTIL(got == 4, fi_cq_read(o.cq, NULL, 0));
 	obj_quiet(o.cq, 10);

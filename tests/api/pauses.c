@@ -67,8 +67,8 @@ static void receive_crowd(struct side *s, const struct crowd *c)
 		struct fi_cq_tagged_entry e;
 
 		if (c->tagged)
-			POST(s, fi_trecv(s->ep, room, c->len, NULL, FI_ADDR_UNSPEC, i, ignore,
-					 room));
+			POST(s,
+			     fi_trecv(s->ep, room, c->len, NULL, FI_ADDR_UNSPEC, i, ignore, room));
 		else
 			POST(s, fi_recv(s->ep, room, c->len, NULL, FI_ADDR_UNSPEC, room));
 		e = GOT(s, room, c->tagged ? FI_TAGGED : FI_MSG, c->len);
@@ -256,8 +256,7 @@ static void multi_recv(struct api *a)
 	struct crowd c = {.len = 40000, .count = MANY};
 	static unsigned char all[MANY * 40000];
 	struct iovec iov = {all, sizeof(all)};
-	struct fi_msg m = {
-		.msg_iov = &iov, .iov_count = 1, .addr = FI_ADDR_UNSPEC, .context = all};
+	struct fi_msg m = {.msg_iov = &iov, .iov_count = 1, .addr = FI_ADDR_UNSPEC, .context = all};
 	struct side s;
 
 	side_open(&s, a,

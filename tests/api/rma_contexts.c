@@ -241,6 +241,9 @@ static void called(struct api *a, struct obj *o)
 	name = obj_name(&o->ep->fid);
 	OK(fi_recv(o->ep, &byte, 1, NULL, FI_ADDR_UNSPEC, &byte));
 	api_tell(a, 0, &name, sizeof(name));
+	CHECK_EQ(obj_done(o->cq, &byte).len, 1);
+	OK(fi_recv(o->ep, &byte, 1, NULL, FI_ADDR_UNSPEC, &byte));
+	api_tell(a, 0, "", 1);
 	api_hear(a, 0, &byte, 1);
 	CHECK_EQ(obj_done(o->cq, &byte).len, 1);
 	obj_progress(a, o->cq);
@@ -248,13 +251,16 @@ static void called(struct api *a, struct obj *o)
 	a->progress = NULL;
 }
 
-/* Rank 0: closes the first context while its operations wait for the connection. */
+/* Rank 0: closes the first context while its operations wait for rank 1's progress. */
 static void caller(struct api *a, struct obj *o)
 {
 	char *buf = mmap(NULL, EARLY, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct iovec iov = {buf, EARLY};
 	struct fid_ep *sep, *tx[2];
 	struct obj_name name;
+	struct fi_msg m;
 	fi_addr_t to;
+	char byte;
 
 	CHECK(buf != MAP_FAILED);
 	o->cq = obj_cq(o, FI_WAIT_NONE);
@@ -268,8 +274,12 @@ static void caller(struct api *a, struct obj *o)
 	OK(fi_enable(sep));
 	api_hear(a, 1, &name, sizeof(name));
 	to = obj_insert(o->av, &name);
+	POST(o->cq, fi_send(tx[1], &to, 1, NULL, to, &to));
+	obj_done(o->cq, &to);
+	api_hear(a, 1, &byte, 1); /* it makes no progress from here on */
+	m = (struct fi_msg){.msg_iov = &iov, .iov_count = 1, .addr = to};
 	OK(fi_write(tx[0], buf, EARLY, NULL, to, 0, 99, NULL));
-	OK(fi_send(tx[0], buf, EARLY, NULL, to, NULL));
+	OK(fi_sendmsg(tx[0], &m, FI_FENCE | FI_COMPLETION));
 	CLOSE(tx[0]);
 	for (int i = 0; i < 2; i++)
 		CHECK_EQ(obj_error(o->cq).err, FI_ECANCELED);

@@ -237,9 +237,9 @@ static void send_after_slow_read(struct api *a, size_t pieces, size_t len, useco
 	bulk_open(&r, &t, a, pieces);
 	if (a->rank == 0) {
 		OK(fi_read(r.o.ep, memory, len, NULL, r.addr[1], t.key.base, t.key.key, memory));
-		OK(fi_send(r.o.ep, &word, 1, NULL, r.addr[1], &word));
 		copy_us = us;
 		api_tell(a, 1, &word, 1);
+		POST(r.o.cq, fi_send(r.o.ep, &word, 1, NULL, r.addr[1], &word));
 		obj_next(r.o.cq, NULL);
 		obj_next(r.o.cq, NULL);
 		copy_us = 0;

@@ -188,7 +188,7 @@ static void first_context(struct api *a)
 	CHECK_EQ(fi_rx_addr(addr, 0, BITS), addr);
 	CHECK(fi_rx_addr(addr, 1, BITS) != fi_rx_addr(addr, 2, BITS));
 	OK(fi_recv(s.rx[0], &got, sizeof(got), NULL, FI_ADDR_UNSPEC, &got));
-	OK(fi_send(s.tx[1], &word, sizeof(word), NULL, addr, &word));
+	POST(s.tx_cq[1], fi_send(s.tx[1], &word, sizeof(word), NULL, addr, &word));
 	obj_done(s.rx_cq[0], &got);
 	obj_done(s.tx_cq[1], &word);
 	CHECK_EQ(got, 7);
@@ -326,9 +326,21 @@ static void memory_gone(struct api *a)
 	close_sep(&s);
 }
 
+static ssize_t send_with(struct sep *s, int i, fi_addr_t to, uint64_t *word, uint64_t flags)
+{
+	struct iovec iov = {word, sizeof(*word)};
+	struct fi_msg_tagged m = {.msg_iov = &iov,
+				  .iov_count = 1,
+				  .addr = fi_rx_addr(to, 0, BITS),
+				  .tag = (uint64_t)i,
+				  .context = word};
+
+	return fi_tsendmsg(s->tx[i], &m, flags | FI_COMPLETION);
+}
+
 /*
- * Both contexts have an operation with the same context pointer: the one that is asked cancels its
- * own.
+ * Both contexts have an operation with the same context pointer, which waits for an earlier one: the one that is asked
+ * cancels its own.
  */
 static void canceled(struct api *a)
 {
@@ -340,22 +352,27 @@ static void canceled(struct api *a)
 	open_sep(&s, 2, 1);
 	peer = obj_swap(a, s.ep, s.o.av);
 	if (a->rank == 0) {
+		POST(s.tx_cq[0], send_with(&s, 0, peer, &word, FI_MATCH_COMPLETE));
 		for (int i = 0; i < 2; i++)
-			POST(s.tx_cq[i], fi_tsend(s.tx[i], &word, sizeof(word), NULL,
-						  fi_rx_addr(peer, 0, BITS), (uint64_t)i, &word));
+			POST(s.tx_cq[i], send_with(&s, i, peer, &word, FI_FENCE));
 		OK(fi_cancel(&s.tx[1]->fid, &word));
 		error = obj_error(s.tx_cq[1]);
 		CHECK_EQ(error.err, FI_ECANCELED);
 		CHECK(error.op_context == &word);
 		api_meet(a);
-		CHECK(obj_next(s.tx_cq[0], NULL).op_context == &word);
+		for (int i = 0; i < 2; i++)
+			CHECK(obj_next(s.tx_cq[0], NULL).op_context == &word);
 	} else {
+		obj_progress(a, s.rx_cq[0]);
 		api_meet(a);
-		POST(s.rx_cq[0],
-		     fi_trecv(s.rx[0], &word, sizeof(word), NULL, FI_ADDR_UNSPEC, 0, 0, &word));
-		obj_next(s.rx_cq[0], NULL);
+		for (int i = 0; i < 2; i++) {
+			POST(s.rx_cq[0], fi_trecv(s.rx[0], &word, sizeof(word), NULL,
+						  FI_ADDR_UNSPEC, 0, 0, &word));
+			obj_next(s.rx_cq[0], NULL);
+		}
 	}
 	api_meet(a);
+	a->progress = NULL;
 	close_sep(&s);
 }
 

@@ -222,6 +222,17 @@ static void measure(const struct failure *f, uint64_t from)
 		fail("%s: %u ms, more than %u", f->name, took, bound);
 }
 
+/* There is no connection, and nothing ends without one. */
+static void wait_a_while(const struct failure *f, uint64_t from)
+{
+	if (now_ms() - from > f->bound() + SLACK_MS)
+		fail("%s: no end within %u ms", f->name, f->bound() + SLACK_MS);
+	if (asleep)
+		sleep_for(1);
+	else
+		usleep(100);
+}
+
 /* The call that finds the peer gone may itself return the error: then nothing has begun. */
 static bool is_refused(const struct failure *f, uint64_t from)
 {
@@ -229,7 +240,8 @@ static bool is_refused(const struct failure *f, uint64_t from)
 
 	if (f->connected)
 		return false;
-	ret = fi_send(n.ep, buf[0], 8, NULL, peer, NULL);
+	while ((ret = fi_send(n.ep, buf[0], 8, NULL, peer, NULL)) == -FI_EAGAIN)
+		wait_a_while(f, from);
 	if (!ret) {
 		struct event e = wait_for(f);
 

@@ -142,9 +142,36 @@ static inline uint32_t crowd_check(struct crowd *c, const struct event *e, uint3
 static inline void crowd_send(struct crowd *c, unsigned int i, unsigned int to, uint32_t round)
 {
 	crowd_fill(&c->out[i], i, round);
-	must(fi_send(c->ep[i % c->count], &c->out[i], crowd_len(i, round), NULL, c->peer[to],
-		     &c->out[i]),
-	     "fi_send");
+	MUST(c->n.cq, fi_send(c->ep[i % c->count], &c->out[i], crowd_len(i, round), NULL,
+			      c->peer[to], &c->out[i]));
+}
+
+/* So many endpoints from `first` on send, each to peer `to`, or each to the peer of its own number (CROWD_OWN). */
+#define CROWD_OWN CROWD_MOST
+static inline void crowd_send_all(struct crowd *c, unsigned int first, unsigned int count,
+				  unsigned int to, uint32_t round)
+{
+	bool sent[CROWD_MOST] = {false};
+	unsigned int left = count;
+
+	for (unsigned int i = first; i < first + count; i++)
+		crowd_fill(&c->out[i], i, round);
+	while (left) {
+		for (unsigned int i = first; i < first + count; i++) {
+			ssize_t ret =
+				sent[i] ? -FI_EAGAIN
+					: fi_send(c->ep[i % c->count], &c->out[i],
+						  crowd_len(i, round), NULL,
+						  c->peer[to == CROWD_OWN ? i : to], &c->out[i]);
+
+			if (ret == -FI_EAGAIN)
+				continue;
+			must(ret, "fi_send");
+			sent[i] = true;
+			left--;
+		}
+		fi_cq_read(c->n.cq, NULL, 0);
+	}
 }
 
 /* Waits for so many sends and receives. */

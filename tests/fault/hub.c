@@ -50,8 +50,7 @@ static struct crowd crowd;
 static void exchange(unsigned int first, unsigned int count, unsigned int round)
 {
 	crowd_receive(&crowd, first, count);
-	for (unsigned int i = first; i < first + count; i++)
-		crowd_send(&crowd, i, 0, round);
+	crowd_send_all(&crowd, first, count, 0, round);
 	crowd_await(&crowd, 2 * count, round);
 }
 
@@ -71,8 +70,7 @@ static void storm(void)
 /* Sends a message of each of `count` peers; they are in the hub's sockets when it is told. */
 static void burst(unsigned int count, unsigned int round)
 {
-	for (unsigned int i = 0; i < count; i++)
-		crowd_send(&crowd, i, 0, round);
+	crowd_send_all(&crowd, 0, count, 0, round);
 	crowd_await(&crowd, count, round);
 	meet();
 	meet();

@@ -62,7 +62,7 @@ static void talk_directed(struct node *n, fi_addr_t peer)
 	struct event e;
 
 	must(fi_recv(n->ep, in, sizeof(in), NULL, peer, NULL), "fi_recv");
-	must(fi_send(n->ep, out, sizeof(out), NULL, peer, NULL), "fi_send");
+	MUST(n->cq, fi_send(n->ep, out, sizeof(out), NULL, peer, NULL));
 	for (int i = 0; i < 2; i++) {
 		e = node_wait(n, TALK_MS, "a message of a known sender");
 		if (e.err)

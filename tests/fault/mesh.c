@@ -53,9 +53,8 @@ static void exchange(struct crowd *c, unsigned int me, unsigned int round)
 	crowd_receive(c, 0, processes - 1);
 	crowd_fill(&c->out[0], me, round);
 	for (unsigned int i = 1; i < processes; i++)
-		must(fi_send(c->n.ep, &c->out[0], crowd_len(me, round), NULL,
-			     c->peer[(me + i) % processes], &c->out[0]),
-		     "fi_send");
+		MUST(c->n.cq, fi_send(c->n.ep, &c->out[0], crowd_len(me, round), NULL,
+				      c->peer[(me + i) % processes], &c->out[0]));
 	crowd_await(c, 2 * (processes - 1), round);
 }
 

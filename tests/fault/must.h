@@ -4,6 +4,7 @@
 #define FAULT_MUST_H
 
 #include <rdma/fabric.h>
+#include <rdma/fi_eq.h>
 #include <rdma/fi_errno.h>
 
 #include "process.h"
@@ -13,5 +14,15 @@ static inline void must(ssize_t ret, const char *what)
 	if (ret < 0)
 		fail("%s: %s", what, fi_strerror((int)-ret));
 }
+
+/* Repeats a call that finds no connection or no space; reads the queue for progress. */
+#define MUST(cq, call)                                                                             \
+	do {                                                                                       \
+		ssize_t must_ret;                                                                  \
+                                                                                                   \
+		while ((must_ret = (call)) == -FI_EAGAIN)                                          \
+			fi_cq_read((cq), NULL, 0);                                                 \
+		must(must_ret, #call);                                                             \
+	} while (0)
 
 #endif

@@ -39,7 +39,7 @@ static void send_all(struct node *n, fi_addr_t peer, size_t len)
 	unsigned int sent = 0, done = 0;
 	struct event e;
 
-	must(fi_send(n->ep, bytes, 8, NULL, peer, NULL), "fi_send");
+	MUST(n->cq, fi_send(n->ep, bytes, 8, NULL, peer, NULL));
 	await(n, "the first message");
 	for (uint64_t end = now_ms() + 500; now_ms() < end;) /* both wires have rails by then */
 		if (node_poll(n, &e))

@@ -27,7 +27,7 @@ static void pull_cables(void)
 /* Returns the event of a send. */
 static struct event send_one(struct node *n, fi_addr_t peer, unsigned int ms)
 {
-	must(fi_send(n->ep, bytes, LEN, NULL, peer, NULL), "fi_send");
+	MUST(n->cq, fi_send(n->ep, bytes, LEN, NULL, peer, NULL));
 	return node_wait(n, ms, "the end of the send");
 }
 

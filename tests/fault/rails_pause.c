@@ -61,7 +61,7 @@ static void send_all(struct node *n, fi_addr_t peer)
 	unsigned int sent = 0, done = 0;
 	struct event e;
 
-	must(fi_send(n->ep, bytes[0], 8, NULL, peer, NULL), "fi_send");
+	MUST(n->cq, fi_send(n->ep, bytes[0], 8, NULL, peer, NULL));
 	expect(n, "the first message");
 	compute(n, PEER_TIMEOUT + 1000);
 	fill_wires();

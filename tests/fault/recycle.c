@@ -125,12 +125,10 @@ static void peers_round(unsigned int round)
 {
 	crowd_receive(&crowd, 0, PEERS);
 	if (begins(false, round))
-		for (unsigned int i = 0; i < PEERS; i++)
-			crowd_send(&crowd, i, 0, round);
+		crowd_send_all(&crowd, 0, PEERS, 0, round);
 	crowd_await(&crowd, begins(false, round) ? 2 * PEERS : PEERS, round);
 	if (!begins(false, round)) {
-		for (unsigned int i = 0; i < PEERS; i++)
-			crowd_send(&crowd, i, 0, round);
+		crowd_send_all(&crowd, 0, PEERS, 0, round);
 		crowd_await(&crowd, PEERS, round);
 	}
 	meet_awake();
@@ -158,8 +156,7 @@ static void hub_round(unsigned int round)
 
 	crowd_receive(&crowd, 0, PEERS);
 	if (begins(true, round)) {
-		for (unsigned int i = 0; i < PEERS; i++)
-			crowd_send(&crowd, i, i, round);
+		crowd_send_all(&crowd, 0, PEERS, CROWD_OWN, round);
 		crowd_await(&crowd, 2 * PEERS, round);
 	} else {
 		crowd_take(&crowd, sends, round, true);

@@ -71,7 +71,7 @@ static void break_silence(void)
 	struct event e;
 
 	if (lab.which == 0)
-		must(fi_tsend(n.ep, memory, 8, NULL, peer, 99, NULL), "fi_tsend");
+		MUST(n.cq, fi_tsend(n.ep, memory, 8, NULL, peer, 99, NULL));
 	else
 		must(fi_trecv(n.ep, memory, 8, NULL, FI_ADDR_UNSPEC, 99, 0, NULL), "fi_trecv");
 	e = node_wait(&n, TALK_MS, "the first word");
@@ -121,11 +121,17 @@ static void ask(void)
 	      "fi_fetch_atomic");
 }
 
-/* Posts operations to a peer that is not connected. */
+/* Calls a peer that is not connected, until the call fails. */
 static void call(void)
 {
-	count(fi_send(n.ep, buf, 100, NULL, peer, &ops[posted]), "fi_send");
-	count(fi_read(n.ep, buf, 64, NULL, peer, 0, 1, &ops[posted]), "fi_read");
+	uint64_t end = now_ms() + TIMEOUT_MS + SLACK_MS;
+	ssize_t ret;
+
+	while ((ret = fi_send(n.ep, buf, 100, NULL, peer, &ops[0])) == -FI_EAGAIN)
+		if (now_ms() > end)
+			fail("a call has not failed within %d ms", TIMEOUT_MS + SLACK_MS);
+	if (ret != -FI_ETIMEDOUT && ret != -FI_EHOSTUNREACH)
+		fail("a call fails with %s", fi_strerror((int)-ret));
 }
 
 static const struct silence {
@@ -267,8 +273,8 @@ static void far_still(const struct silence *s)
 	left -= 5; /* two receives and three one-sided operations need no receive here */
 	for (posted = 0; posted < left; posted++)
 		must(fi_trecv(n.ep, buf, LONG, NULL, peer, 0, 0, &ops[posted]), "fi_trecv");
-	must(fi_tsend(n.ep, buf, 8, NULL, peer, 1, NULL), "fi_tsend");
-	must(fi_send(n.ep, buf, 8, NULL, peer, NULL), "fi_send");
+	MUST(n.cq, fi_tsend(n.ep, buf, 8, NULL, peer, 1, NULL));
+	MUST(n.cq, fi_send(n.ep, buf, 8, NULL, peer, NULL));
 	for (uint64_t end = now_ms() + SLACK_MS; ended < posted + 2 && now_ms() < end;)
 		poll_good();
 	while (recv(lab.end, &left, 1, MSG_DONTWAIT) != 1)

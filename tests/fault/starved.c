@@ -107,7 +107,7 @@ static void client(void *arg)
 
 	node_open(&n, NULL);
 	hear(end, &name, sizeof(name));
-	must(fi_send(n.ep, "x", 1, NULL, node_insert(&n, &name), NULL), "fi_send");
+	MUST(n.cq, fi_send(n.ep, "x", 1, NULL, node_insert(&n, &name), NULL));
 	e = node_wait(&n, CONNECT_MS + ASLEEP + SOON, "a message to somebody without descriptors");
 	if (e.err)
 		fail("it ended with %s", fi_strerror(e.err));

@@ -194,7 +194,8 @@ int main(void)
 	hear(ends[0], &name, sizeof(name));
 	node_open(&s.n, NULL);
 	s.to = node_insert(&s.n, &name);
-	post(&s, SMALL);
+	while (!post(&s, SMALL))
+		reap(&s);
 	drain(&s, 0, SMALL);
 	rounds(&s, SMALL, pid);
 	rounds(&s, LONG, pid);

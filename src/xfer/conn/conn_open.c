@@ -270,7 +270,7 @@ static int start(struct peer *peer, bool early, uint64_t until)
 	peer->conn.disconnect_received = false; /* that was the last connection */
 	if (addr_equal(&peer->key, &peer->worker->key) && peer->worker->via[LINK_HOST].state)
 		return connect_self(peer);
-	peer->conn.retries = peer->conn.pauses = 0;
+	peer->conn.retries = peer->conn.pauses = peer->conn.checks = 0;
 	peer->conn.again_ms = 0;
 	err = lacks_key(peer) ? -FI_EACCES : conn_attempt(peer);
 	if (err == -FI_EAGAIN) {

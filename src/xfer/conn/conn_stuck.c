@@ -50,6 +50,14 @@ static bool is_stuck(struct peer *peer)
 	return stuck;
 }
 
+/* Does an attempt that a call asked for last too long? No request waits for it. */
+static bool attempt_is_stuck(struct peer *peer)
+{
+	if (!peer_attempts(peer) || peer->conn.early)
+		return false;
+	return ++peer->conn.checks > CHECKS;
+}
+
 static void give_up(struct peer *peer, int ms)
 {
 	LOG_WARN(LOG_EP_DATA,
@@ -76,7 +84,8 @@ void conn_stuck_check(struct worker *worker, uint64_t now)
 		struct peer *peer = LIST_ENTRY(node, struct peer, in_worker);
 		bool exempt = peer_linked(peer) && (peer->conn.inside || peer->conn.over_budget);
 
-		if (peer->state != PEER_IDLE && !exempt && is_stuck(peer))
+		if (peer->state != PEER_IDLE && !exempt &&
+		    (is_stuck(peer) || attempt_is_stuck(peer)))
 			give_up(peer, ms);
 	}
 }

@@ -150,8 +150,8 @@ int tx_send(struct txreq *req)
 	uint64_t asked = ack_flags(req->flags);
 	struct peer *peer = req->peer;
 	bool paused = is_paused(req);
-	bool whole = !proto_is_long(peer->real, req->len) &&
-		     (!paused || req->len <= WIRE_PAUSED_MAX);
+	bool whole =
+		!proto_is_long(peer->real, req->len) && (!paused || req->len <= WIRE_PAUSED_MAX);
 	uint64_t ack = paused && !asked ? WIRE_ACK_MATCH : asked;
 	int err = whole ? send_whole(req, ack) : send_rndv(req);
 
@@ -211,7 +211,7 @@ int tx_queue(struct ep *ep, struct txreq *req)
 	return 0;
 }
 
-/* Queues a message until the peer is connected or a fence has opened. 0 or a negative error. */
+/* Queues a message until what holds it back has ended. 0 or a negative error. */
 static int queue_message(struct ep *ep, struct peer *peer, const struct xfer *x)
 {
 	struct txreq *req;
@@ -309,26 +309,46 @@ static int tx_now(struct ep *ep, struct peer *peer, const struct xfer *x)
 	return err;
 }
 
+/* As tx_may_queue; of messages only what is fenced, and what is long: that needs us anyway. */
+static bool may_queue(const struct peer *peer, const struct xfer *x)
+{
+	return tx_may_queue(peer, x->flags, x->work) &&
+	       (x->work || x->flags & FI_FENCE || proto_is_long(peer->real, x->len));
+}
+
 static int tx_try(struct ep *ep, struct peer *peer, const struct xfer *x)
 {
 	if (peer->state != PEER_CONNECTED || tx_must_queue(peer, x->flags))
-		return tx_never_queues(x->flags, x->work) ? -FI_EAGAIN : queue_message(ep, peer, x);
+		return may_queue(peer, x) ? queue_message(ep, peer, x) : -FI_EAGAIN;
 	if (peer_behind(peer) || (peer->tx.xoff_received && tx_full(ep, peer)))
 		return -FI_EAGAIN;
 	return tx_now(ep, peer, x);
 }
 
-int tx_connect(struct peer *peer, uint64_t flags, const struct work *work)
+int tx_connect(struct peer *peer, const struct work *work)
 {
 	int err = peer->conn.refused;
 
 	peer->conn.refused = 0;
-	return err && tx_never_queues(flags, work) ? -err : conn_start(peer);
+	return err && !work && !peer->worker->cm ? -err : conn_start(peer);
+}
+
+/*
+ * This may read messages whose answers the peer waits for, or find that the peer is dead, so that the
+ * retry reaches the process that has its address now, or let the transport read its own input. A peer
+ * that is not connected may be another endpoint of this domain, whose thread is ours.
+ */
+void tx_progress(const struct ep *ep, const struct peer *peer)
+{
+	if (peer->state == PEER_CONNECTED)
+		worker_progress(ep->worker);
+	else
+		xfer_progress(ep->dom, ep->worker->shard.shard);
 }
 
 static int tx_begin(struct ep *ep, struct peer *peer, const struct xfer *x)
 {
-	int err = peer->state == PEER_IDLE ? tx_connect(peer, x->flags, x->work) : 0;
+	int err = peer->state == PEER_IDLE ? tx_connect(peer, x->work) : 0;
 
 	return err ? err : tx_try(ep, peer, x);
 }
@@ -363,13 +383,8 @@ int tx_slow(struct ep *ep, struct xfer x)
 	if (x.flags & FI_INJECT && x.len > ep_inject_max(ep, x.flags) && !copies(peer, x.len))
 		return -FI_EMSGSIZE;
 	err = tx_begin(ep, peer, &x);
-	/*
-	 * No space. A progress call may read messages whose answers the peer waits for, or find
-	 * that the peer is dead, so that the retry reaches the process that has its address now, or
-	 * let the transport read its own input.
-	 */
 	if (err == -FI_EAGAIN) {
-		worker_progress(ep->worker);
+		tx_progress(ep, peer);
 		err = tx_begin(ep, peer, &x);
 	}
 	return err;

@@ -124,21 +124,22 @@ int tx_slow(struct ep *ep, struct xfer x);
 void tx_announce(const struct peer *peer);
 
 /*
- * May the operation never be queued? An injected one may have no completion, and its process may
- * end as soon as the call returns. So the call accepts it only if it leaves at once, and else
- * returns -FI_EAGAIN. Deferred work has a counter that reports its end, so it may be queued.
+ * May the operation wait in the backlog, if earlier ones hold it back? Never for a connection, as its process may not
+ * call the library again, and never if it is injected: then the call returns -FI_EAGAIN. Deferred work always may.
  */
-static inline bool tx_never_queues(uint64_t flags, const struct work *work)
+static inline bool tx_may_queue(const struct peer *peer, uint64_t flags, const struct work *work)
 {
-	return flags & FI_INJECT && !work;
+	return work || (peer->state == PEER_CONNECTED && !(flags & FI_INJECT));
 }
 
 /*
  * Begins to connect to an idle peer. 0 or a negative error: -FI_EAGAIN, or why the peer cannot be
- * reached. For an operation that never queues also the error of the last attempt, which no
- * completion has reported.
+ * reached; but for deferred work also the error of the last attempt, which no completion has
+ * reported.
  */
-int tx_connect(struct peer *peer, uint64_t flags, const struct work *work);
+int tx_connect(struct peer *peer, const struct work *work);
+/* Makes progress before a call that found no space, or no connection, tries again. */
+void tx_progress(const struct ep *ep, const struct peer *peer);
 
 /* Handle ATS and CTS for our requests. */
 void tx_ats(struct worker *worker, struct peer *peer, const struct packet *p);

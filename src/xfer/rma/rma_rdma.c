@@ -67,7 +67,7 @@ static int begin(struct txreq *req)
 	bool write = wire_op(req->head) == WIRE_PUT;
 	struct link_rdma op = {.id = OF_REQUEST | pool_id(req),
 			       .write = write,
-			       .now = tx_never_queues(req->flags, req->work),
+			       .now = req->flags & FI_INJECT && !req->work,
 			       .local = write ? req->iov : req->result,
 			       .local_count = write ? req->count : req->result_count,
 			       .remote = req->remote,

@@ -311,7 +311,7 @@ static int enqueue(struct ep *ep, struct txreq *req, const struct rma *o)
 static __attribute__((noinline, cold)) int wait_in_order(struct ep *ep, struct txreq *req,
 							 const struct rma *o)
 {
-	if (!tx_never_queues(o->flags, o->work))
+	if (tx_may_queue(req->peer, o->flags, o->work))
 		return enqueue(ep, req, o);
 	tx_req_free(req);
 	return -FI_EAGAIN;
@@ -350,7 +350,7 @@ static int post(struct ep *ep, struct peer *peer, const struct rma *o)
 	if (peer->rma.awaiting_count + peer->rma.rdma_posted_count >= ep->tx_size ||
 	    (ready && peer_behind(peer)) ||
 	    (ready && kept && (tx_full(ep, peer) || peer->rma.matching > WIRE_RESULTS_MAX)) ||
-	    (!ready && tx_never_queues(o->flags, o->work)))
+	    (!ready && !tx_may_queue(peer, o->flags, o->work)))
 		return -FI_EAGAIN;
 	req = req_new(ep, peer, o);
 	if (!req)
@@ -360,7 +360,7 @@ static int post(struct ep *ep, struct peer *peer, const struct rma *o)
 
 static int begin(struct ep *ep, struct peer *peer, const struct rma *o)
 {
-	int err = peer->state == PEER_IDLE ? tx_connect(peer, o->flags, o->work) : 0;
+	int err = peer->state == PEER_IDLE ? tx_connect(peer, o->work) : 0;
 
 	return err ? err : post(ep, peer, o);
 }
@@ -387,7 +387,7 @@ int rma_post(struct ep *ep, const struct rma *o)
 	}
 	err = begin(ep, peer, o);
 	if (err == -FI_EAGAIN) {
-		worker_progress(ep->worker);
+		tx_progress(ep, peer);
 		err = begin(ep, peer, o);
 	}
 	return err;

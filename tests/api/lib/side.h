@@ -261,4 +261,15 @@ static inline void side_sent(struct side *s, const void *context, uint64_t flags
 		api_check_eq(post_ret, 0, #call);                                                  \
 	} while (0)
 
+/* The same for a call to a peer that cannot be reached: it fails with `err` (positive). */
+#define REFUSED(s, err, call)                                                                      \
+	do {                                                                                       \
+		ssize_t post_ret;                                                                  \
+                                                                                                   \
+		api_at(__FILE__, __LINE__);                                                        \
+		while ((post_ret = (call)) == -FI_EAGAIN)                                          \
+			side_progress(s);                                                          \
+		api_check_eq(post_ret, -(err), #call);                                             \
+	} while (0)
+
 #endif
