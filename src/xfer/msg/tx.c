@@ -3,7 +3,6 @@
 #include "xfer/msg/tx.h"
 
 #include <rdma/fi_errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/log.h"
@@ -388,47 +387,6 @@ int tx_slow(struct ep *ep, struct xfer x)
 		err = tx_begin(ep, peer, &x);
 	}
 	return err;
-}
-
-static void keep_control(struct peer *peer, const struct packet *p)
-{
-	struct control *c = malloc(sizeof(*c) + p->len);
-
-	if (!c || !answers_add(peer, sizeof(*c) + p->len)) {
-		if (!c)
-			peer_starve(peer, "an answer to it");
-		free(c);
-		return;
-	}
-	c->head = p->head;
-	c->tag = p->tag;
-	c->data = p->data;
-	c->len = p->len;
-	if (p->len)
-		memcpy(c->payload, p->payload, p->len);
-	list_push(&peer->tx.controls, &c->link);
-	peer_busy(peer);
-	peer_refresh(peer);
-}
-
-void tx_control_data(struct peer *peer, const struct packet *p)
-{
-	struct iovec iov = {(void *)(uintptr_t)p->payload, p->len};
-
-	/*
-	 * A peer that has accepted us may send before we have read its hello: the link comes later,
-	 * so the message is kept.
-	 */
-	if (peer->state == PEER_IDLE)
-		return;
-	if (!peer->real || !list_empty(&peer->tx.controls) ||
-	    peer->real->ops->sendv(peer->real, p, &iov, p->len ? 1 : 0))
-		keep_control(peer, p);
-}
-
-void tx_control(struct peer *peer, uint64_t head, uint64_t tag)
-{
-	tx_control_data(peer, &(struct packet){.head = head, .tag = tag});
 }
 
 void tx_ats(struct worker *worker, struct peer *peer, const struct packet *p)
