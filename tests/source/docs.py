@@ -82,6 +82,18 @@ for name in sorted(set(re.findall(r"^\.It Ev (\w+)", read("man/weft-env.7"), re.
     print(f"man/weft-env.7: {name} is no setting")
     failed = True
 
+# What docs/PROMISES.md gives as proof: tests, and properties of the generated programs.
+proofs = [row.rsplit(" | ", 1)[1] for row in read("docs/PROMISES.md").splitlines() if re.match(r"\| \d+ \|", row)]
+judged = set(re.findall(r'"([a-z]+): ', "\n".join(read(p) for p in glob.glob("tests/api/generated/*.h"))))
+for name in re.findall(r"\w+_\w+", " ".join(proofs)):
+    kind, _, rest = name.partition("_")
+    if not glob.glob(f"tests/{kind}/{rest}.*") and not glob.glob(f"tests/unit/{name}.c"):
+        print(f"docs/PROMISES.md: no test {name}")
+        failed = True
+for name in set(re.findall(r"\*(\w+)\*", " ".join(proofs))) ^ judged - {"call", "crash", "hang"}:
+    print(f"docs/PROMISES.md, tests/api/generated: property {name} is not in both")
+    failed = True
+
 rooms = None
 for line in read("docs/ARCHITECTURE.md").split("## Folders")[1].split("\n## ")[0].splitlines():
     cell = line.split("|")[1].strip() if line.startswith("| ") else ""
@@ -99,6 +111,7 @@ for path in glob.glob("src/**/*.c", recursive=True):
         print(f"docs/ARCHITECTURE.md does not tell of {path}")
         failed = True
 
+print(f"{len(proofs)} promises, {len(judged)} properties")
 print(f"{len(states) - 3} states, {len(locks)} locks, {len(settings)} settings")
 print(f"{len(pages)} documents, {len(packets)} packets, {len(hellos)} hellos")
 sys.exit(failed)
