@@ -7,7 +7,7 @@
 
 #define PLAY_ALL (1u << 30) /* begins whatever still waits */
 
-/* Operations of endpoint `ep`, sends or receives, that have not ended. */
+/* Operations of an endpoint, sends or receives, that have not ended, or that no receive has taken. */
 static inline unsigned int play_under_way(const struct self *s, const struct line *l)
 {
 	bool receives = line_receives(l);
@@ -16,9 +16,10 @@ static inline unsigned int play_under_way(const struct self *s, const struct lin
 	for (unsigned int i = 0; i < s->w->count; i++) {
 		const struct op *o = &s->w->ops[i];
 		const struct line *k = world_line(s->w, o);
+		bool kept = line_sends(k) && s->matching.by[i] == WORLD_NONE;
 
 		count += place_same(k->at, l->at) && line_receives(k) == receives &&
-			 op_accepted(o) && !op_ended(o);
+			 op_accepted(o) && ((line_told(k) && !op_ended(o)) || kept);
 	}
 	return count;
 }
