@@ -12,6 +12,8 @@
 #define LEN  (4u << 20)
 #define MANY 200 /* writes, so many that they are sent together */
 #define DATA 0x1234u
+/* In which the other kernel acknowledges what it has: until then ours may hold back later packets. */
+#define ACK_US 100000
 
 /* Rank 0 has an operation under way with rank 1. */
 struct last {
@@ -134,6 +136,8 @@ static void begin(struct last *l, const struct deed *d)
 	}
 	for (unsigned int i = 0; i < 100; i++)
 		fi_cq_read(l->r.o.cq, NULL, 0);
+	if (d->ends > 1)
+		obj_sleep_us(ACK_US);
 }
 
 static void finish(struct last *l, const struct deed *d)
