@@ -77,7 +77,8 @@ static inline bool judge_same(const struct world *w, const struct op *r, const s
 {
 	const struct line *l = world_line(w, m);
 
-	return line_sends(l) && op_state(m) != OP_NONE && line_fits(world_line(w, r), l) &&
+	return line_sends(l) && op_state(m) != OP_NONE && op_begun(w, m) &&
+	       line_fits(world_line(w, r), l) &&
 	       (e->source.proc == PLACE_ANY || place_same(e->source, l->at)) &&
 	       l->len == e->len + e->olen && (!line_tagged(l) || l->tag == e->tag) &&
 	       (l->data ? op_number(w, m) + 1 : 0) == e->data && judge_head(w, r, e, m);

@@ -162,6 +162,7 @@ static inline void took(struct self *s, struct op *o, struct entry *e, const cha
 		took_result(s, o);
 	if (ended)
 		proc_buffer_free(s, o);
+	s->due[op_number(s->w, o)] = 0; /* a buffer for many messages may be owed the next one */
 	world_log(s->w, o, *e, ended);
 }
 
