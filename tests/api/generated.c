@@ -22,7 +22,7 @@
 #include "generated/judge.h"
 #include "generated/proc.h"
 #include "generated/took.h"
-#include "generated/turn.h"
+#include "generated/round.h"
 #include "generated/call.h"
 #include "generated/play.h"
 #include "generated/trial.h"

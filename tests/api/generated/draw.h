@@ -207,7 +207,7 @@ static inline void draw_pump(struct draw *d)
 /* What a process does between. */
 static inline void draw_other(struct draw *d)
 {
-	static const enum verb verbs[] = {VERB_TURN,  VERB_TURN,  VERB_TURN,  VERB_TURN,
+	static const enum verb verbs[] = {VERB_ROUND, VERB_ROUND, VERB_ROUND, VERB_ROUND,
 					  VERB_SREAD, VERB_AWAIT, VERB_AWAIT, VERB_CANCEL,
 					  VERB_SLEEP, VERB_STOP};
 	enum verb verb = d->later && draw_percent(d, 50) ? VERB_BEGIN : DRAW_ONE(d, verbs);
@@ -215,7 +215,7 @@ static inline void draw_other(struct draw *d)
 
 	if (!l)
 		return;
-	if (l->verb == VERB_TURN)
+	if (l->verb == VERB_ROUND)
 		l->n = draw_between(d, 1, 20);
 	if (l->verb == VERB_BEGIN)
 		l->n = draw_between(d, 1, 3);

@@ -13,6 +13,8 @@ struct matching {
 	const struct entry *entry[WORLD_OPS]; /* and what it was told */
 	unsigned int waiting[WORLD_OPS];      /* messages that may be received */
 	unsigned int waiting_count;
+	unsigned int posted[WORLD_OPS]; /* receives that may take one */
+	unsigned int posted_count;
 	/* For each pair of endpoints, the operation from which on a fence holds all back. */
 	unsigned int held[PROGRAM_PROCS][PROGRAM_EPS][PROGRAM_PROCS][PROGRAM_EPS];
 };
@@ -37,7 +39,7 @@ static inline void judge_fences(const struct world *w, struct matching *x)
 			continue;
 		if (l->fence && *judge_held(&waits, l) < i && *judge_held(x, l) > i)
 			*judge_held(x, l) = i;
-		if (line_told(l) && !op_ended(&w->ops[i]) && *judge_held(&waits, l) > i)
+		if (line_reported(l) && !op_ended(&w->ops[i]) && *judge_held(&waits, l) > i)
 			*judge_held(&waits, l) = i;
 	}
 }
@@ -136,17 +138,22 @@ static inline bool judge_entries(struct world *w, struct matching *x, bool named
 /* Fills `x`. Returns whether each message was taken once. */
 static inline bool judge_match(struct world *w, struct matching *x)
 {
-	x->waiting_count = 0;
+	x->waiting_count = x->posted_count = 0;
 	for (unsigned int i = 0; i < w->count; i++)
 		x->by[i] = WORLD_NONE;
 	if (!judge_entries(w, x, true) || !judge_entries(w, x, false))
 		return false;
 	judge_fences(w, x);
 	for (unsigned int i = 0; i < w->count; i++) {
-		const struct op *m = &w->ops[i];
+		const struct op *o = &w->ops[i];
+		const struct line *l = world_line(w, o);
 
-		if (line_sends(world_line(w, m)) && x->by[i] == WORLD_NONE && !op_lost(w, m) &&
-		    op_state(m) == OP_POSTED && op_begun(w, m) && !judge_is_held(w, x, m))
+		if (op_state(o) != OP_POSTED || !op_begun(w, o))
+			continue;
+		if (line_receives(l) && !op_ended(o))
+			x->posted[x->posted_count++] = i;
+		if (line_sends(l) && x->by[i] == WORLD_NONE && !op_lost(w, o) &&
+		    !judge_is_held(w, x, o))
 			x->waiting[x->waiting_count++] = i;
 	}
 	return true;
@@ -173,7 +180,19 @@ static inline bool judge_waiting(const struct world *w, const struct matching *x
 	return false;
 }
 
-/* Returns whether the end of `o` must still come. */
+/* Returns whether a posted receive fits message `m`, which waits. */
+static inline bool judge_wanted(const struct world *w, const struct matching *x, const struct op *m)
+{
+	for (unsigned int i = 0; i < x->posted_count; i++)
+		if (line_fits(world_line(w, &w->ops[x->posted[i]]), world_line(w, m)))
+			return true;
+	return false;
+}
+
+/*
+ * Returns whether the end of `o` must still come. What is owed to a receive is a message, see
+ * below: which one takes it first, and when, depends on the others.
+ */
 static inline bool judge_owes(const struct world *w, const struct matching *x, const struct op *o)
 {
 	const struct line *l = world_line(w, o);
@@ -182,20 +201,24 @@ static inline bool judge_owes(const struct world *w, const struct matching *x, c
 	    judge_is_held(w, x, o))
 		return false;
 	if (line_receives(l))
-		return op_state(o) == OP_CANCELLED || judge_waiting(w, x, o);
+		return op_state(o) == OP_CANCELLED;
 	if (world_left(w, l->with.proc))
-		return line_told(l);
-	return line_told(l) && (x->by[op_number(w, o)] != WORLD_NONE || judge_ends_alone(w, l));
+		return line_reported(l);
+	return line_reported(l) && (x->by[op_number(w, o)] != WORLD_NONE || judge_ends_alone(w, l));
 }
 
-/* Returns whether the target of `o` must still be told. */
+/* Returns whether `o` must still come to its target: as a message, or as what a write tells. */
 static inline bool judge_owes_there(const struct world *w, const struct matching *x,
 				    const struct op *o)
 {
 	const struct line *l = world_line(w, o);
 
-	return line_told_there(l) && op_accepted(o) && op_begun(w, o) && !op_lost(w, o) &&
-	       !world_left(w, l->with.proc) && !op_told_there(o) && !judge_is_held(w, x, o);
+	if (line_receives(l) || !op_accepted(o) || !op_begun(w, o) || op_lost(w, o) ||
+	    world_left(w, l->with.proc) || judge_is_held(w, x, o))
+		return false;
+	if (line_sends(l))
+		return x->by[op_number(w, o)] == WORLD_NONE && judge_wanted(w, x, o);
+	return line_reported_there(l) && !op_reported_there(o);
 }
 
 /* Returns whether the library has done `o`, at the end. */
@@ -211,12 +234,12 @@ static inline bool judge_performed(const struct world *w, const struct matching 
 static inline void judge_once(struct world *w, const struct matching *x, const struct op *o)
 {
 	const struct line *l = world_line(w, o);
-	unsigned int most = op_accepted(o) && line_told(l);
+	unsigned int most = op_accepted(o) && line_reported(l);
 
 	if (o->entries > most && !l->multi)
 		world_fail(w, "once: %s has %u completions, at most %u are right", world_name(w, o),
 			   o->entries, most);
-	if (o->there > (op_accepted(o) && line_told_there(l)))
+	if (o->there > (op_accepted(o) && line_reported_there(l)))
 		world_fail(w, "once: the target of %s has %u completions", world_name(w, o),
 			   o->there);
 	if (judge_owes(w, x, o) || judge_owes_there(w, x, o))

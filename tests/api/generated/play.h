@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a process does for each line of a program. Needs turn.h, call.h. */
+/* What a process does for each line of a program. Needs round.h, call.h. */
 #ifndef GENERATED_PLAY_H
 #define GENERATED_PLAY_H
 
@@ -19,7 +19,7 @@ static inline unsigned int play_under_way(const struct self *s, const struct lin
 		bool kept = line_sends(k) && s->matching.by[i] == WORLD_NONE;
 
 		count += place_same(k->at, l->at) && line_receives(k) == receives &&
-			 op_accepted(o) && ((line_told(k) && !op_ended(o)) || kept);
+			 op_accepted(o) && ((line_reported(k) && !op_ended(o)) || kept);
 	}
 	return count;
 }
@@ -30,21 +30,21 @@ static inline bool play_gone(const struct self *s, const struct line *l)
 	return l->with.proc != PLACE_ANY && world_left(s->w, l->with.proc);
 }
 
-/* Calls again with turns between while the call is refused. */
+/* Calls again with rounds between while the call is refused. */
 static inline void play_op(struct self *s, struct op *o)
 {
 	const struct line *l = world_line(s->w, o);
 	const struct fi_info *info = s->info;
 	size_t size = line_receives(l) ? info->rx_attr->size : info->tx_attr->size;
 	struct end *end = &s->ends[l->at.ep];
-	unsigned int last = s->turns + (end->full ? 1 : turn_limit(s->w));
+	unsigned int last = s->rounds + (end->full ? 1 : round_limit(s->w));
 	struct call *c = call_new(s, o);
 	ssize_t ret;
 
 	while ((ret = call(s, c)) == -FI_EAGAIN) {
 		s->mine->doing = "is refused by -FI_EAGAIN";
-		turn(s);
-		if (s->turns <= last)
+		round_one(s);
+		if (s->rounds <= last)
 			continue;
 		if (play_under_way(s, l) < size && !play_gone(s, l) &&
 		    !judge_is_held(s->w, &s->matching, o))
@@ -54,10 +54,10 @@ static inline void play_op(struct self *s, struct op *o)
 	end->full = ret == -FI_EAGAIN;
 	if (ret && ret != -FI_EAGAIN && !play_gone(s, l))
 		PROC_FAIL(s, "call: %s: %zd %s", world_name(s->w, o), ret, api_word(ret));
-	if (!line_told(l) || ret)
+	if (!line_reported(l) || ret)
 		proc_buffer_free(s, o);
 	__atomic_store_n(&o->state, ret ? OP_REFUSED : OP_POSTED, __ATOMIC_RELEASE);
-	turn_called(s);
+	round_called(s);
 }
 
 /* Returns whether a peek of `c` finds a message. */
@@ -66,14 +66,14 @@ static inline bool play_peek(struct self *s, struct op *o, struct call *c)
 	ssize_t ret;
 
 	while ((ret = call_peek(c)) == -FI_EAGAIN)
-		turn(s);
+		round_one(s);
 	if (ret)
 		PROC_FAIL(s, "call: a peek of %s: %zd", world_name(s->w, o), ret);
-	turn_called(s);
+	round_called(s);
 	s->peeks = o;
-	for (unsigned int last = s->turns + turn_limit(s->w); s->peeks;) {
-		turn(s);
-		if (s->turns > last)
+	for (unsigned int last = s->rounds + round_limit(s->w); s->peeks;) {
+		round_one(s);
+		if (s->rounds > last)
 			PROC_FAIL(s, "progress: a peek of %s has no answer", world_name(s->w, o));
 	}
 	return s->found;
@@ -84,23 +84,23 @@ static inline void play_look_for(struct self *s, struct op *o)
 {
 	const unsigned int tries = 4;
 	struct call *c = call_new(s, o);
-	unsigned int last = s->turns + turn_limit(s->w), i = 0;
+	unsigned int last = s->rounds + round_limit(s->w), i = 0;
 
 	s->mine->doing = "looks for a message";
 	while (!play_peek(s, o, c)) {
-		turn_owed(s);
+		round_owed(s);
 		if (i++ >= tries && !judge_waiting(s->w, &s->matching, o)) {
 			proc_buffer_free(s, o);
 			return;
 		}
-		if (s->turns > last)
+		if (s->rounds > last)
 			PROC_FAIL(s, "progress: %s does not find what waits", world_name(s->w, o));
 	}
 	if (c->l->how == HOW_DISCARD)
 		return;
 	PROC_OK(s, call_verbs[c->l->verb](c));
 	__atomic_store_n(&o->state, OP_POSTED, __ATOMIC_RELEASE);
-	turn_called(s);
+	round_called(s);
 }
 
 /* Cancels receives of an endpoint that wait, `n` at most; -1: all of the process. */
@@ -118,7 +118,7 @@ static inline void play_cancel(struct self *s, const struct line *l)
 			continue;
 		PROC_OK(s, fi_cancel(&s->ends[k->at.ep].ep->fid, &s->contexts[i]));
 		__atomic_store_n(&o->state, OP_CANCELLED, __ATOMIC_RELEASE);
-		turn_called(s);
+		round_called(s);
 		left--;
 	}
 }
@@ -130,7 +130,7 @@ static inline void play_begin(struct self *s, uint64_t ep, uint64_t n)
 		return;
 	__atomic_add_fetch(&s->mine->begun[ep], n, __ATOMIC_ACQ_REL);
 	PROC_OK(s, fi_cntr_add(s->ends[ep].start, n));
-	turn_called(s);
+	round_called(s);
 }
 
 static inline void play_stopped(int sig)
@@ -179,12 +179,12 @@ static inline void play_await(struct self *s)
 	s->mine->doing = "waits for what must come";
 	for (;;) {
 		if (play_others_idle(s) || !play_receives(s)) {
-			turn_owed(s);
+			round_owed(s);
 			if (!s->owed)
 				break;
 		}
 		__atomic_store_n(&s->mine->idle, true, __ATOMIC_RELEASE);
-		turn(s);
+		round_one(s);
 	}
 	__atomic_store_n(&s->mine->idle, false, __ATOMIC_RELEASE);
 }
@@ -200,12 +200,12 @@ static inline void play_line(struct self *s, const struct line *l, struct op *fi
 	case VERB_CANCEL:
 		play_cancel(s, l);
 		break;
-	case VERB_TURN:
-		turn_times(s, l->n);
+	case VERB_ROUND:
+		round_times(s, l->n);
 		break;
 	case VERB_SREAD:
 		for (unsigned int i = 0; i < s->queue_count; i++)
-			turn_sread(s, s->queues[i], (int)(l->us / 1000) + 1);
+			round_sread(s, s->queues[i], (int)(l->us / 1000) + 1);
 		break;
 	case VERB_AWAIT:
 		play_await(s);
@@ -226,23 +226,23 @@ static inline void play_line(struct self *s, const struct line *l, struct op *fi
 				play_op(s, first + i);
 			if (s->ends[l->at.ep].full)
 				break;
-			turn_times(s, l->between);
+			round_times(s, l->between);
 		}
 	}
 }
 
-static inline bool play_all_settled(const struct self *s)
+static inline bool play_all_finished(const struct self *s)
 {
 	for (unsigned int i = 0; i < s->w->program.procs; i++)
-		if (!__atomic_load_n(&s->w->procs[i].settled, __ATOMIC_ACQUIRE))
+		if (!__atomic_load_n(&s->w->procs[i].finished, __ATOMIC_ACQUIRE))
 			return false;
 	return true;
 }
 
-/* Turns until nothing is owed to anybody, and some more. */
-static inline void play_settle(struct self *s)
+/* Rounds until nothing is owed to anybody, and some more. */
+static inline void play_finish(struct self *s)
 {
-	const unsigned int more = 2 * TURN_LOOKS;
+	const unsigned int more = 2 * ROUND_LOOKS;
 
 	if (s->mine->left) {
 		proc_meet(s);
@@ -251,14 +251,14 @@ static inline void play_settle(struct self *s)
 	}
 	__atomic_store_n(&s->mine->idle, true, __ATOMIC_RELEASE);
 	s->mine->doing = "has done all and waits for what must come";
-	turn_owed(s);
+	round_owed(s);
 	for (unsigned int quiet = 0; quiet < more;) {
-		__atomic_store_n(&s->mine->settled, !s->owed, __ATOMIC_RELEASE);
-		quiet = turn(s) || !play_all_settled(s) ? 0 : quiet + 1;
+		__atomic_store_n(&s->mine->finished, !s->owed, __ATOMIC_RELEASE);
+		quiet = round_one(s) || !play_all_finished(s) ? 0 : quiet + 1;
 	}
 	s->mine->doing = "waits for the others";
 	proc_meet(s);
-	__atomic_store_n(&s->mine->settled, false, __ATOMIC_RELEASE);
+	__atomic_store_n(&s->mine->finished, false, __ATOMIC_RELEASE);
 	proc_meet(s);
 }
 
@@ -310,7 +310,7 @@ static inline void play_counter(struct self *s, unsigned int ep, unsigned int wh
 		if (l->at.proc != s->me || l->at.ep != ep || l->start == START_DEFERRED ||
 		    l->how == HOW_DISCARD || !(judge_flags[l->verb] & proc_counts[which]))
 			continue;
-		good += !line_told(l) && judge_performed(s->w, &s->matching, o);
+		good += !line_reported(l) && judge_performed(s->w, &s->matching, o);
 		while ((e = world_entry(s->w, o, e))) {
 			good += !e->err && e->flags & proc_counts[which];
 			bad += e->err && e->err != FI_ECANCELED;
@@ -341,7 +341,7 @@ static inline void play_look(struct self *s)
 {
 	if (s->mine->left)
 		return;
-	turn_owed(s);
+	round_owed(s);
 	play_memory(s);
 	if (world_any_left(s->w))
 		return;
@@ -379,7 +379,7 @@ static inline void play_leave(struct self *s)
 {
 	__atomic_store_n(&s->mine->left, true, __ATOMIC_RELEASE);
 	__atomic_store_n(&s->mine->idle, true, __ATOMIC_RELEASE);
-	__atomic_store_n(&s->mine->settled, true, __ATOMIC_RELEASE);
+	__atomic_store_n(&s->mine->finished, true, __ATOMIC_RELEASE);
 	play_close(s);
 }
 
@@ -404,13 +404,13 @@ static inline void play_lines(struct self *s)
 /* Begins and then takes back what is left over. */
 static inline void play_rest(struct self *s)
 {
-	play_settle(s);
+	play_finish(s);
 	for (unsigned int i = 0; i < s->w->program.eps && !s->mine->left; i++)
 		play_begin(s, i, PLAY_ALL);
-	play_settle(s);
+	play_finish(s);
 	if (!s->mine->left)
 		play_cancel(s, NULL);
-	play_settle(s);
+	play_finish(s);
 }
 
 /* The whole program, in one of its processes. */
@@ -418,7 +418,7 @@ static inline void play(struct world *w, unsigned int me)
 {
 	static struct self s;
 
-	s = (struct self){.w = w, .me = me, .mine = &w->procs[me], .turns = 1};
+	s = (struct self){.w = w, .me = me, .mine = &w->procs[me], .rounds = 1};
 	s.mine->doing = "opens";
 	for (unsigned int i = 0; i < w->program.set_count; i++)
 		putenv(w->program.sets[i]);

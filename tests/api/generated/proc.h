@@ -50,11 +50,11 @@ struct self {
 	struct op *peeks;                /* the operation that waits for the answer to a peek */
 	bool found;
 	struct entry peeked[WORLD_OPS];
-	/* turn.h: */
-	unsigned int turns; /* begins with 1 */
+	/* round.h: */
+	unsigned int rounds; /* begins with 1 */
 	unsigned int looks;
-	unsigned int seen[PROGRAM_PROCS]; /* calls of the others at the last turn */
-	unsigned int due[WORLD_OPS];      /* the turn until which it must have ended; 0: not owed */
+	unsigned int seen[PROGRAM_PROCS]; /* calls of the others at the last round */
+	unsigned int due[WORLD_OPS]; /* the round until which it must have ended; 0: not owed */
 	unsigned int due_there[WORLD_OPS];
 	struct matching matching; /* at the last look */
 	bool owed;                /* something is, at the last look */

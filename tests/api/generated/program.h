@@ -38,9 +38,9 @@ enum verb {
 	/* from here on nothing begins: */
 	VERB_BEGIN,  /* adds `n` to the counter that operations of `start` wait for */
 	VERB_CANCEL, /* the oldest `n` receives that wait */
-	VERB_TURN,   /* `n` times; see world.h */
+	VERB_ROUND,  /* `n` times; see world.h */
 	VERB_SREAD,  /* waits for entries of each queue, `us` at most */
-	VERB_AWAIT,  /* turns until all receives have ended, or nothing more can come */
+	VERB_AWAIT,  /* rounds until all receives have ended, or nothing more can come */
 	VERB_SLEEP,
 	VERB_LEAVE, /* closes all, and does nothing any more */
 	VERB_STOP,  /* the process is stopped after `us`, for as long */
@@ -48,7 +48,7 @@ enum verb {
 };
 
 static const char *const verb_names[] = {"send",  "tsend", "recv",  "trecv", "write",  "read",
-					 "add",   "fetch", "swap",  "begin", "cancel", "turn",
+					 "add",   "fetch", "swap",  "begin", "cancel", "round",
 					 "sread", "await", "sleep", "leave", "stop"};
 
 /* What names a value, in a line or in the header: as a number, or as a word of `words`. */
@@ -108,7 +108,7 @@ struct line {
 	struct place at;
 	struct place with; /* .proc: PLACE_ANY */
 	uint64_t tag, ignore, len, n, us;
-	uint64_t between; /* turns after each of the `n` */
+	uint64_t between; /* rounds after each of the `n` */
 	uint64_t form, level;
 	uint64_t data;  /* with remote CQ data: the number of the operation + 1 */
 	uint64_t fence; /* of FORM_MSG */
@@ -245,13 +245,13 @@ static inline bool line_atomic(const struct line *l)
 }
 
 /* Returns whether there is an entry at the end. */
-static inline bool line_told(const struct line *l)
+static inline bool line_reported(const struct line *l)
 {
 	return l->form != FORM_INJECT;
 }
 
 /* Returns whether its target has an entry, too. */
-static inline bool line_told_there(const struct line *l)
+static inline bool line_reported_there(const struct line *l)
 {
 	return l->verb == VERB_WRITE && l->data;
 }

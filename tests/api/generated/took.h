@@ -98,7 +98,7 @@ static inline void took_write(struct self *s, uint64_t flags, uint64_t data)
 	struct op *o = &s->w->ops[data - 1];
 	const struct line *l = world_line(s->w, o);
 
-	if (data - 1 >= s->w->count || !line_told_there(l) || l->with.proc != s->me ||
+	if (data - 1 >= s->w->count || !line_reported_there(l) || l->with.proc != s->me ||
 	    !(flags & FI_REMOTE_CQ_DATA) || !(flags & FI_RMA))
 		PROC_FAIL(s, "entry: a remote write of flags %#" PRIx64 " and data %" PRIu64, flags,
 			  data);
@@ -162,7 +162,6 @@ static inline void took(struct self *s, struct op *o, struct entry *e, const cha
 		took_result(s, o);
 	if (ended)
 		proc_buffer_free(s, o);
-	s->due[op_number(s->w, o)] = 0; /* a buffer for many messages may be owed the next one */
 	world_log(s->w, o, *e, ended);
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the processes of a program share: its history, and turns. A turn is a read of every queue,
+ * What the processes of a program share: its history, and rounds. A round is a read of every queue,
  * after which a process waits until each other one has called the library, too: so that what must
- * come can be bounded by turns, whatever the machine is busy with. Needs program.h.
+ * come can be bounded by rounds, whatever the machine is busy with. Needs program.h.
  */
 #ifndef GENERATED_WORLD_H
 #define GENERATED_WORLD_H
@@ -59,9 +59,9 @@ enum proc_state {
 struct proc {
 	unsigned int calls;
 	enum proc_state state;
-	bool idle;    /* begins nothing before something has come */
-	bool left;    /* has closed all, or is about to */
-	bool settled; /* has done all lines, and nothing is owed to it */
+	bool idle;     /* begins nothing before something has come */
+	bool left;     /* has closed all, or is about to */
+	bool finished; /* has done all lines, and nothing is owed to it */
 	int line;
 	const char *doing;
 	char names[PROGRAM_EPS][WORLD_NAME];
@@ -117,8 +117,8 @@ static inline unsigned int op_number(const struct world *w, const struct op *o)
 static inline const char *world_name(const struct world *w, const struct op *o)
 {
 	static char texts[4][256];
-	static unsigned int turn;
-	char *text = texts[turn++ % 4];
+	static unsigned int round;
+	char *text = texts[round++ % 4];
 	FILE *to = fmemopen(text, sizeof(texts[0]), "w");
 	unsigned int nth = 0;
 
@@ -334,10 +334,10 @@ static inline bool op_lost(const struct world *w, const struct op *o)
 {
 	const struct line *l = world_line(w, o);
 
-	return world_left(w, l->at.proc) && line_told(l) && !op_ended(o);
+	return world_left(w, l->at.proc) && line_reported(l) && !op_ended(o);
 }
 
-static inline bool op_told_there(const struct op *o)
+static inline bool op_reported_there(const struct op *o)
 {
 	return __atomic_load_n(&o->there, __ATOMIC_ACQUIRE) > 0;
 }

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Rounds of a process, see world.h, and within how many what is owed must come. Needs took.h. */
+#ifndef GENERATED_ROUND_H
+#define GENERATED_ROUND_H
+
+enum { ROUND_BATCH = 64, ROUND_LOOKS = 8 /* rounds between two looks at what is owed */ };
+
+static inline bool round_read(struct self *s, struct fid_cq *cq)
+{
+	struct fi_cq_tagged_entry e[ROUND_BATCH];
+	fi_addr_t sources[ROUND_BATCH];
+	size_t batch = s->w->program.batch < ROUND_BATCH ? s->w->program.batch : ROUND_BATCH;
+
+	return took_read(s, cq, fi_cq_readfrom(cq, e, batch, sources), e, sources);
+}
+
+static inline bool round_sread(struct self *s, struct fid_cq *cq, int ms)
+{
+	struct fi_cq_tagged_entry e;
+	fi_addr_t source = FI_ADDR_UNSPEC;
+	ssize_t ret;
+
+	__atomic_store_n(&s->mine->state, PROC_WAITS, __ATOMIC_RELEASE);
+	ret = fi_cq_sreadfrom(cq, &e, 1, &source, NULL, ms);
+	__atomic_store_n(&s->mine->state, PROC_CALLS, __ATOMIC_RELEASE);
+	return took_read(s, cq, ret, &e, &source);
+}
+
+static inline void round_called(struct self *s)
+{
+	__atomic_add_fetch(&s->mine->calls, 1, __ATOMIC_ACQ_REL);
+}
+
+/*
+ * Waits until each other process has called, if it is not in a call that waits. Returns whether all
+ * have called.
+ */
+static inline bool round_others(struct self *s)
+{
+	bool all = true;
+
+	for (unsigned int i = 0; i < s->w->program.procs; i++) {
+		struct proc *p = &s->w->procs[i];
+
+		if (i == s->me || world_left(s->w, i))
+			continue;
+		while (__atomic_load_n(&p->calls, __ATOMIC_ACQUIRE) == s->seen[i] &&
+		       !world_left(s->w, i) &&
+		       __atomic_load_n(&p->state, __ATOMIC_ACQUIRE) == PROC_CALLS)
+			sched_yield();
+		all &= __atomic_load_n(&p->calls, __ATOMIC_ACQUIRE) != s->seen[i];
+		s->seen[i] = __atomic_load_n(&p->calls, __ATOMIC_ACQUIRE);
+	}
+	return all;
+}
+
+/*
+ * Returns within how many rounds what is owed now must come. Whatever was accepted before may come
+ * first, one entry a round; what begins later makes no difference.
+ */
+static inline unsigned int round_limit(const struct world *w)
+{
+	const unsigned int least = 256, bytes_a_round = 2048;
+	unsigned int limit = least;
+
+	for (unsigned int i = 0; i < w->count; i++)
+		if (op_accepted(&w->ops[i]) && !op_ended(&w->ops[i]))
+			limit += 4 + (unsigned int)world_line(w, &w->ops[i])->len / bytes_a_round;
+	return limit;
+}
+
+/* Sets or looks at the round until which something must have come. */
+static inline void round_due(struct self *s, unsigned int *due, bool owed, const struct op *o)
+{
+	if (!owed) {
+		*due = 0;
+		return;
+	}
+	s->owed = true;
+	if (!*due)
+		*due = s->rounds + round_limit(s->w);
+	else if (s->rounds > *due)
+		PROC_FAIL(s, "progress: %s has not come to p%u in some %u rounds",
+			  world_name(s->w, o), s->me, round_limit(s->w));
+}
+
+/* Notes what is owed to this process, and fails if it is for too many rounds. */
+static inline void round_owed(struct self *s)
+{
+	struct matching *x = &s->matching;
+	struct world *w = s->w;
+
+	s->owed = false;
+	if (!judge_match(w, x))
+		_exit(1);
+	for (unsigned int i = 0; i < w->count; i++) {
+		const struct op *o = &w->ops[i];
+		const struct line *l = world_line(w, o);
+
+		if (l->at.proc == s->me)
+			round_due(s, &s->due[i], judge_owes(w, x, o), o);
+		if (l->with.proc == s->me)
+			round_due(s, &s->due_there[i], judge_owes_there(w, x, o), o);
+	}
+}
+
+/* Returns whether something came. */
+static inline bool round_one(struct self *s)
+{
+	bool came = false;
+
+	for (unsigned int i = 0; i < s->queue_count; i++)
+		came |= round_read(s, s->queues[i]);
+	round_called(s);
+	if (!came)
+		usleep(20); /* timers of the library have to run out within some rounds */
+	if (round_others(s))
+		s->rounds++; /* one in which somebody slept proves nothing */
+	if (++s->looks % ROUND_LOOKS == 0)
+		round_owed(s);
+	return came;
+}
+
+static inline void round_times(struct self *s, uint64_t n)
+{
+	while (n--)
+		round_one(s);
+}
+
+#endif
