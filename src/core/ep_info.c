@@ -3,9 +3,11 @@
 #include <rdma/fi_errno.h>
 
 #include "base/env.h"
+#include "base/log.h"
 #include "core/ep.h"
 #include "core/xpu.h"
 #include "info/caps.h"
+#include "info/hints.h"
 #include "info/providers.h"
 #include "link/engine.h"
 
@@ -25,6 +27,17 @@ static size_t default_min_multi_recv(const struct fi_info *info)
 	return info->ep_attr->max_msg_size < least ? info->ep_attr->max_msg_size : least;
 }
 
+/* Does `info` say no more than fi_getinfo would grant? 0 or -FI_ENODATA. */
+static int check(const struct ep *ep, const struct fi_info *info)
+{
+	struct refusal why;
+
+	if (hints_allow(provider_of(info), domain_api(ep->dom), info, &why))
+		return 0;
+	LOG_WARN(LOG_EP_CTRL, "an endpoint with more than fi_getinfo grants: %s", why.text);
+	return -FI_ENODATA;
+}
+
 /* Copies what the application asked for, and adds defaults. 0 or a negative error. */
 int ep_own_info(struct ep *ep, const struct fi_info *info)
 {
@@ -33,6 +46,8 @@ int ep_own_info(struct ep *ep, const struct fi_info *info)
 	if (!info->tx_attr || !info->rx_attr || !info->ep_attr)
 		return -FI_EINVAL;
 	err = xpu_refuse(domain_api(ep->dom), &info->ep_attr->xpu_ctx, "fi_endpoint");
+	if (!err)
+		err = check(ep, info);
 	if (err)
 		return err;
 	ep->info = fi_dupinfo(info);

@@ -56,18 +56,16 @@ free_ep:
 	return err;
 }
 
-/*
- * Opens a context of the scalable endpoint, with its attributes; the caller enters it in tx_ctx or
- * rx_ctx.
- */
-static int open_context(struct ep *sep, size_t fclass, int idx, struct ep **out, void *context)
+/* Opens a context of the scalable endpoint, with the attributes of `info`; the caller enters it in tx_ctx or rx_ctx. */
+static int open_context(struct ep *sep, size_t fclass, int idx, const struct fi_info *info,
+			struct ep **out, void *context)
 {
 	struct ep *ep = ep_new(sep->dom, fclass, context);
 	int err;
 
 	if (!ep)
 		return -FI_ENOMEM;
-	err = ep_own_info(ep, sep->info);
+	err = ep_own_info(ep, info);
 	if (err) {
 		ep_free(ep);
 		return err;
@@ -95,21 +93,18 @@ int sep_tx_context(struct fid_ep *fid, int idx, struct fi_tx_attr *attr, struct 
 		   void *context)
 {
 	struct ep *sep = ep_of(fid), *ep;
+	struct fi_tx_attr tx = attr ? *attr : *sep->info->tx_attr;
+	struct fi_info info = *sep->info;
 	int err;
 
 	if (!out || !index_free(sep->tx_ctx, sep->tx_count, idx))
 		return -FI_EINVAL;
-	if (attr && ep_flags_check(sep, FI_TRANSMIT, attr->op_flags))
-		return -FI_EBADFLAGS;
-	err = open_context(sep, FI_CLASS_TX_CTX, idx, &ep, context);
+	if (!tx.size)
+		tx.size = sep->info->tx_attr->size;
+	info.tx_attr = &tx;
+	err = open_context(sep, FI_CLASS_TX_CTX, idx, &info, &ep, context);
 	if (err)
 		return err;
-	if (attr) {
-		*ep->info->tx_attr = *attr;
-		ep->tx_op_flags = attr->op_flags;
-	}
-	if (attr && attr->size)
-		ep->tx_size = attr->size;
 	sep->tx_ctx[idx] = ep;
 	*out = &ep->fid;
 	return 0;
@@ -119,19 +114,16 @@ int sep_rx_context(struct fid_ep *fid, int idx, struct fi_rx_attr *attr, struct 
 		   void *context)
 {
 	struct ep *sep = ep_of(fid), *ep;
+	struct fi_info info = *sep->info;
 	int err;
 
 	if (!out || !index_free(sep->rx_ctx, sep->rx_count, idx))
 		return -FI_EINVAL;
-	if (attr && ep_flags_check(sep, FI_RECV, attr->op_flags))
-		return -FI_EBADFLAGS;
-	err = open_context(sep, FI_CLASS_RX_CTX, idx, &ep, context);
+	if (attr)
+		info.rx_attr = attr;
+	err = open_context(sep, FI_CLASS_RX_CTX, idx, &info, &ep, context);
 	if (err)
 		return err;
-	if (attr) {
-		*ep->info->rx_attr = *attr;
-		ep->rx_op_flags = attr->op_flags;
-	}
 	sep->rx_ctx[idx] = ep;
 	*out = &ep->fid;
 	return 0;
@@ -159,6 +151,7 @@ int sep_srx_open(struct fid_domain *domain, struct fi_rx_attr *attr, struct fid_
 		 void *context)
 {
 	struct domain *dom = domain_of(domain);
+	struct fi_info info = *dom->info;
 	struct ep *ep;
 	int err;
 
@@ -172,13 +165,11 @@ int sep_srx_open(struct fid_domain *domain, struct fi_rx_attr *attr, struct fid_
 	ep = ep_new(dom, FI_CLASS_SRX_CTX, context);
 	if (!ep)
 		return -FI_ENOMEM;
-	err = ep_own_info(ep, dom->info);
-	if (!err && attr)
-		err = ep_flags_check(ep, FI_RECV, attr->op_flags);
+	if (attr)
+		info.rx_attr = attr;
+	err = ep_own_info(ep, &info);
 	if (err)
 		goto free_ep;
-	if (attr)
-		*ep->info->rx_attr = *attr;
 	err = open_receives(ep);
 	if (err)
 		goto free_ep;

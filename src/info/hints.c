@@ -112,8 +112,7 @@ static bool match_caps(const struct provider *v, uint32_t api, const struct fi_i
 	return true;
 }
 
-static bool match_order(const struct provider *v, const struct fi_info *hints, struct fi_info *info,
-			struct refusal *why)
+static bool order_within(const struct provider *v, const struct fi_info *hints, struct refusal *why)
 {
 	uint64_t tx = hints && hints->tx_attr ? hints->tx_attr->msg_order : 0;
 	uint64_t rx = hints && hints->rx_attr ? hints->rx_attr->msg_order : 0;
@@ -124,15 +123,19 @@ static bool match_order(const struct provider *v, const struct fi_info *hints, s
 	if (rx & ~v->msg_order)
 		return hints_refuse_value(why, "rx_attr->msg_order", FI_TYPE_MSG_ORDER, rx,
 					  v->msg_order);
-	info->tx_attr->msg_order = v->msg_order;
-	info->rx_attr->msg_order = v->msg_order;
 	return true;
 }
 
-static bool match_type(const struct provider *v, const struct fi_info *hints, struct fi_info *info,
-		       struct refusal *why)
+static bool match_order(const struct provider *v, const struct fi_info *hints, struct fi_info *info,
+			struct refusal *why)
 {
-	const struct fi_ep_attr *asked = hints ? hints->ep_attr : NULL;
+	info->tx_attr->msg_order = v->msg_order;
+	info->rx_attr->msg_order = v->msg_order;
+	return order_within(v, hints, why);
+}
+
+static bool type_is(const struct provider *v, const struct fi_ep_attr *asked, struct refusal *why)
+{
 	char name[64];
 
 	if (asked && asked->type != FI_EP_UNSPEC && asked->type != v->type)
@@ -143,9 +146,15 @@ static bool match_type(const struct provider *v, const struct fi_info *hints, st
 			why, "ep_attr->protocol: %s (%#x) asked, %#x offered",
 			fi_tostr_r(name, sizeof(name), &asked->protocol, FI_TYPE_PROTOCOL),
 			asked->protocol, v->protocol);
+	return true;
+}
+
+static bool match_type(const struct provider *v, const struct fi_info *hints, struct fi_info *info,
+		       struct refusal *why)
+{
 	info->ep_attr->type = v->type;
 	info->ep_attr->protocol = v->protocol;
-	return true;
+	return type_is(v, hints ? hints->ep_attr : NULL, why);
 }
 
 static void add_mode(struct fi_info *info, uint64_t bits)
@@ -226,4 +235,14 @@ bool hints_match(const struct provider *v, uint32_t api, const struct fi_info *h
 	return match_type(v, hints, info, why) && match_caps(v, api, hints, info, why) &&
 	       match_order(v, hints, info, why) && match_mr_mode(v, api, hints, info, why) &&
 	       rules_match(api, hints, info, why);
+}
+
+bool hints_allow(const struct provider *v, uint32_t api, const struct fi_info *info,
+		 struct refusal *why)
+{
+	return (!v || (type_is(v, info->ep_attr, why) && order_within(v, info, why) &&
+		       caps_within(why, "caps", info->caps, v->caps) &&
+		       caps_within(why, "tx_attr->caps", info->tx_attr->caps, v->caps) &&
+		       caps_within(why, "rx_attr->caps", info->rx_attr->caps, v->caps))) &&
+	       rules_allow(api, info, why);
 }

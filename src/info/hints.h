@@ -35,4 +35,11 @@ int hints_mr_bits(int mr_mode);
 bool hints_match(const struct provider *v, uint32_t api, const struct fi_info *hints,
 		 struct fi_info *info, struct refusal *why);
 
+/*
+ * May an endpoint of provider `v` (NULL: unknown) be opened with `info`, which an application may have changed?
+ * Returns false, with a reason, if it says more than fi_getinfo would grant.
+ */
+bool hints_allow(const struct provider *v, uint32_t api, const struct fi_info *info,
+		 struct refusal *why);
+
 #endif

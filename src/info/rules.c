@@ -29,11 +29,13 @@
 /* When a hint is met. A hint of 0 is always met. */
 enum test {
 	ANY,
-	UP_TO,    /* value at most `offered` */
-	WITHIN,   /* only bits of `offered` */
-	ONE_OF,   /* the value's bit is in `offered` */
+	UP_TO,  /* value at most `offered` */
+	WITHIN, /* only bits of `offered` */
+	ONE_OF, /* the value's bit is in `offered` */
+	/* Opening checks these with errors of its own: see rules_allow. */
 	KEY,      /* a valid length of a job key */
 	KEYS,     /* the same, or FI_AV_AUTH_KEY */
+	NO_KEY,   /* there are no keys */
 	CONTEXTS, /* at most `offered`, or FI_SHARED_CONTEXT */
 };
 
@@ -157,7 +159,7 @@ static const struct rule rules[] = {
 	RULE_FOR(MSG | RC, ep, rx_ctx_cnt, V1_0, CONTEXTS, 1, THEIRS, 1, NUMBER),
 	RULE_FOR(DGRAM, ep, rx_ctx_cnt, V1_0, UP_TO, 1, OURS, 1, NUMBER),
 	RULE_FOR(STREAMS, ep, auth_key_size, V1_5, KEY, JOB_KEY_MAX, THEIRS, 0, NUMBER),
-	NONE(DGRAM | RC, ep, auth_key_size, V1_5),
+	RULE_FOR(DGRAM | RC, ep, auth_key_size, V1_5, NO_KEY, 0, OURS, 0, NUMBER),
 	NONE(ALL, ep, xpu_ctx, V2_7),
 
 	RULE(domain, threading, V1_0, ONE_OF, THREADING, THEIRS, FI_THREAD_SAFE, FI_TYPE_THREADING),
@@ -200,7 +202,7 @@ static const struct rule rules[] = {
 	RULE_FOR(RC, domain, mr_iov_limit, V1_5, UP_TO, 1, OURS, 1, NUMBER),
 	RULE_FOR(RDM, domain, auth_key_size, V1_5, KEYS, JOB_KEY_MAX, THEIRS, 0, NUMBER),
 	RULE_FOR(MSG, domain, auth_key_size, V1_5, KEY, JOB_KEY_MAX, THEIRS, 0, NUMBER),
-	NONE(DGRAM | RC, domain, auth_key_size, V1_5),
+	RULE_FOR(DGRAM | RC, domain, auth_key_size, V1_5, NO_KEY, 0, OURS, 0, NUMBER),
 	RULE(domain, max_err_data, V1_5, UP_TO, ADDR_STR_MAX, OURS, ADDR_STR_MAX, NUMBER),
 	RULE(domain, mr_cnt, V1_5, ANY, 0, LARGER, 65536, NUMBER),
 	RULE(domain, tclass, V1_9, ANY, 0, OURS, FI_TC_UNSPEC, NUMBER),
@@ -265,6 +267,8 @@ static bool met(const struct rule *r, uint64_t asked)
 		/* fall through */
 	case KEY:
 		return asked >= JOB_KEY_MIN && asked <= r->offered;
+	case NO_KEY:
+		break;
 	case CONTEXTS:
 		return asked <= r->offered || asked == FI_SHARED_CONTEXT;
 	}
@@ -332,6 +336,19 @@ bool rules_match(uint32_t api, const struct fi_info *hints, struct fi_info *info
 		if (!met(r, asked))
 			return refuse(r, asked, why);
 		put(r, info, granted(r, asked));
+	}
+	return true;
+}
+
+bool rules_allow(uint32_t api, const struct fi_info *info, struct refusal *why)
+{
+	for (const struct rule *r = rules; r < rules + sizeof(rules) / sizeof(rules[0]); r++) {
+		uint64_t asked = asked_by(r, api, info);
+
+		if (r->part == PART_domain || r->type == FI_TYPE_OP_FLAGS || r->test >= KEY)
+			continue;
+		if (r->types & kind_of(info) && !met(r, asked))
+			return refuse(r, asked, why);
 	}
 	return true;
 }

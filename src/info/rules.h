@@ -27,4 +27,10 @@
 bool rules_match(uint32_t api, const struct fi_info *hints, struct fi_info *info,
 		 struct refusal *why);
 
+/*
+ * Checks attributes of the endpoint and its contexts that an application opens one with, and may have changed: those
+ * that need more than the provider has. Not default flags, keys and numbers of contexts, which have errors of their own.
+ */
+bool rules_allow(uint32_t api, const struct fi_info *info, struct refusal *why);
+
 #endif
