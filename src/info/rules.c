@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <string.h>
 
-#include "base/addr.h"
 #include "base/text.h"
 #include "info/job_key.h"
 #include "info/rules.h"
+#include "link/wire.h"
 
 /* Alternating bits: each tag bit may be masked on its own. fi_endpoint(3) */
 #define TAG_GENERIC 0xaaaaaaaaaaaaaaaaULL
@@ -203,7 +203,8 @@ static const struct rule rules[] = {
 	RULE_FOR(RDM, domain, auth_key_size, V1_5, KEYS, JOB_KEY_MAX, THEIRS, 0, NUMBER),
 	RULE_FOR(MSG, domain, auth_key_size, V1_5, KEY, JOB_KEY_MAX, THEIRS, 0, NUMBER),
 	RULE_FOR(DGRAM | RC, domain, auth_key_size, V1_5, NO_KEY, 0, OURS, 0, NUMBER),
-	RULE(domain, max_err_data, V1_5, UP_TO, ADDR_STR_MAX, OURS, ADDR_STR_MAX, NUMBER),
+	/* What comes with a refused connection; else an address in FI_ADDR_STR, which is shorter. */
+	RULE(domain, max_err_data, V1_5, UP_TO, WIRE_CM_DATA_MAX, OURS, WIRE_CM_DATA_MAX, NUMBER),
 	RULE(domain, mr_cnt, V1_5, ANY, 0, LARGER, 65536, NUMBER),
 	RULE(domain, tclass, V1_9, ANY, 0, OURS, FI_TC_UNSPEC, NUMBER),
 	RULE_FOR(RDM, domain, max_ep_auth_key, V1_20, UP_TO, JOB_KEYS_MAX, THEIRS, JOB_KEYS_MAX,

@@ -277,8 +277,6 @@ static void live_open(void)
 	while ((ret = fi_send(n.ep, out, sizeof(out), NULL, peer, out)) == -FI_EAGAIN) {
 		if (way->sleeps)
 			fi_cq_sread(n.cq, &none, 1, NULL, NAP_MS);
-		else
-			usleep(100); /* leaves the processor to the others */
 		if (now_ms() - begin > way->bound_ms)
 			fail("%s: no connection within %u ms", way->name, way->bound_ms);
 	}
