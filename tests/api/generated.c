@@ -11,6 +11,22 @@
  *	generated FILE...              programs in files
  *
  * A program that fails is printed with the fewest lines that fail, too: put it into the corpus.
+ *
+ * The properties, by the first word of a failure:
+ *	progress   what must come comes within a number of rounds, whatever else goes on
+ *	accepted   -FI_EAGAIN ends, unless as many operations as the queue holds are under way
+ *	delivered  what was accepted ends, also if its sender has left
+ *	once       each operation ends once; injected ones have no entry; no message is received twice
+ *	ends       in success, unless cancelled, cut off, or the peer has left
+ *	fits       a receive takes a message that was accepted and has its kind, tag and source
+ *	order      of one sender's messages, and of receives that fit
+ *	length     of what is received; FI_ETRUNC exactly if it is longer than the buffer
+ *	entry      context, flags, tag, data and source of a completion
+ *	bytes      of messages, reads and writes, nothing beside them, before the entry that tells
+ *	saw        what was written before a message was sent is there when that is received
+ *	atomics    sums, and what fetching ones saw
+ *	counters   each has its value
+ *	trigger    what is to begin later does not begin before
  */
 #include "api.h"
 #include <rdma/fi_atomic.h>

@@ -40,6 +40,8 @@ static inline bool draw_percent(struct draw *d, unsigned int percent)
 	return draw_below(d, 100) < percent;
 }
 
+#define DRAW_LONGEST (4u << 20)
+
 #define DRAW_ONE(d, array) ((array)[draw_below(d, API_COUNT(array))])
 
 /* Most are short; many are about where the library changes its way. */
@@ -59,7 +61,7 @@ static inline uint64_t draw_len(struct draw *d)
 	else if (kind < 97)
 		len = DRAW_ONE(d, edges) - 1 + draw_below(d, 3);
 	else
-		len = draw_below(d, 4 << 20);
+		len = draw_below(d, DRAW_LONGEST);
 	return len < d->bytes ? len : draw_below(d, 65);
 }
 
@@ -138,6 +140,8 @@ static inline void draw_recv(struct draw *d, const struct line *m, uint64_t n)
 		l->n = 1;
 		l->len = m->len + draw_below(d, 3 * m->len < 100000 ? 3 * m->len + 300 : 100000);
 	}
+	if (l->len > DRAW_LONGEST)
+		l->len = DRAW_LONGEST;
 	if (d->looks && draw_percent(d, 30)) {
 		l->how = draw_between(d, 1, HOW_COUNT - 1);
 		l->n = l->n < 20 ? l->n : 20;

@@ -355,7 +355,7 @@ static inline void judge_receives_order(struct world *w, const struct matching *
 {
 	const struct line *l = world_line(w, &w->ops[m]);
 
-	if (judge_taken_later(w, x, m))
+	if (judge_taken_later(w, x, m) || world_left(w, l->with.proc))
 		return;
 	for (unsigned int first = 0; first < x->by[m]; first++) {
 		const struct line *f = world_line(w, &w->ops[first]);
