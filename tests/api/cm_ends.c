@@ -270,7 +270,7 @@ static void under_way(struct api *a)
 	cm_domain(&c, 0, NULL);
 	for (int round = 0; round < 2; round++) {
 		cm_both(&c, &active, &passive);
-		OK(fi_send(active.ep, out, LONG, NULL, 0, out));
+		POST(active.cq, fi_send(active.ep, out, LONG, NULL, 0, out));
 		post_all(&active, words[0]);
 		obj_quiet(active.cq, 20);
 		if (round)

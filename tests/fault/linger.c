@@ -102,7 +102,7 @@ int main(void)
 	open_second(&second, &n);
 	swap_names(&n, 0);
 	to = node_insert(&n, &names[1]);
-	must(fi_send(n.ep, "hello", 5, NULL, to, NULL), "fi_send");
+	MUST(n.cq, fi_send(n.ep, "hello", 5, NULL, to, NULL));
 	node_wait(&n, WAIT_MS, "the first message");
 	hear(ends[0], &byte, 1);
 	sent = fill(&n, to);
