@@ -89,8 +89,8 @@ for program in "$BUILD/bin/fi_info" "$(command -v fi_info)"; do
 		shows "$all" $names
 	done
 	# Hints that require a capability get one entry of a kind, the best.
-	shows "out0 $OUT, out0 $OUT" -t FI_EP_DGRAM -c FI_MSG
-	shows "out0 $OUT, out0 $OUT, shm $OUT" -t FI_EP_MSG -c 'FI_MSG|FI_RMA'
+	shows "out0 $OUT, out0 $OUT, out0 $OUT" -t FI_EP_DGRAM -c FI_MSG
+	shows "out0 $OUT, out0 $OUT, shm $OUT, out0 $OUT, out0 $OUT" -t FI_EP_MSG -c 'FI_MSG|FI_RMA'
 	# A named interface works while it is up.
 	shows 'docker0 172.17.0.1' "${msg[@]}" -d docker0
 	shows "out0 $OUT, out0 [2001:db8:1::2]" "${msg[@]}" -d out0

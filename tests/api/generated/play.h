@@ -37,7 +37,8 @@ static inline void play_op(struct self *s, struct op *o)
 	const struct fi_info *info = s->info;
 	size_t size = line_receives(l) ? info->rx_attr->size : info->tx_attr->size;
 	struct end *end = &s->ends[l->at.ep];
-	unsigned int last = s->rounds + (end->full ? 1 : round_limit(s->w));
+	bool again = end->full && place_same(end->full->with, l->with);
+	unsigned int last = s->rounds + (again ? 1 : round_limit(s->w));
 	struct call *c = call_new(s, o);
 	ssize_t ret;
 
@@ -51,7 +52,7 @@ static inline void play_op(struct self *s, struct op *o)
 			PROC_FAIL(s, "accepted: %s is refused for ever", world_name(s->w, o));
 		break;
 	}
-	end->full = ret == -FI_EAGAIN;
+	end->full = ret == -FI_EAGAIN ? l : NULL;
 	if (ret && ret != -FI_EAGAIN && !play_gone(s, l))
 		PROC_FAIL(s, "call: %s: %zd %s", world_name(s->w, o), ret, api_word(ret));
 	if (!line_reported(l) || ret)

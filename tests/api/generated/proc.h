@@ -18,7 +18,8 @@ static const uint64_t proc_counts[] = {FI_SEND, FI_RECV, FI_READ, FI_WRITE};
 struct end {
 	struct fid_ep *ep;
 	struct fid_cq *tx, *rx;
-	bool full; /* the last operation was refused for ever: the next one is not tried for long */
+	/* The operation that was refused for ever, or NULL: the next one to its target is not tried for long. */
+	const struct line *full;
 	struct fid_cntr *counters[PROC_COUNTERS];
 	struct fid_cntr *start;  /* that operations wait for */
 	struct fid_cntr *done;   /* counts deferred work that has ended */

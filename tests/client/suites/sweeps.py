@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Sweeps over lengths, as OSU's benchmarks do them, through mpi4py: all data is checked (see tests/client/mpi_sweep.py)."""
+"""Sweeps over lengths, as OSU's benchmarks do them, through mpi4py: all data is checked (see mpi_sweep.py)."""
 import os
 
 from beside import Beside
@@ -15,7 +15,7 @@ class Sweeps(Beside):
     pattern = r"^\w+ +\d+ right$"
 
     def cases(self):
-        program = os.path.join(os.path.dirname(os.path.dirname(os.path.realpath(__file__))), "mpi_sweep.py")
+        program = os.path.join(os.path.dirname(os.path.realpath(__file__)), "mpi_sweep.py")
         for kind, ranks in KINDS.items():
             yield self.case(kind, ranks, ["/usr/bin/python3", program, kind], self.build)
 
