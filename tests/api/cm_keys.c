@@ -49,7 +49,7 @@ static void one_key(struct api *a)
 	cm_accept(&c, &passive, got.entry.info);
 	EVENT(&c, active.eq, FI_CONNECTED, &active.ep->fid);
 	OK(fi_recv(passive.ep, in, sizeof(in), NULL, 0, &c));
-	OK(fi_send(active.ep, "message", 8, NULL, 0, &c));
+	POST(active.cq, fi_send(active.ep, "message", 8, NULL, 0, &c));
 	obj_done(active.cq, &c);
 	obj_done(passive.cq, &c);
 	CHECK(!strcmp(in, "message"));
