@@ -327,7 +327,6 @@ static void join_without_vector(struct api *a)
 	o.hints->addr_format = FI_FORMAT_UNSPEC;
 	if (!obj_find(&o, FI_VERSION(1, 17)))
 		api_skip("no connected endpoints");
-	o.info->caps |= FI_COLLECTIVE;
 	obj_domain(&o);
 	o.cq = obj_cq(&o, FI_WAIT_NONE);
 	o.ep = obj_ep(&o);
