@@ -3,7 +3,7 @@
 #include "obj.h"
 #include "lib/cm.h"
 
-#define STORE 4  /* events that are left unread */
+#define STORE      4  /* events that are left unread */
 #define MOST_STEPS 32 /* each a written and a read event */
 
 struct greedy {

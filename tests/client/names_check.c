@@ -80,8 +80,8 @@ static struct fi_info *find(const char *way, const char *name, struct fi_info *h
 		return domain_of(name, hints);
 	list = list_of(hints);
 	for (struct fi_info *i = list; i; i = i->next) {
-		const char *is = strcmp(way, "scan") ? i->domain_attr->name
-						     : i->fabric_attr->prov_name;
+		const char *is =
+			strcmp(way, "scan") ? i->domain_attr->name : i->fabric_attr->prov_name;
 
 		if (strcmp(is, name) == 0)
 			return i;
