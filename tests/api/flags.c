@@ -197,18 +197,6 @@ static ssize_t post_msg(struct rig *r, struct fid_ep *ep, struct rig_op *op, uin
 	}
 }
 
-/* Waits for the completion of `op`. Completions of opposite calls have no context. */
-static void completed(struct rig *r, const struct rig_op *op)
-{
-	struct fi_cq_tagged_entry e;
-
-	do
-		e = obj_next(r->o.cq, NULL);
-	while (!e.op_context);
-	CHECK((const void *)e.op_context == op->context);
-	CHECK_EQ(e.flags & RIG_FLAG_BITS, rig_flags(op->kind));
-}
-
 /*
  * FI_TRIGGER as the default flag of an alias: calls without flags start at their threshold, calls
  * with flags have their own, calls without a context are refused.
@@ -239,12 +227,12 @@ static void trigger_default(struct api *a)
 		rig_progress_calls(&r);
 		CHECK(!rig_happened(&op));
 		OK(fi_cntr_add(cntr, 1));
-		completed(&r, &op);
+		rig_completed(&r, &op);
 		rig_verify(&r, &op);
 		rig_op(&r, &op, kind, kind);
 		POST(r.o.cq, post_msg(&r, ep, &op, 0));
 		rig_meet(&r, &op);
-		completed(&r, &op);
+		rig_completed(&r, &op);
 		rig_verify(&r, &op);
 	}
 	if (!api_other()) {
@@ -307,7 +295,7 @@ static void call(struct rig *r, enum rig_kind kind, uint64_t flag)
 		CHECK(obj_error(r->o.cq).op_context == op.context);
 		return;
 	}
-	completed(r, &op);
+	rig_completed(r, &op);
 	/* The memory is free, the target may see the operation later. */
 	if (flag == FI_INJECT_COMPLETE)
 		OBJ_UNTIL(rig_happened(&op), rig_progress(r));

@@ -54,18 +54,6 @@ static ssize_t post(struct rig *r, struct rig_op *op, struct fi_triggered_contex
 	}
 }
 
-/* Waits for the completion of `op`. Completions of opposite calls have no context. */
-static void completed(struct rig *r, const struct rig_op *op)
-{
-	struct fi_cq_tagged_entry e;
-
-	do
-		e = obj_next(r->o.cq, NULL);
-	while (!e.op_context);
-	CHECK((const void *)e.op_context == op->context);
-	CHECK_EQ(e.flags & RIG_FLAG_BITS, rig_flags(op->kind));
-}
-
 /* Each kind starts exactly at its threshold, completes and counts like any other operation. */
 static void every_kind(struct api *a)
 {
@@ -91,7 +79,7 @@ static void every_kind(struct api *a)
 			CHECK_EQ(fi_cntr_read(rig_counter(&r, kind)), before);
 			OK(fi_cntr_add(cntr, 1));
 		}
-		completed(&r, &op);
+		rig_completed(&r, &op);
 		rig_verify(&r, &op);
 		rig_counts(rig_counter(&r, kind), before + 1, 0);
 	}
@@ -184,21 +172,21 @@ static void sums(struct api *a)
 	rig_progress_calls(&r);
 	CHECK(!rig_happened(&op));
 	OK(fi_cntr_adderr(cntr, 1));
-	completed(&r, &op);
+	rig_completed(&r, &op);
 	OK(fi_cntr_set(cntr, 0));
 	rig_op(&r, &op, RIG_WRITE, 1);
 	OK(post(&r, &op, &trigger, 0));
 	rig_progress_calls(&r);
 	CHECK(!rig_happened(&op));
 	OK(fi_cntr_set(cntr, 2));
-	completed(&r, &op);
+	rig_completed(&r, &op);
 	OK(fi_cntr_set(cntr, 0));
 	rig_op(&r, &op, RIG_WRITE, 2);
 	OK(post(&r, &op, &trigger, 0));
 	rig_progress_calls(&r);
 	CHECK(!rig_happened(&op));
 	OK(fi_cntr_seterr(cntr, 17));
-	completed(&r, &op);
+	rig_completed(&r, &op);
 	rig_verify(&r, &op);
 	CLOSE(cntr);
 	rig_close(&r);
@@ -221,7 +209,7 @@ static void already_met(struct api *a)
 		rig_op(&r, &op, kind, kind);
 		POST(r.o.cq, post(&r, &op, &trigger, 0));
 		rig_meet(&r, &op);
-		completed(&r, &op);
+		rig_completed(&r, &op);
 		rig_verify(&r, &op);
 	}
 	CLOSE(cntr);
@@ -247,7 +235,7 @@ static void by_completions(struct api *a)
 	CHECK_EQ(fi_cntr_read(r.writes), 0);
 	POST(r.o.cq, post(&r, &ops[0], &triggers[0], 0));
 	for (int n = 0; n < 20; n++) {
-		completed(&r, &ops[n]);
+		rig_completed(&r, &ops[n]);
 		rig_verify(&r, &ops[n]);
 	}
 	rig_counts(r.writes, 20, 0);
@@ -271,17 +259,17 @@ static void set_back(struct api *a)
 		OK(post(&r, &ops[n], &triggers[n], 0));
 	}
 	POST(r.o.cq, fi_inject(r.o.ep, &r, 1, r.self)); /* connects */
-	completed(&r, &ops[0]);
+	rig_completed(&r, &ops[0]);
 	OK(fi_inject(r.o.ep, &r, 1, r.self)); /* counts within the call */
 	OK(fi_cntr_set(r.sent, 0));
-	completed(&r, &ops[1]);
+	rig_completed(&r, &ops[1]);
 	rig_progress_calls(&r);
 	CHECK(!rig_happened(&ops[2]));
 	OK(fi_inject(r.o.ep, &r, 1, r.self));
 	OK(fi_inject(r.o.ep, &r, 1, r.self));
 	OK(fi_inject(r.o.ep, &r, 1, r.self));
 	OK(fi_cntr_seterr(r.sent, 0));
-	completed(&r, &ops[2]);
+	rig_completed(&r, &ops[2]);
 	rig_close(&r);
 }
 
@@ -305,8 +293,8 @@ static void behind_others(struct api *a)
 	OK(fi_inject(r.o.ep, &r, 1,
 		     r.self)); /* counts within the call; the next progress call would start it */
 	OK(post(&r, &ops[1], &triggers[1], 0));
-	completed(&r, &ops[0]);
-	completed(&r, &ops[1]);
+	rig_completed(&r, &ops[0]);
+	rig_completed(&r, &ops[1]);
 	CHECK_EQ(*ops[0].word, RIG_NEW + 1);
 	rig_close(&r);
 }
@@ -495,7 +483,7 @@ static void cancelled(struct api *a)
 		OK(fi_cancel(&r.o.ep->fid, &triggers[kind]));
 	}
 	OK(fi_cntr_add(cntr, 10));
-	completed(&r, &other);
+	rig_completed(&r, &other);
 	obj_quiet(r.o.cq, 5);
 	for (enum rig_kind kind = 0; kind < RIG_KINDS; kind++)
 		CHECK(!rig_happened(&ops[kind]));
@@ -560,7 +548,7 @@ static void alias_closes(struct api *a)
 	CLOSE(alias);
 	rig_meet(&r, &op);
 	OK(fi_cntr_add(cntr, 1));
-	completed(&r, &op);
+	rig_completed(&r, &op);
 	rig_verify(&r, &op);
 	CLOSE(cntr);
 	rig_close(&r);
@@ -600,7 +588,7 @@ static void shared_context(struct api *a)
 	OK(fi_cancel(&srx->fid, &trigger)); /* one of two with the same trigger */
 	CHECK_EQ(obj_error(r.o.cq).err, FI_ECANCELED);
 	OK(fi_cntr_add(cntr, 1));
-	completed(&r, &op);
+	rig_completed(&r, &op);
 	rig_verify(&r, &op);
 	trigger = at(cntr, 5); /* ended by closing its context */
 	for (int n = 0; n < 2; n++) {

@@ -288,4 +288,16 @@ static inline struct fid_cntr *rig_counter(const struct rig *r, enum rig_kind ki
 	return kind == RIG_WRITE || kind == RIG_ATOMIC ? r->writes : r->reads;
 }
 
+/* Waits for the completion of `op`. Completions of opposite calls have no context. */
+static inline void rig_completed(struct rig *r, const struct rig_op *op)
+{
+	struct fi_cq_tagged_entry e;
+
+	do
+		e = obj_next(r->o.cq, NULL);
+	while (!e.op_context);
+	CHECK((const void *)e.op_context == op->context);
+	CHECK_EQ(e.flags & RIG_FLAG_BITS, rig_flags(op->kind));
+}
+
 #endif
