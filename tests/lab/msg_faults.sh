@@ -22,8 +22,10 @@ for traffic in busy shared idle still; do
 	[ $traffic != shared ] || nothing='had nothing under way'
 	busy 2 msg_fault $traffic end "${address[@]}"
 	remove
-	over "$traffic, the device taken away" "side 0 (was told: No such device \\(Work Request Flushed Error\\)|$nothing)" \
-		'side 0: a send is refused: No such device' "side 1 (was told: |$nothing)" 'side 0: closed' 'side 1: closed'
+	# Both sides are on the device. Who hears of its end second may hear of the other's close first.
+	over "$traffic, the device taken away" "side [01] (was told: No such device \\(Work Request Flushed Error\\)|$nothing)" \
+		'side [01]: a send is refused: No such device' "side 0 (was told: |$nothing)" "side 1 (was told: |$nothing)" \
+		'side 0: closed' 'side 1: closed'
 	bring_back
 	clean "$traffic, the device taken away"
 done

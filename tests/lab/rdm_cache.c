@@ -74,7 +74,7 @@ static void message(struct side *s, unsigned char *buf, unsigned int which)
 
 	if (side_number) {
 		side_fill(buf, which, LEN);
-		must(fi_send(s->n.ep, buf, LEN, NULL, s->peer, buf), "fi_send");
+		MUST(s->n.cq, fi_send(s->n.ep, buf, LEN, NULL, s->peer, buf));
 	} else {
 		memset(buf, 0, LEN);
 		must(fi_recv(s->n.ep, buf, LEN, NULL, s->peer, buf), "fi_recv");
@@ -289,7 +289,7 @@ static void bare(struct side *s)
 	if (side_number) {
 		side_fill(buf, 1, LEN);
 		hear(s->end, &at, sizeof(at));
-		must(fi_write(s->n.ep, buf, LEN, NULL, s->peer, at.addr, at.key, buf), "fi_write");
+		MUST(s->n.cq, fi_write(s->n.ep, buf, LEN, NULL, s->peer, at.addr, at.key, buf));
 		e = node_wait(&s->n, PATIENCE_MS, "a write");
 		if (e.err)
 			fail("a write: %s", fi_strerror(e.err));

@@ -49,7 +49,7 @@ static void post(struct side *s, const struct message *m, unsigned int which, un
 
 	segments(iov, buf, out ? m->len : m->room, m->pieces);
 	if (out)
-		must(fi_tsendmsg(s->n.ep, &msg, FI_COMPLETION), "fi_tsendmsg");
+		MUST(s->n.cq, fi_tsendmsg(s->n.ep, &msg, FI_COMPLETION));
 	else
 		must(fi_trecvmsg(s->n.ep, &msg, FI_COMPLETION), "fi_trecvmsg");
 }
@@ -168,7 +168,7 @@ static unsigned char *begin_sending(struct side *s)
 	side_fill(out, 0, HUGE);
 	out[0] = 1;
 	side_meet(s);
-	must(fi_send(s->n.ep, out, HUGE, NULL, s->peer, out), "fi_send");
+	MUST(s->n.cq, fi_send(s->n.ep, out, HUGE, NULL, s->peer, out));
 	return out;
 }
 

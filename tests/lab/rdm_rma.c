@@ -40,7 +40,7 @@ static void greet(struct side *s)
 
 	must(fi_recv(s->n.ep, &in, 1, NULL, s->peer, &in), "fi_recv");
 	side_meet(s);
-	must(fi_send(s->n.ep, &out, 1, NULL, s->peer, &out), "fi_send");
+	MUST(s->n.cq, fi_send(s->n.ep, &out, 1, NULL, s->peer, &out));
 	for (int i = 0; i < 2; i++) {
 		struct event e = node_wait(&s->n, PATIENCE_MS, "a greeting");
 
@@ -139,10 +139,9 @@ static void alone(struct side *s)
 	/* Short lengths from each kind of buffer, with an injected copy. */
 	for (size_t len = 1; len < 300; len = len * 3 + 1) {
 		side_fill(buf, 9, len);
-		must(fi_inject_write(s->n.ep, buf, len, s->peer, to.addr, to.key),
-		     "fi_inject_write");
+		MUST(s->n.cq, fi_inject_write(s->n.ep, buf, len, s->peer, to.addr, to.key));
 		memset(buf, 0, len);
-		must(fi_read(s->n.ep, buf, len, NULL, s->peer, to.addr, to.key, buf), "fi_read");
+		MUST(s->n.cq, fi_read(s->n.ep, buf, len, NULL, s->peer, to.addr, to.key, buf));
 		expect(s, 0, "a read behind an injected write");
 		side_check(buf, 9, len);
 	}
@@ -170,7 +169,7 @@ static void order_target(struct side *s)
 		if (in != i)
 			fail("message %u instead of %u", in, i);
 		side_check(mem, i, 65536);
-		must(fi_send(s->n.ep, &in, sizeof(in), NULL, s->peer, &in), "fi_send");
+		MUST(s->n.cq, fi_send(s->n.ep, &in, sizeof(in), NULL, s->peer, &in));
 		expect(s, 0, "an answer");
 	}
 	side_meet(s);
@@ -192,14 +191,13 @@ static void order(struct side *s)
 		size_t len = i % 2 ? 65536 : 4096;
 
 		must(fi_recv(s->n.ep, &answer, sizeof(answer), NULL, s->peer, NULL), "fi_recv");
-		must(fi_read(s->n.ep, old, 65536, NULL, s->peer, to.addr, to.key, NULL), "fi_read");
+		MUST(s->n.cq, fi_read(s->n.ep, old, 65536, NULL, s->peer, to.addr, to.key, NULL));
 		side_fill(buf, i, 65536);
 		for (size_t at = 0; at < 65536; at += len)
-			must(fi_write(s->n.ep, buf + at, len, NULL, s->peer, to.addr + at, to.key,
-				      NULL),
-			     "fi_write");
-		must(fi_read(s->n.ep, now, 65536, NULL, s->peer, to.addr, to.key, NULL), "fi_read");
-		must(fi_send(s->n.ep, &i, sizeof(i), NULL, s->peer, NULL), "fi_send");
+			MUST(s->n.cq, fi_write(s->n.ep, buf + at, len, NULL, s->peer, to.addr + at,
+					       to.key, NULL));
+		MUST(s->n.cq, fi_read(s->n.ep, now, 65536, NULL, s->peer, to.addr, to.key, NULL));
+		MUST(s->n.cq, fi_send(s->n.ep, &i, sizeof(i), NULL, s->peer, NULL));
 		for (size_t n = 65536 / len + 4; n; n--)
 			expect(s, 0, "one of a round");
 		side_check(now, i, 65536);
@@ -235,7 +233,7 @@ static void wrong_target(struct side *s)
 
 static void write_to(struct side *s, void *buf, size_t len, uint64_t addr, uint64_t key)
 {
-	must(fi_write(s->n.ep, buf, len, NULL, s->peer, addr, key, NULL), "fi_write");
+	MUST(s->n.cq, fi_write(s->n.ep, buf, len, NULL, s->peer, addr, key, NULL));
 }
 
 static void wrong(struct side *s)
@@ -296,9 +294,8 @@ static void counts(struct side *s)
 	greet(s);
 	write_to(s, buf, 65536, to.addr, to.key);
 	write_to(s, buf, 8, to.addr, to.key);
-	must(fi_writedata(s->n.ep, buf, 65536, NULL, 77, s->peer, to.addr, to.key, NULL),
-	     "fi_writedata");
-	must(fi_read(s->n.ep, buf, 65536, NULL, s->peer, to.addr, to.key, NULL), "fi_read");
+	MUST(s->n.cq, fi_writedata(s->n.ep, buf, 65536, NULL, 77, s->peer, to.addr, to.key, NULL));
+	MUST(s->n.cq, fi_read(s->n.ep, buf, 65536, NULL, s->peer, to.addr, to.key, NULL));
 	for (int i = 0; i < 4; i++)
 		expect(s, 0, "an access that is counted");
 	side_meet(s);
