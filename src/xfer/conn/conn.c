@@ -14,6 +14,7 @@
  *   IDLE, CONNECTING  HELLO_CONNECT received: accept                 -> CONNECTED
  *   CROSSED     HELLO_CONNECT received or held, of the incarnation that won: accept
  *                                                                        -> CONNECTED
+ *               none comes in CROSSED_MS, as its process has ended: retry     -> CONNECTING
  *   CONNECTED   a HELLO_CONNECT received: hold it until the link ends, or refuse it
  *   CONNECTED   both ends agree to close the idle connection -> RETIRING -> IDLE: conn_retire.c
  *   CONNECTING, HANDSHAKE  socket ended before or after a late hello, or HELLO_REJECT of
@@ -42,14 +43,15 @@
 #define EVENTS_PER_POLL 32
 #define POLLS_PER_CALL  8  /* at most; then other workers are polled */
 #define BYTES_PER_EVENT 64 /* bytes read at most; within a host each is one packet */
-#define CROSSED_MS      30000
-#define LAST_CALLS      4096 /* at most, to deliver what a peer sent before its end */
+#define CROSSED_MS                                                                                 \
+	1000 /* in which the attempt that won is here: its hello was out before the answer */
+#define LAST_CALLS 4096 /* at most, to deliver what a peer sent before its end */
 /*
  * ms from connect() to our hello. After a later hello the acceptor may have closed the silent
  * connection; coarse clocks lag some ms.
  */
 #define LATE_MS (ACCEPTOR_FULL_MS - 50)
-#define RETRIES 8 /* of one attempt, after late hellos */
+#define RETRIES 8 /* of one attempt, after late hellos and crossings */
 
 void conn_forget(struct peer *peer)
 {
@@ -73,17 +75,24 @@ void conn_fail(struct peer *peer, int err, const struct wire_hello *hello)
 		conn_forget(peer);
 }
 
-/*
- * Retries after a late hello, or while keys are being proven: an acceptor closes connections that stay silent, so the
- * end of the socket is no refusal. True: retried, and the attempt goes on or has failed.
- */
-static bool retry(struct peer *peer)
+/* True: retried, and the attempt goes on or has failed. */
+static bool retry(struct peer *peer, const char *why)
 {
-	if ((!peer->conn.late && !peer->conn.auth) || peer->conn.retries++ >= RETRIES)
+	if (peer->conn.retries++ >= RETRIES)
 		return false;
-	LOG_INFO(LOG_EP_CTRL, "peer closed the connection before our hello: connecting again");
+	LOG_INFO(LOG_EP_CTRL, "%s %s: connecting again", peer_text(peer), why);
 	conn_restart(peer);
 	return true;
+}
+
+/*
+ * After a late hello, or while keys are being proven: an acceptor closes connections that stay silent, so the end of the
+ * socket is no refusal. Returns as retry does.
+ */
+static bool retry_silent(struct peer *peer)
+{
+	return (peer->conn.late || peer->conn.auth) &&
+	       retry(peer, "closed the connection before our hello");
 }
 
 /* Our hello could not be sent, with `err`. */
@@ -91,7 +100,7 @@ static void unsent(struct peer *peer, int err)
 {
 	bool closed = err == -FI_ECONNRESET || err == -EPIPE;
 
-	if (closed && (retry(peer) || (peer->conn.pauses < PAUSES_MAX && conn_later(peer))))
+	if (closed && (retry_silent(peer) || (peer->conn.pauses < PAUSES_MAX && conn_later(peer))))
 		return;
 	if (err == -FI_ECONNREFUSED && conn_reach_outward(peer))
 		conn_restart(peer);
@@ -179,7 +188,7 @@ static void handshake_event(struct peer *peer)
 	struct accepted conn = {.sock = peer->conn.sock, .inside = peer->conn.inside};
 	int ret = hello_recv(peer->conn.sock, peer->conn.inside, &conn.hello, conn.fds);
 
-	if (ret == 0 || (ret == -FI_ECONNRESET && retry(peer)))
+	if (ret == 0 || (ret == -FI_ECONNRESET && retry_silent(peer)))
 		return;
 	if (ret < 0) {
 		conn_fail(peer, ret == -FI_ECONNRESET ? FI_ECONNREFUSED : -ret, NULL);
@@ -380,6 +389,9 @@ static void expire(struct worker *worker, bool heard)
 		bool overdue = (peer->state == PEER_CROSSED || peer->state == PEER_CONNECTING) &&
 			       now >= peer->conn.deadline;
 
+		if (overdue && peer->state == PEER_CROSSED &&
+		    retry(peer, "does not connect after all"))
+			continue;
 		if (overdue || conn_introduce_overdue(peer, now))
 			conn_fail(peer, conn_overdue(peer), NULL);
 		else if (peer_reads_out(peer))

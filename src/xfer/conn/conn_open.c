@@ -184,10 +184,11 @@ void conn_wait_outside(struct peer *peer)
 		peer_busy(peer); /* makes a sleeping waiter poll again soon */
 }
 
-/* Closes the attempt's socket. */
+/* Closes the attempt's socket, if it has one. */
 static void end_attempt(struct peer *peer)
 {
-	forked_close(peer->conn.sock);
+	if (peer->conn.sock >= 0)
+		forked_close(peer->conn.sock);
 	peer->conn.sock = peer->conn.wake = -1;
 	conn_abandon(peer);
 }
