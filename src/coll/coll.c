@@ -89,26 +89,32 @@ int coll_connect(struct coll *c, struct peer *peer)
 	return err ? err : 1;
 }
 
-int coll_answer(struct peer *peer, const struct wire_group *msg)
+static struct packet packet_of(const struct wire_group *msg)
 {
-	struct packet p = {
+	return (struct packet){
 		.head = WIRE_HEAD(WIRE_GROUP, 0, 0, 0), .payload = msg, .len = sizeof(*msg)};
-	int ret;
+}
 
-	/* Counts as an answer in the peer's budget. */
-	if (peer->state != PEER_IDLE) {
-		tx_control_data(peer, &p);
-		return 0;
-	}
-	ret = tx_ahead(peer, &p, NULL);
-	return ret < 0 ? ret : 0;
+void coll_answer(struct peer *peer, const struct wire_group *msg)
+{
+	struct packet p = packet_of(msg);
+
+	tx_control_data(peer, &p);
 }
 
 int coll_say(struct coll *c, fi_addr_t addr, const struct wire_group *msg)
 {
 	struct peer *peer = peer_get(c->worker, addr);
+	struct packet p = packet_of(msg);
+	int ret = 0;
 
-	return peer ? coll_answer(peer, msg) : -FI_EADDRNOTAVAIL;
+	if (!peer)
+		return -FI_EADDRNOTAVAIL;
+	if (peer->state != PEER_IDLE)
+		tx_control_data(peer, &p);
+	else
+		ret = tx_ahead(peer, &p, NULL);
+	return ret < 0 ? ret : 0;
 }
 
 /* ---- Receiving ------------------------------------------------------------------------------- */

@@ -89,8 +89,12 @@ static inline int coll_reach(struct coll *coll, fi_addr_t addr)
 		return 0;
 	return peer ? coll_connect(coll, peer) : -FI_EADDRNOTAVAIL;
 }
-/* Sends a control message to that endpoint. Returns 0 or a negative error: unreachable. */
+/* Sends a control message to that endpoint; connects to it. Returns 0 or a negative error: unreachable. */
 int coll_say(struct coll *coll, fi_addr_t addr, const struct wire_group *msg);
-int coll_answer(struct peer *peer, const struct wire_group *msg);
+/*
+ * Answers a control message of that peer, within its budget. Never connects: the peer may be a stranger, who chose its
+ * address. One whose connection has ended knows, or need not, what the answer says.
+ */
+void coll_answer(struct peer *peer, const struct wire_group *msg);
 
 #endif
