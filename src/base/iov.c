@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "base/iov.h"
 
+#include <rdma/fi_errno.h>
 #include <stdint.h>
 
 #include "base/copy.h"
+#include "base/log.h"
 
 size_t iov_bytes(const struct iovec *iov, size_t count)
 {
@@ -12,6 +14,29 @@ size_t iov_bytes(const struct iovec *iov, size_t count)
 	while (count-- > 0)
 		len += iov++->iov_len;
 	return len;
+}
+
+int iov_add_up(const size_t *first, size_t size, size_t count, size_t most, size_t *sum)
+{
+	size_t total = 0;
+
+	if (count > most || (count && !first)) {
+		LOG_WARN(LOG_EP_DATA, "a list of %zu segments%s; at most %zu are possible", count,
+			 first ? "" : " at NULL", most);
+		return -FI_EINVAL;
+	}
+	for (size_t i = 0; i < count; i++) {
+		size_t len = *(const size_t *)((const char *)first + i * size);
+
+		if (__builtin_add_overflow(total, len, &total)) {
+			LOG_WARN(LOG_EP_DATA,
+				 "segment %zu of %zu has length %zu: the sum is more than %zu", i,
+				 count, len, SIZE_MAX);
+			return -FI_EMSGSIZE;
+		}
+	}
+	*sum = total;
+	return 0;
 }
 
 size_t iov_slice(struct iovec *to, const struct iovec *iov, size_t count, size_t skip, size_t *len)

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/iov.h"
 #include "base/log.h"
 #include "core/av.h"
 #include "core/eq.h"
@@ -18,21 +19,24 @@
 /* Accepted flags. All but FI_RMA_EVENT only describe the memory, and have no effect here. */
 #define FLAGS (FI_RMA_EVENT | FI_RMA_PMEM | FI_HMEM_DEVICE_ONLY | FI_HMEM_HOST_ALLOC)
 
-/* Sums the bytes of all segments. false: no segment, too many, or beyond the address space. */
-static bool total_length(const struct iovec *iov, size_t count, size_t *total)
+/* Sums the bytes of all segments. -FI_EINVAL: no segment, too many, or beyond the address space; logs which. */
+static int total_length(const struct iovec *iov, size_t count, size_t *total)
 {
-	*total = 0;
-	if (!iov || count == 0 || count > RULES_IOV_MAX)
-		return false;
+	if (!count || IOV_ADD_UP(iov, iov_len, count, RULES_IOV_MAX, total)) {
+		LOG_WARN(LOG_MR, "registration of %zu segments", count);
+		return -FI_EINVAL;
+	}
 	for (size_t i = 0; i < count; i++) {
 		uintptr_t base = (uintptr_t)iov[i].iov_base;
 
 		/* NULL with SIZE_MAX is the whole address space. */
-		if (iov[i].iov_len > SIZE_MAX - base || iov[i].iov_len > SIZE_MAX - *total)
-			return false;
-		*total += iov[i].iov_len;
+		if (iov[i].iov_len <= SIZE_MAX - base)
+			continue;
+		LOG_WARN(LOG_MR, "registration of %zu bytes at %#lx: not in the address space",
+			 iov[i].iov_len, (unsigned long)base);
+		return -FI_EINVAL;
 	}
-	return true;
+	return 0;
 }
 
 static int check_no_key(const struct domain *dom, const struct fi_mr_attr *attr)
@@ -223,15 +227,10 @@ static int reg_memory(struct domain *dom, const struct fi_mr_attr *attr, uint64_
 	size_t length;
 	int ret = check_attr(dom, attr, flags);
 
+	if (!ret)
+		ret = total_length(attr->mr_iov, attr->iov_count, &length);
 	if (ret)
 		return ret;
-	if (!total_length(attr->mr_iov, attr->iov_count, &length)) {
-		LOG_WARN(LOG_MR,
-			 "registration of %zu segments: none, more than %d, or not within "
-			 "the address space",
-			 attr->iov_count, RULES_IOV_MAX);
-		return -FI_EINVAL;
-	}
 	if (base_of(dom, attr) && !inside(attr->mr_iov, attr->iov_count, &base_of(dom, attr)->mr)) {
 		LOG_WARN(LOG_MR,
 			 "registration: the %zu segments are not inside base_mr, of key %#llx",

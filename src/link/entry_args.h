@@ -10,6 +10,8 @@
 #include <sys/uio.h>
 
 #include "atomic/atomic.h"
+#include "base/iov.h"
+#include "link/wire.h"
 
 /* A read or write of one buffer and one range of the same length. */
 struct entry_rma {

@@ -10,14 +10,16 @@
  *   atomic_valid(form, datatype, op, count)           the answer of fi_*atomicvalid
  */
 
-/* Returns the sum of the elements in all segments, which correspond to one remote range. */
-static size_t elements_of(const struct fi_ioc *ioc, size_t count)
+/* Posts an atomic on lists and the one range of `m`, which gets as many elements as they have. */
+static ssize_t atomic_vector(struct ep *ep, const struct entry_atomic_msg *m,
+			     struct fi_rma_ioc *range, uint64_t flags)
 {
-	size_t sum = 0;
+	bool fetches = m->form != ATOMIC_BASE;
+	int err = IOV_ADD_UP(fetches ? m->result : m->msg->msg_iov, count,
+			     fetches ? m->result_count : m->msg->iov_count, WIRE_IOV_MAX,
+			     &range->count);
 
-	for (size_t i = 0; i < count && ioc; i++)
-		sum += ioc[i].count;
-	return sum;
+	return err ? err : atomic_lists(ep, m, flags);
 }
 
 static ssize_t atomic_inject(struct fid_ep *fid, const void *buf, size_t count, fi_addr_t dest_addr,
@@ -98,26 +100,24 @@ static ssize_t atomic_compwrite(struct fid_ep *fid, const void *buf, size_t coun
 						    .context = context});
 }
 
-/* The message of a ...v call: its lists, and one remote range of `elements`. */
-#define ATOMIC_MSG(elements)                                                                       \
+/* The message of a ...v call: its lists, and one remote range. */
+#define ATOMIC_MSG                                                                                 \
 	&(struct fi_msg_atomic)                                                                    \
 	{                                                                                          \
-		.msg_iov = iov, .iov_count = count, .addr = dest_addr,                             \
-		.rma_iov = &(struct fi_rma_ioc){addr, elements, key}, .rma_iov_count = 1,          \
-		.datatype = datatype, .op = op, .context = context                                 \
+		.msg_iov = iov, .iov_count = count, .addr = dest_addr, .rma_iov = &range,          \
+		.rma_iov_count = 1, .datatype = datatype, .op = op, .context = context             \
 	}
 
 static ssize_t atomic_writev(struct fid_ep *fid, const struct fi_ioc *iov, void **desc,
 			     size_t count, fi_addr_t dest_addr, uint64_t addr, uint64_t key,
 			     enum fi_datatype datatype, enum fi_op op, void *context)
 {
+	struct fi_rma_ioc range = {.addr = addr, .key = key};
 	struct ep *ep = ep_of(fid);
 	(void)desc;
 
-	return atomic_lists(ep,
-			    &(struct entry_atomic_msg){.form = ATOMIC_BASE,
-						       .msg = ATOMIC_MSG(elements_of(iov, count))},
-			    ep->tx_flags);
+	return atomic_vector(ep, &(struct entry_atomic_msg){.form = ATOMIC_BASE, .msg = ATOMIC_MSG},
+			     &range, ep->tx_flags);
 }
 
 static ssize_t atomic_writemsg(struct fid_ep *fid, const struct fi_msg_atomic *msg, uint64_t flags)
@@ -134,17 +134,17 @@ static ssize_t atomic_readwritev(struct fid_ep *fid, const struct fi_ioc *iov, v
 				 uint64_t key, enum fi_datatype datatype, enum fi_op op,
 				 void *context)
 {
+	struct fi_rma_ioc range = {.addr = addr, .key = key};
 	struct ep *ep = ep_of(fid);
 	(void)desc;
 
-	return atomic_lists(
-		ep,
-		&(struct entry_atomic_msg){.form = ATOMIC_FETCH,
-					   .msg = ATOMIC_MSG(elements_of(resultv, result_count)),
-					   .result = resultv,
-					   .result_desc = result_desc,
-					   .result_count = result_count},
-		ENTRY_FETCH_FLAGS(ep));
+	return atomic_vector(ep,
+			     &(struct entry_atomic_msg){.form = ATOMIC_FETCH,
+							.msg = ATOMIC_MSG,
+							.result = resultv,
+							.result_desc = result_desc,
+							.result_count = result_count},
+			     &range, ENTRY_FETCH_FLAGS(ep));
 }
 
 static ssize_t atomic_readwritemsg(struct fid_ep *fid, const struct fi_msg_atomic *msg,
@@ -169,14 +169,15 @@ static ssize_t atomic_compwritev(struct fid_ep *fid, const struct fi_ioc *iov, v
 				 uint64_t key, enum fi_datatype datatype, enum fi_op op,
 				 void *context)
 {
+	struct fi_rma_ioc range = {.addr = addr, .key = key};
 	struct ep *ep = ep_of(fid);
 	(void)desc, (void)compare_desc;
 
-	return atomic_lists(ep,
-			    &(struct entry_atomic_msg){
-				    ATOMIC_COMPARE, ATOMIC_MSG(elements_of(resultv, result_count)),
-				    resultv, result_desc, result_count, comparev, compare_count},
-			    ENTRY_FETCH_FLAGS(ep));
+	return atomic_vector(ep,
+			     &(struct entry_atomic_msg){ATOMIC_COMPARE, ATOMIC_MSG, resultv,
+							result_desc, result_count, comparev,
+							compare_count},
+			     &range, ENTRY_FETCH_FLAGS(ep));
 }
 
 static ssize_t atomic_compwritemsg(struct fid_ep *fid, const struct fi_msg_atomic *msg,

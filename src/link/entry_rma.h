@@ -9,13 +9,15 @@
  *   rma_lists(ep, fi_msg_rma, flags, write)    posts one on lists
  */
 
-static size_t bytes_of(const struct iovec *iov, size_t count)
+/* Posts an operation on a list and one range of the same length. `msg` lacks the range. */
+static ssize_t rma_vector(struct ep *ep, struct fi_msg_rma *msg, struct fi_rma_iov range,
+			  uint64_t flags, bool write)
 {
-	size_t len = 0;
+	int err = IOV_ADD_UP(msg->msg_iov, iov_len, msg->iov_count, WIRE_IOV_MAX, &range.len);
 
-	for (size_t i = 0; i < count && iov; i++)
-		len += iov[i].iov_len;
-	return len;
+	msg->rma_iov = &range;
+	msg->rma_iov_count = 1;
+	return err ? err : rma_lists(ep, msg, flags, write);
 }
 
 static ssize_t rma_read(struct fid_ep *fid, void *buf, size_t len, void *desc, fi_addr_t src_addr,
@@ -37,17 +39,15 @@ static ssize_t rma_readv(struct fid_ep *fid, const struct iovec *iov, void **des
 			 fi_addr_t src_addr, uint64_t addr, uint64_t key, void *context)
 {
 	struct ep *ep = ep_of(fid);
-	struct fi_rma_iov remote = {addr, bytes_of(iov, count), key};
 
-	return rma_lists(ep,
-			 &(struct fi_msg_rma){.msg_iov = iov,
-					      .desc = desc,
-					      .iov_count = count,
-					      .addr = src_addr,
-					      .rma_iov = &remote,
-					      .rma_iov_count = 1,
-					      .context = context},
-			 ENTRY_READ_FLAGS(ep), false);
+	return rma_vector(ep,
+			  &(struct fi_msg_rma){.msg_iov = iov,
+					       .desc = desc,
+					       .iov_count = count,
+					       .addr = src_addr,
+					       .context = context},
+			  (struct fi_rma_iov){.addr = addr, .key = key}, ENTRY_READ_FLAGS(ep),
+			  false);
 }
 
 static ssize_t rma_readmsg(struct fid_ep *fid, const struct fi_msg_rma *msg, uint64_t flags)
@@ -76,17 +76,14 @@ static ssize_t rma_writev(struct fid_ep *fid, const struct iovec *iov, void **de
 			  fi_addr_t dest_addr, uint64_t addr, uint64_t key, void *context)
 {
 	struct ep *ep = ep_of(fid);
-	struct fi_rma_iov remote = {addr, bytes_of(iov, count), key};
 
-	return rma_lists(ep,
-			 &(struct fi_msg_rma){.msg_iov = iov,
-					      .desc = desc,
-					      .iov_count = count,
-					      .addr = dest_addr,
-					      .rma_iov = &remote,
-					      .rma_iov_count = 1,
-					      .context = context},
-			 ep->tx_flags, true);
+	return rma_vector(ep,
+			  &(struct fi_msg_rma){.msg_iov = iov,
+					       .desc = desc,
+					       .iov_count = count,
+					       .addr = dest_addr,
+					       .context = context},
+			  (struct fi_rma_iov){.addr = addr, .key = key}, ep->tx_flags, true);
 }
 
 static ssize_t rma_writemsg(struct fid_ep *fid, const struct fi_msg_rma *msg, uint64_t flags)

@@ -211,12 +211,13 @@ int defer_recv(struct ep *ep, bool tagged, const struct recv_args *args)
 	struct recv_args now = *args;
 	struct triggered *t;
 	unsigned char *at;
+	size_t len;
 	int err = trigger_of(ep, args->context, &trigger);
 
+	if (!err)
+		err = IOV_ADD_UP(args->iov, iov_len, args->iov_count, RX_IOV_MAX, &len);
 	if (err)
 		return err;
-	if (args->iov_count > RX_IOV_MAX || (args->iov_count && !args->iov))
-		return -FI_EINVAL;
 	/*
 	 * Calls with FI_PEEK and the like act at once and use the context themselves, so they
 	 * cannot be triggered.

@@ -2,6 +2,7 @@
 /* Converts the structures of deferred work to operations of the engine, and changes counters. */
 #include <rdma/fi_errno.h>
 
+#include "base/iov.h"
 #include "xfer/defer/defer_work.h"
 #include "xfer/rma/rma.h"
 #include "xfer/worker.h"
@@ -33,10 +34,15 @@ static int as_send(struct deferred *d, struct xfer *x)
 	bool tagged = d->type == FI_OP_TSEND;
 	struct fi_msg_tagged msg;
 	uint64_t flags;
+	size_t len;
+	int err;
 
 	msg = message_of(d, &flags);
-	if (msg.iov_count > WIRE_IOV_MAX || (msg.iov_count && !msg.msg_iov) || flags & FI_TRIGGER)
-		return -FI_EINVAL;
+	err = flags & FI_TRIGGER
+		      ? -FI_EINVAL
+		      : IOV_ADD_UP(msg.msg_iov, iov_len, msg.iov_count, WIRE_IOV_MAX, &len);
+	if (err)
+		return err;
 	*x = (struct xfer){
 		.head = WIRE_HEAD(WIRE_MSG,
 				  (tagged ? WIRE_TAGGED : 0) |
@@ -47,23 +53,27 @@ static int as_send(struct deferred *d, struct xfer *x)
 		.data = msg.data,
 		.iov = msg.msg_iov,
 		.count = msg.iov_count,
+		.len = len,
 		.context = msg.context,
 		.addr = msg.addr,
 		.work = &d->work,
 	};
-	for (size_t i = 0; i < msg.iov_count; i++)
-		x->len += msg.msg_iov[i].iov_len;
-	return flags & FI_INJECT && x->len > ep_inject_max(d->work.ep, x->flags) ? -FI_EMSGSIZE : 0;
+	return flags & FI_INJECT && len > ep_inject_max(d->work.ep, x->flags) ? -FI_EMSGSIZE : 0;
 }
 
 static int as_recv(struct deferred *d, struct recv_args *args)
 {
 	struct fi_msg_tagged msg;
 	uint64_t flags;
+	size_t len;
+	int err;
 
 	msg = message_of(d, &flags);
-	if (msg.iov_count > RX_IOV_MAX || (msg.iov_count && !msg.msg_iov) || flags & FI_TRIGGER)
-		return -FI_EINVAL;
+	err = flags & FI_TRIGGER
+		      ? -FI_EINVAL
+		      : IOV_ADD_UP(msg.msg_iov, iov_len, msg.iov_count, RX_IOV_MAX, &len);
+	if (err)
+		return err;
 	if (flags & NOT_LATER)
 		return -FI_ENOSYS;
 	*args = (struct recv_args){.iov = msg.msg_iov,

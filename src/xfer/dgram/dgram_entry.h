@@ -6,6 +6,7 @@
  */
 #include <rdma/fi_errno.h>
 
+#include "base/iov.h"
 #include "xfer/dgram/dgram.h"
 #include "xfer/msg/tx.h"
 
@@ -29,11 +30,9 @@ static ssize_t refuse(struct ep *ep, uint64_t flags, int err)
 
 static ssize_t post_iov(struct ep *ep, struct xfer x)
 {
-	if (x.count > WIRE_IOV_MAX || (x.count && !x.iov))
-		return refuse(ep, x.flags, -FI_EINVAL);
-	for (size_t i = 0; i < x.count; i++)
-		x.len += x.iov[i].iov_len;
-	return post(ep, &x);
+	int err = IOV_ADD_UP(x.iov, iov_len, x.count, WIRE_IOV_MAX, &x.len);
+
+	return err ? refuse(ep, x.flags, err) : post(ep, &x);
 }
 
 static ssize_t dgram_msg_send(struct fid_ep *fid, const void *buf, size_t len, void *desc,

@@ -14,15 +14,15 @@ int dgram_recv(struct ep *ep, const struct recv_args *args)
 	struct rx *rx = ep->rx;
 	struct recv *r;
 	bool first;
+	int err;
 
 	if (__builtin_expect((args->flags & IMPOSSIBLE) != 0, 0))
 		return -FI_EOPNOTSUPP;
-	if (args->iov_count > RX_IOV_MAX || (args->iov_count && !args->iov) ||
-	    (args->flags & FI_MULTI_RECV && args->iov_count != 1))
+	if (args->flags & FI_MULTI_RECV && args->iov_count != 1)
 		return -FI_EINVAL;
-	r = rx_recv_new(rx, args);
-	if (!r)
-		return -FI_EAGAIN;
+	err = rx_recv_new(rx, args, &r);
+	if (err)
+		return err;
 	r->src = FI_ADDR_UNSPEC;
 	first = list_empty(&rx->posted[0]);
 	list_push(&rx->posted[0], &r->link);

@@ -8,6 +8,7 @@
  */
 #include <rdma/fi_errno.h>
 
+#include "base/iov.h"
 #include "xfer/defer/defer.h"
 #include "xfer/entry/entry_tables.h"
 #include "xfer/worker.h"
@@ -114,16 +115,15 @@ static inline __attribute__((always_inline)) ssize_t post_inject(struct ep *ep, 
 static inline ssize_t post_iov(struct ep *ep, struct xfer x, uint64_t flags,
 			       const struct iovec *iov, size_t count)
 {
-	if (__builtin_expect(count > WIRE_IOV_MAX || (count && !iov), 0))
-		return -FI_EINVAL;
+	int err = IOV_ADD_UP(iov, iov_len, count, WIRE_IOV_MAX, &x.len);
+
+	if (__builtin_expect(err, 0))
+		return err;
 	if (count == 1) {
 		x.buf = iov->iov_base;
-		x.len = iov->iov_len;
 	} else if (count) {
 		x.iov = iov;
 		x.count = count;
-		for (size_t i = 0; i < count; i++)
-			x.len += iov[i].iov_len;
 	}
 	if (flags & FI_INJECT && x.len > ep_inject_max(ep, x.flags))
 		return -FI_EMSGSIZE;

@@ -279,8 +279,8 @@ void rx_forget_context(struct rx *rx);
 int rx_peek(struct rx *rx, struct worker *worker, bool tagged, const struct recv_args *args);
 int rx_claimed(struct rx *rx, bool tagged, const struct recv_args *args);
 int rx_discard_claimed(struct rx *rx, bool tagged, const struct recv_args *args);
-/* Makes a receive, on no list. NULL: no memory for a further one until others end. */
-struct recv *rx_recv_new(struct rx *rx, const struct recv_args *args);
+/* Makes a receive, on no list. 0, -FI_EAGAIN (no memory for a further one until others end), or the segments' fault. */
+int rx_recv_new(struct rx *rx, const struct recv_args *args, struct recv **recv);
 
 /* Ends the oldest posted receive with this context by FI_ECANCELED. 0 or -FI_ENOENT. */
 int rx_cancel(struct rx *rx, void *context);

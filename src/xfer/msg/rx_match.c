@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/env.h"
+#include "base/iov.h"
 #include "base/log.h"
 #include "core/cq.h"
 #include "link/wire.h"
@@ -140,24 +141,28 @@ void rx_atomic(struct rx *rx, struct peer *peer, const struct packet *p)
 		rx_store(rx, &m, p->len);
 }
 
-struct recv *rx_recv_new(struct rx *rx, const struct recv_args *args)
+int rx_recv_new(struct rx *rx, const struct recv_args *args, struct recv **recv)
 {
-	struct recv *r = pool_get(&rx->recv_pool);
+	struct recv *r;
+	size_t len;
+	int err = IOV_ADD_UP(args->iov, iov_len, args->iov_count, RX_IOV_MAX, &len);
 
-	if (!r)
-		return NULL;
+	if (__builtin_expect(err, 0))
+		return err;
+	r = pool_get(&rx->recv_pool);
+	if (__builtin_expect(!r, 0))
+		return -FI_EAGAIN;
 	list_init(&r->link);
 	rx_recv_fill(r, args->src, args->tag, args->ignore, args->flags, args->context);
 	r->work = args->work;
-	r->len = 0;
+	r->len = len;
 	r->iov_count = (unsigned int)args->iov_count;
-	for (size_t i = 0; i < args->iov_count; i++) {
+	for (size_t i = 0; i < args->iov_count; i++)
 		r->iov[i] = args->iov[i];
-		r->len += args->iov[i].iov_len;
-	}
 	r->plain =
 		r->iov_count == 1 && !r->work && !(r->flags & FI_MULTI_RECV) ? (ssize_t)r->len : -1;
-	return r;
+	*recv = r;
+	return 0;
 }
 
 /* Gives a kept message to the receive, which may be freed then. */
@@ -181,15 +186,16 @@ int rx_claimed(struct rx *rx, bool tagged, const struct recv_args *args)
 	struct fi_context *context = args->context;
 	struct unexpected *u = context ? context->internal[0] : NULL;
 	struct recv *r;
+	int err;
 
 	if (!u)
 		return -FI_EINVAL;
 	if (args->flags & FI_DISCARD)
 		return rx_discard_claimed(rx, tagged, args);
+	err = rx_recv_new(rx, args, &r);
+	if (err)
+		return err;
 	context->internal[0] = NULL;
-	r = rx_recv_new(rx, args);
-	if (!r)
-		return -FI_EAGAIN;
 	r->flags &= ~FI_MULTI_RECV;
 	if (wire_op(u->head) != WIRE_MSG && !u->peer) {
 		rx_take(rx, u);
@@ -217,12 +223,13 @@ static int post_late(struct rx *rx, bool tagged, const struct recv_args *args)
 {
 	struct unexpected *u = rx_unexpected(rx, tagged, args);
 	struct recv *r;
+	int err;
 
 	if (!u)
 		return -FI_ENOTCONN;
-	r = rx_recv_new(rx, args);
-	if (!r)
-		return -FI_EAGAIN;
+	err = rx_recv_new(rx, args, &r);
+	if (err)
+		return err;
 	if (!(args->flags & FI_MULTI_RECV)) {
 		accept_unexpected(rx, r, u);
 		return 0;
@@ -249,6 +256,7 @@ static __attribute__((noinline)) int post_special(struct rx *rx, struct worker *
 {
 	struct recv_args a = *args;
 	struct recv *r;
+	int err;
 
 	a.src = rx_only_from(rx, tagged, a.src);
 	if (a.flags & FI_AUTH_KEY && names_key(rx, &a))
@@ -264,22 +272,21 @@ static __attribute__((noinline)) int post_special(struct rx *rx, struct worker *
 		return -FI_EINVAL;
 	if (a.flags & XFER_ENDED)
 		return post_late(rx, tagged, &a);
-	r = rx_recv_new(rx, &a);
-	return r ? post_multi(rx, tagged, r, &a) : -FI_EAGAIN;
+	err = rx_recv_new(rx, &a, &r);
+	return err ? err : post_multi(rx, tagged, r, &a);
 }
 
 int rx_post(struct rx *rx, struct worker *worker, bool tagged, const struct recv_args *args)
 {
 	struct unexpected *u;
 	struct recv *r;
+	int err;
 
-	if (__builtin_expect(args->iov_count > RX_IOV_MAX || (args->iov_count && !args->iov), 0))
-		return -FI_EINVAL;
 	if (__builtin_expect((args->flags & RX_SPECIAL) != 0, 0))
 		return post_special(rx, worker, tagged, args);
-	r = rx_recv_new(rx, args);
-	if (__builtin_expect(!r, 0))
-		return -FI_EAGAIN;
+	err = rx_recv_new(rx, args, &r);
+	if (__builtin_expect(err, 0))
+		return err;
 	r->src = rx_only_from(rx, tagged, args->src);
 	if (__builtin_expect(!list_empty(&rx->unexpected[tagged]), 0)) {
 		struct recv_args a = *args;

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/copy.h"
+#include "base/iov.h"
 #include "base/log.h"
 #include "base/probe.h"
 #include "xfer/defer/defer.h"
@@ -81,11 +82,9 @@ void tx_req_free(struct txreq *req)
 
 int tx_req_bounce(struct txreq *req, const struct iovec *iov, size_t count)
 {
+	size_t len = iov_bytes(iov, count);
 	unsigned char *to;
-	size_t len = 0;
 
-	for (size_t i = 0; i < count; i++)
-		len += iov[i].iov_len;
 	req->count = 0;
 	if (!len)
 		return 0;

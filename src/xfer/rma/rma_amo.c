@@ -3,6 +3,7 @@
 #include <rdma/fi_errno.h>
 #include <string.h>
 
+#include "base/iov.h"
 #include "base/log.h"
 #include "xfer/rma/rma_target.h"
 #include "xfer/msg/rx.h"
@@ -241,11 +242,9 @@ static void answer(struct peer *peer, uint64_t head, int err, const void *buf, s
 static int apply_all(const struct rma_request *r, const struct iovec *iov, size_t count,
 		     char *result)
 {
-	size_t done = 0, room = 0;
+	size_t done = 0, room = iov_bytes(iov, count);
 	int err = 0;
 
-	for (size_t i = 0; i < count; i++)
-		room += iov[i].iov_len;
 	if (reach(r) > room) {
 		LOG_WARN(LOG_EP_DATA,
 			 "atomic on tag %#llx: it reaches to byte %llu, the receive has %zu",

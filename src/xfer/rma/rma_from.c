@@ -2,6 +2,7 @@
 /* Checks the arguments of one-sided calls and converts them to struct rma. */
 #include <rdma/fi_errno.h>
 
+#include "base/iov.h"
 #include "base/log.h"
 #include "xfer/rma/rma.h"
 #include "link/engine.h"
@@ -9,39 +10,19 @@
 /* Flags that mean nothing to a read; FI_TAGGED: nor to a write, an atomic goes by it. */
 #define NOT_READ (FI_TAGGED | FI_REMOTE_CQ_DATA | FI_INJECT | FI_COMMIT_COMPLETE)
 
-/* Sums the bytes of all segments. False: too many segments, a missing list, or an overflow. */
-static bool sum_iov(const struct iovec *iov, size_t count, size_t *len)
-{
-	*len = 0;
-	if (count > WIRE_IOV_MAX || (count && !iov))
-		return false;
-	for (size_t i = 0; i < count; i++)
-		if (__builtin_add_overflow(*len, iov[i].iov_len, len))
-			return false;
-	return true;
-}
-
-static bool sum_remote(const struct fi_rma_iov *remote, size_t count, size_t *len)
-{
-	*len = 0;
-	if (count > WIRE_IOV_MAX || !count || !remote)
-		return false;
-	for (size_t i = 0; i < count; i++)
-		if (__builtin_add_overflow(*len, remote[i].len, len))
-			return false;
-	return true;
-}
-
 int rma_from_rma(struct rma *o, const struct fi_msg_rma *msg, uint64_t flags, bool write)
 {
 	size_t local;
+	int err = IOV_ADD_UP(msg->msg_iov, iov_len, msg->iov_count, WIRE_IOV_MAX, &local);
 
-	if (!sum_iov(msg->msg_iov, msg->iov_count, &local) ||
-	    !sum_remote(msg->rma_iov, msg->rma_iov_count, &o->len) || local != o->len) {
-		LOG_WARN(LOG_EP_DATA,
-			 "%s: %zu local and %zu remote ranges (at most %d) do not agree in length",
-			 write ? "write" : "read", msg->iov_count, msg->rma_iov_count,
-			 WIRE_IOV_MAX);
+	if (!err)
+		err = IOV_ADD_UP(msg->rma_iov, len, msg->rma_iov_count, WIRE_IOV_MAX, &o->len);
+	if (err)
+		return err;
+	if (!msg->rma_iov_count || local != o->len) {
+		LOG_WARN(LOG_EP_DATA, "%s: %zu bytes in %zu local, %zu in %zu remote ranges",
+			 write ? "write" : "read", local, msg->iov_count, o->len,
+			 msg->rma_iov_count);
 		return -FI_EINVAL;
 	}
 	o->wire = write ? WIRE_PUT : WIRE_GET;
@@ -86,6 +67,13 @@ int xfer_atomic_valid(enum atomic_form form, enum fi_datatype type, enum fi_op o
 	return err;
 }
 
+static __attribute__((noinline, cold)) int too_many(size_t elements, size_t size)
+{
+	LOG_WARN(LOG_EP_DATA, "atomic: %zu elements of %zu bytes; at most %zu are possible",
+		 elements, size, WIRE_AMO_MAX / size);
+	return -FI_EMSGSIZE;
+}
+
 int rma_from_plain(struct rma *o, enum fi_datatype type, enum fi_op op, size_t count)
 {
 	enum atomic_form form = o->amo.form;
@@ -103,7 +91,7 @@ int rma_from_plain(struct rma *o, enum fi_datatype type, enum fi_op op, size_t c
 		return -FI_EINVAL;
 	/* The first test prevents an overflow in the second. */
 	if (count > WIRE_AMO_MAX || count * atomic_size(type) > WIRE_AMO_MAX)
-		return -FI_EMSGSIZE;
+		return too_many(count, atomic_size(type));
 	o->wire = WIRE_AMO;
 	o->kind = FI_ATOMIC | (form == ATOMIC_BASE ? FI_WRITE : FI_READ);
 	o->len = count * atomic_size(type);
@@ -122,7 +110,7 @@ static int to_bytes(struct iovec *iov, const struct fi_ioc *ioc, size_t count, s
 		if (ioc[i].count && !ioc[i].addr)
 			return -FI_EINVAL;
 		if (ioc[i].count > WIRE_AMO_MAX / size)
-			return -FI_EMSGSIZE;
+			return too_many(ioc[i].count, size);
 		iov[i] = (struct iovec){ioc[i].addr, ioc[i].count * size};
 	}
 	return 0;
@@ -136,22 +124,27 @@ static int remote_to_bytes(struct fi_rma_iov *to, const struct fi_msg_atomic *ms
 		const struct fi_rma_ioc *from = &msg->rma_iov[i];
 
 		if (from->count > WIRE_AMO_MAX / size)
-			return -FI_EMSGSIZE;
+			return too_many(from->count, size);
 		to[i] = (struct fi_rma_iov){
 			.addr = from->addr, .len = from->count * size, .key = from->key};
 	}
 	return 0;
 }
 
-/* Do operands, compare values and results each cover all elements, where they are needed? */
+/*
+ * Do operands, compare values and results each cover all elements, where they are needed? Each entry has at most
+ * WIRE_AMO_MAX bytes.
+ */
 static bool lengths_agree(struct rma *o, const struct entry_atomic_msg *m)
 {
-	size_t operand, compare, result;
+	size_t operand = iov_bytes(o->iov, o->count),
+	       compare = iov_bytes(o->compare, o->compare_count),
+	       result = iov_bytes(o->result, o->result_count);
 
-	if (!sum_remote(o->remote, o->remote_count, &o->len) || !o->len ||
-	    !sum_iov(o->iov, o->count, &operand) ||
-	    !sum_iov(o->compare, o->compare_count, &compare) ||
-	    !sum_iov(o->result, o->result_count, &result))
+	o->len = 0;
+	for (size_t i = 0; i < o->remote_count; i++)
+		o->len += o->remote[i].len;
+	if (!o->len)
 		return false;
 	if (o->amo.op != FI_ATOMIC_READ && operand != o->len)
 		return false;
@@ -213,7 +206,7 @@ int rma_from_atomic(struct rma *o, struct rma_store *store, const struct entry_a
 		return -FI_EINVAL;
 	}
 	if (o->len > WIRE_AMO_MAX)
-		return -FI_EMSGSIZE;
+		return too_many(o->len / size, size);
 	o->amo.len = (uint32_t)o->len;
 	return 0;
 }

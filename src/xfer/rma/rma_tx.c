@@ -64,15 +64,6 @@ static void add_heads(struct fragments *s, const struct txreq *req, bool long_fo
 	}
 }
 
-static size_t operands_len(const struct txreq *req)
-{
-	size_t len = 0;
-
-	for (size_t i = 0; i < req->count; i++)
-		len += req->iov[i].iov_len;
-	return len;
-}
-
 /* Can send_inline send it: does the short form fit a cache line, with data in one segment? */
 static bool is_inline(const struct txreq *req)
 {
@@ -85,7 +76,7 @@ static bool is_inline(const struct txreq *req)
 		return req->count == 1 && req->len <= RMA_SHORT_MAX;
 	/* Operands, perhaps compare values: send_inline copies both into one buffer. */
 	default:
-		return req->count <= 2 && operands_len(req) <= RMA_SHORT_MAX;
+		return req->count <= 2 && iov_bytes(req->iov, req->count) <= RMA_SHORT_MAX;
 	}
 }
 
