@@ -237,6 +237,23 @@ bool hints_match(const struct provider *v, uint32_t api, const struct fi_info *h
 	       rules_match(api, hints, info, why);
 }
 
+/* Datagrams of IPv4 are shorter than the longest that rules_allow lets pass. */
+static bool source_carries(const struct fi_info *info, struct refusal *why)
+{
+	struct addr source = {.kind = info->addr_format == FI_SOCKADDR_IN6 ? ADDR_IN6 : ADDR_IN};
+	size_t asked = info->ep_attr->max_msg_size, offered;
+
+	if (info->ep_attr->type != FI_EP_DGRAM)
+		return true;
+	if (info->src_addr &&
+	    addr_from_user(&source, provider_format(info), info->src_addr, info->src_addrlen))
+		return true; /* the endpoint refuses the address */
+	offered = rules_dgram_max(&source);
+	addr_free(&source);
+	return asked <= offered ||
+	       hints_refuse(why, "ep_attr->max_msg_size: %zu asked, %zu offered", asked, offered);
+}
+
 bool hints_allow(const struct provider *v, uint32_t api, const struct fi_info *info,
 		 struct refusal *why)
 {
@@ -244,5 +261,5 @@ bool hints_allow(const struct provider *v, uint32_t api, const struct fi_info *i
 		       caps_within(why, "caps", info->caps, v->caps) &&
 		       caps_within(why, "tx_attr->caps", info->tx_attr->caps, v->caps) &&
 		       caps_within(why, "rx_attr->caps", info->rx_attr->caps, v->caps))) &&
-	       rules_allow(api, info, why);
+	       rules_allow(api, info, why) && source_carries(info, why);
 }

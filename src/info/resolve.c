@@ -57,17 +57,13 @@ static int keep_ip(const struct fi_info *info, void **member, size_t *member_len
 	return err || !len ? err : keep(member, member_len, name, len);
 }
 
-static size_t dgram_max(const struct ip_source *s)
-{
-	return s->addr.kind == ADDR_IN6 ? RULES_DGRAM_MAX6 : RULES_DGRAM_MAX;
-}
-
 /* Do the hints need longer datagrams than this source can send? */
 static bool too_long(const struct provider *v, const struct query *q, const struct ip_source *s)
 {
 	const struct fi_ep_attr *asked = q->hints ? q->hints->ep_attr : NULL;
 
-	return v->transports == PROVIDER_UDP && asked && asked->max_msg_size > dgram_max(s);
+	return v->transports == PROVIDER_UDP && asked &&
+	       asked->max_msg_size > rules_dgram_max(&s->addr);
 }
 
 static int keep_iface(const struct provider *v, struct fi_info *info, const struct ip_source *s)
@@ -120,7 +116,7 @@ static int keep_source(const struct provider *v, struct fi_info *info, const str
 	if (info->addr_format != FI_ADDR_STR)
 		info->addr_format = s->addr.kind == ADDR_IN6 ? FI_SOCKADDR_IN6 : FI_SOCKADDR_IN;
 	if (v->type == FI_EP_DGRAM)
-		info->ep_attr->max_msg_size = dgram_max(s);
+		info->ep_attr->max_msg_size = rules_dgram_max(&s->addr);
 	err = keep_ip(info, &info->src_addr, &info->src_addrlen, &s->addr);
 	if (!err && v->transports == PROVIDER_RC)
 		err = narrow(&rc_transport, s, info);
@@ -267,7 +263,7 @@ static int resolve_sockets(const struct provider *v, const struct query *q, stru
 		resolve_ip_all(q->ends, domain, &s);
 	if (too_long(v, q, &s)) {
 		hints_refuse(why, "ep_attr->max_msg_size: %zu asked, %zu offered",
-			     q->hints->ep_attr->max_msg_size, dgram_max(&s));
+			     q->hints->ep_attr->max_msg_size, rules_dgram_max(&s.addr));
 		return -FI_ENODATA;
 	}
 	if (format == FI_ADDR_STR)

@@ -6,6 +6,7 @@
 #include <rdma/fabric.h>
 #include <stdbool.h>
 
+#include "base/addr.h"
 #include "info/hints.h"
 
 /* Limits that the rest of the library keeps. */
@@ -22,6 +23,11 @@
 /* Longest datagram (bytes): the IP length field minus the headers it includes. */
 #define RULES_DGRAM_MAX  65507
 #define RULES_DGRAM_MAX6 65527
+
+static inline size_t rules_dgram_max(const struct addr *source)
+{
+	return source->kind == ADDR_IN6 ? RULES_DGRAM_MAX6 : RULES_DGRAM_MAX;
+}
 
 /* Compares the hints with the rules for the type of `info` (set before); fills in `info`. */
 bool rules_match(uint32_t api, const struct fi_info *hints, struct fi_info *info,

@@ -5,6 +5,7 @@
  */
 #include "obj.h"
 #include "lib/cm.h"
+#include "lib/dgram.h"
 #include "lib/ways.h"
 
 #define KEY UINT64_C(7)
@@ -350,6 +351,47 @@ static void max_msg_size(struct api *a)
 	ways_each(message_each);
 }
 
+/* A datagram endpoint cannot be opened for longer messages than its address family carries. */
+static void opens_for(void (*tune)(struct fi_info *hints), size_t most)
+{
+	const size_t lens[] = {1000, most, most + 1, 65528};
+
+	for (size_t i = 0; i < API_COUNT(lens); i++) {
+		struct obj o = {.hints = obj_hints(FI_MSG)};
+		size_t reported = 0, len = sizeof(reported);
+		struct fid_ep *ep;
+
+		tune(o.hints);
+		obj_domain(&o);
+		CHECK_EQ(o.info->ep_attr->max_msg_size, most);
+		o.info->ep_attr->max_msg_size = lens[i];
+		CHECK_EQ(fi_endpoint(o.domain, o.info, &ep, NULL),
+			 lens[i] > most ? -FI_ENODATA : 0);
+		if (lens[i] <= most) {
+			OK(fi_getopt(&ep->fid, FI_OPT_ENDPOINT, FI_OPT_MAX_MSG_SIZE, &reported,
+				     &len));
+			CHECK_EQ(reported, lens[i]);
+			CLOSE(ep);
+		}
+		obj_close(&o);
+	}
+}
+
+static void datagram_size(struct api *a)
+{
+	(void)a;
+	if (dgram_device())
+		api_skip("a device has one size");
+	opens_for(dgram_in, 65507);
+}
+
+static void datagram_size6(struct api *a)
+{
+	(void)a;
+	dgram_need_in6();
+	opens_for(dgram_in6, 65527);
+}
+
 int main(int argc, char **argv)
 {
 	static const struct api_case cases[] = {
@@ -357,6 +399,8 @@ int main(int argc, char **argv)
 		{"iov_limit", iov_limit, 1, {0}},
 		{"size", size, 1, {0}},
 		{"max_msg_size", max_msg_size, 1, {0}},
+		{"datagram_size", datagram_size, 1, {0}},
+		{"datagram_size6", datagram_size6, 1, {0}},
 	};
 
 	return api_main(argc, argv, cases, API_COUNT(cases));

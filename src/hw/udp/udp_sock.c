@@ -146,8 +146,7 @@ static int udp_open(struct worker *worker, void **state)
 		goto close_socket;
 	}
 	dgram_init(&u->dgram, worker, &ops);
-	u->dgram.max =
-		worker_address(worker)->kind == ADDR_IN6 ? RULES_DGRAM_MAX6 : RULES_DGRAM_MAX;
+	u->dgram.max = rules_dgram_max(worker_address(worker));
 	udp_batch_init(u);
 	*state = u;
 	return 0;

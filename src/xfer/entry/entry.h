@@ -115,13 +115,14 @@ static inline __attribute__((always_inline)) ssize_t post_inject(struct ep *ep, 
 static inline ssize_t post_iov(struct ep *ep, struct xfer x, uint64_t flags,
 			       const struct iovec *iov, size_t count)
 {
-	int err = IOV_ADD_UP(iov, iov_len, count, WIRE_IOV_MAX, &x.len);
-
-	if (__builtin_expect(err, 0))
-		return err;
-	if (count == 1) {
+	if (__builtin_expect(count == 1 && iov, 1)) {
 		x.buf = iov->iov_base;
+		x.len = iov->iov_len;
 	} else if (count) {
+		int err = IOV_ADD_UP(iov, iov_len, count, WIRE_IOV_MAX, &x.len);
+
+		if (err)
+			return err;
 		x.iov = iov;
 		x.count = count;
 	}
