@@ -135,6 +135,37 @@ START_TEST(no_room_for_one_counter)
 }
 END_TEST
 
+/*
+ * Of the work behind one that has no room for its endpoint, what needs none begins: a receive does, a further message to
+ * that endpoint and a change of a counter do not.
+ */
+START_TEST(no_room_for_one_endpoint)
+{
+	static const unsigned int order[] = {0, 1};
+	struct fid_cntr *third = open_cntr();
+	struct fi_op_cntr op = {third, 5};
+	struct fi_deferred_work work = {.threshold = 1,
+					.triggering_cntr = start,
+					.op_type = FI_OP_CNTR_ADD,
+					.op.cntr = &op};
+
+	queue_tagged(0, FI_OP_TSEND, 1, 0);
+	queue_tagged(1, FI_OP_TSEND, 1, 0);
+	queue_tagged(2, FI_OP_TRECV, 1, 0);
+	ck_assert_int_eq(queue(&work), 0);
+	fake.room = 0;
+	fi_cntr_add(start, 1);
+	fake_says(WIRE_HEAD(WIRE_MSG, WIRE_TAGGED, 0, 0), 2, 0, "eight by", 8);
+	counts(done, 1, 0);
+	counts(third, 0, 0);
+	fake.room = FAKE_PLENTY;
+	counts(done, 3, 0);
+	counts(third, 5, 0);
+	sent(order, 2);
+	ck_assert_int_eq(fi_close(&third->fid), 0);
+}
+END_TEST
+
 /* Due work without credits can be cancelled and does not start afterwards. */
 START_TEST(taken_back_when_due)
 {
@@ -286,6 +317,7 @@ int main(void)
 	tcase_add_checked_fixture(tcase, setup, teardown);
 	tcase_add_test(tcase, order_without_room);
 	tcase_add_test(tcase, no_room_for_one_counter);
+	tcase_add_test(tcase, no_room_for_one_endpoint);
 	tcase_add_test(tcase, taken_back_when_due);
 	tcase_add_test(tcase, answers);
 	tcase_add_loop_test(tcase, nobody_answers, 0, 2);

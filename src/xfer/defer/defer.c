@@ -7,9 +7,15 @@
 #include "core/ep.h"
 #include "xfer/worker.h"
 
+/* Returns the work behind `at`, or NULL. */
+static struct work *next_of(const struct cntr *c, const struct list *at)
+{
+	return at->next == &c->waiting ? NULL : LIST_ENTRY(at->next, struct work, link);
+}
+
 static struct work *first_of(const struct cntr *c)
 {
-	return list_empty(&c->waiting) ? NULL : LIST_ENTRY(c->waiting.next, struct work, link);
+	return next_of(c, &c->waiting);
 }
 
 /*
@@ -93,9 +99,22 @@ void defer_remove(struct work *work)
 	__atomic_fetch_sub(&work->dom->deferred, 1, __ATOMIC_RELAXED);
 }
 
-/* Starts the first work of a counter. False: no space, the work stays first. */
+/* Does earlier work of the counter, which found no space, hold this one back? */
+static bool held(const struct cntr *c, const struct work *work)
+{
+	for (const struct list *at = c->waiting.next; at != &work->link; at = at->next) {
+		const struct work *earlier = LIST_ENTRY(at, struct work, link);
+
+		if (!work->ep || (earlier->to == work->to && earlier->ep->base == work->ep->base))
+			return true;
+	}
+	return false;
+}
+
+/* Starts work of a counter. False: no space, the work stays in its place. */
 static bool start(struct cntr *c, struct work *work)
 {
+	struct list *before = work->link.prev;
 	struct domain *dom = work->dom;
 	int err;
 
@@ -103,7 +122,7 @@ static bool start(struct cntr *c, struct work *work)
 	list_remove(&work->link);
 	err = work->kind->start(work);
 	if (err == -FI_EAGAIN) {
-		list_push_front(&c->waiting, &work->link);
+		list_push_front(before, &work->link);
 		return false;
 	}
 	if (err)
@@ -117,14 +136,16 @@ static bool start(struct cntr *c, struct work *work)
 /* Starts all due work of one counter. False: some found no space. */
 static bool run(struct cntr *c)
 {
+	struct list *last = &c->waiting; /* of those that stay */
 	struct work *work;
 
-	while ((work = first_of(c)) && work->threshold <= cntr_sum(c))
-		if (!start(c, work)) {
-			defer_due(c);
-			return false;
-		}
-	return true;
+	while ((work = next_of(c, last)) && work->threshold <= cntr_sum(c))
+		if (held(c, work) || !start(c, work))
+			last = &work->link;
+	if (last == &c->waiting)
+		return true;
+	defer_due(c);
+	return false;
 }
 
 /* Takes the counters that became due, oldest first, linked by next_due. */

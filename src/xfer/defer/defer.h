@@ -5,9 +5,10 @@
  * Domain locked throughout. fi_trigger(3).
  *
  * A counter that reaches its lowest threshold is entered in domain->due (cntr_due of cntr/cntr.h);
- * defer_run starts the due operations. An operation that finds no space stays first in its
- * counter's list, and the counter stays due. All operations whose threshold was reached by then
- * start after it, even if the counter is set back.
+ * defer_run starts the due operations. An operation that finds no space stays in its counter's list,
+ * and the counter stays due. Of those whose threshold was reached by then, what goes to the same
+ * endpoint, and changes of counters, start after it, even if the counter is set back; all others do
+ * not wait: what would make space may be among them.
  */
 #ifndef WEFT_XFER_DEFER_H
 #define WEFT_XFER_DEFER_H
@@ -59,6 +60,7 @@ struct work {
 	struct cntr *cntr;  /* counter that the work waits for; a reference is held meanwhile */
 	struct domain *dom;
 	struct ep *ep; /* NULL: an operation on a counter */
+	fi_addr_t to;  /* where it goes; of a receive FI_ADDR_NOTAVAIL */
 	size_t got;    /* of a receive, set before `done`: bytes of the message */
 	uint64_t tag;  /* likewise: its tag */
 	/*

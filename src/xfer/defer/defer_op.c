@@ -134,7 +134,7 @@ static int trigger_of(const struct ep *ep, const struct fi_triggered_context *co
  * Allocates an operation with `size` bytes for copies; all members but `op` are set. NULL: no
  * memory.
  */
-static struct triggered *new (struct ep *ep, enum form form,
+static struct triggered *new (struct ep *ep, enum form form, fi_addr_t to,
 			      const struct fi_trigger_threshold *trigger, size_t size)
 {
 	struct triggered *t = malloc(sizeof(*t) + size);
@@ -146,7 +146,8 @@ static struct triggered *new (struct ep *ep, enum form form,
 				.threshold = trigger->threshold,
 				.cntr = cntr_of(trigger->cntr),
 				.dom = ep->dom,
-				.ep = ep};
+				.ep = ep,
+				.to = to};
 	list_init(&t->work.link);
 	return t;
 }
@@ -193,7 +194,7 @@ int defer_send(struct ep *ep, const struct xfer *x)
 	now.flags &= ~FI_TRIGGER;
 	if (!defer_must_wait(cntr_of(trigger.cntr), trigger.threshold))
 		return tx_slow(ep, now);
-	t = new (ep, FORM_SEND, &trigger, lists + (x->flags & FI_INJECT ? x->len : 0));
+	t = new (ep, FORM_SEND, x->addr, &trigger, lists + (x->flags & FI_INJECT ? x->len : 0));
 	if (!t)
 		return -FI_ENOMEM;
 	at = t->kept;
@@ -227,7 +228,7 @@ int defer_recv(struct ep *ep, bool tagged, const struct recv_args *args)
 	now.flags &= ~FI_TRIGGER;
 	if (!defer_must_wait(cntr_of(trigger.cntr), trigger.threshold))
 		return rx_post(ep->rx, ep->worker, tagged, &now);
-	t = new (ep, FORM_RECV, &trigger, args->iov_count * sizeof(*args->iov));
+	t = new (ep, FORM_RECV, FI_ADDR_NOTAVAIL, &trigger, args->iov_count * sizeof(*args->iov));
 	if (!t)
 		return -FI_ENOMEM;
 	at = t->kept;
@@ -261,7 +262,7 @@ int defer_rma(struct ep *ep, const struct rma *o)
 		return rma_post(ep, &now);
 	if (inject)
 		size += iov_bytes(o->iov, o->count) + iov_bytes(o->compare, o->compare_count);
-	t = new (ep, FORM_ONESIDED, &trigger, size);
+	t = new (ep, FORM_ONESIDED, o->addr, &trigger, size);
 	if (!t)
 		return -FI_ENOMEM;
 	at = t->kept;

@@ -58,6 +58,7 @@ static int as_send(struct deferred *d, struct xfer *x)
 		.addr = msg.addr,
 		.work = &d->work,
 	};
+	d->work.to = msg.addr;
 	return flags & FI_INJECT && len > ep_inject_max(d->work.ep, x->flags) ? -FI_EMSGSIZE : 0;
 }
 
@@ -76,6 +77,7 @@ static int as_recv(struct deferred *d, struct recv_args *args)
 		return err;
 	if (flags & NOT_LATER)
 		return -FI_ENOSYS;
+	d->work.to = FI_ADDR_NOTAVAIL;
 	*args = (struct recv_args){.iov = msg.msg_iov,
 				   .iov_count = msg.iov_count,
 				   .src = msg.addr,
@@ -87,16 +89,13 @@ static int as_recv(struct deferred *d, struct recv_args *args)
 	return 0;
 }
 
-static int as_rma(struct deferred *d, struct rma *o)
+static int as_rma(const struct deferred *d, struct rma *o)
 {
 	const struct fi_op_rma *op = d->op;
-	int err = op->flags & FI_TRIGGER
-			  ? -FI_EINVAL
-			  : rma_from_rma(o, &op->msg, op->flags, d->type == FI_OP_WRITE);
 
-	if (!err)
-		o->work = &d->work;
-	return err;
+	return op->flags & FI_TRIGGER
+		       ? -FI_EINVAL
+		       : rma_from_rma(o, &op->msg, op->flags, d->type == FI_OP_WRITE);
 }
 
 static uint64_t atomic_args(const struct deferred *d, struct entry_atomic_msg *m)
@@ -126,15 +125,25 @@ static uint64_t atomic_args(const struct deferred *d, struct entry_atomic_msg *m
 	}
 }
 
-static int as_atomic(struct deferred *d, struct rma *o, struct rma_store *store)
+static int as_atomic(const struct deferred *d, struct rma *o, struct rma_store *store)
 {
 	struct entry_atomic_msg m;
 	uint64_t flags = atomic_args(d, &m);
-	int err = flags & FI_TRIGGER ? -FI_EINVAL : rma_from_atomic(o, store, &m, flags);
 
-	if (!err)
-		o->work = &d->work;
-	return err;
+	return flags & FI_TRIGGER ? -FI_EINVAL : rma_from_atomic(o, store, &m, flags);
+}
+
+/* Reads the arguments of a one-sided operation; `store` keeps some of them. */
+static int as_one_sided(struct deferred *d, struct rma *o, struct rma_store *store)
+{
+	bool atomic = d->type != FI_OP_READ && d->type != FI_OP_WRITE;
+	int err = atomic ? as_atomic(d, o, store) : as_rma(d, o);
+
+	if (err)
+		return err;
+	o->work = &d->work;
+	d->work.to = o->addr;
+	return 0;
 }
 
 /* Sets the counter or adds to it, which may make other work due. The work itself ends first. */
@@ -177,15 +186,11 @@ static int take(struct deferred *d, bool post)
 		err = as_recv(d, &args);
 		return err || !post ? err
 				    : rx_post(ep->rx, ep->worker, d->type == FI_OP_TRECV, &args);
-	case FI_OP_READ:
-	case FI_OP_WRITE:
-		err = as_rma(d, &o);
-		return err || !post ? err : rma_post(ep, &o);
 	case FI_OP_CNTR_SET:
 	case FI_OP_CNTR_ADD:
 		return post ? change_counter(d) : 0;
 	default:
-		err = as_atomic(d, &o, &store);
+		err = as_one_sided(d, &o, &store);
 		return err || !post ? err : rma_post(ep, &o);
 	}
 }
