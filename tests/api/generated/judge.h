@@ -159,6 +159,29 @@ static inline bool judge_match(struct world *w, struct matching *x)
 	return true;
 }
 
+/*
+ * Returns whether an operation that begins later may find no place: its endpoint has as many messages at the same
+ * target as it may have under way, which nobody has received.
+ */
+static inline bool judge_is_stuck(const struct world *w, const struct matching *x,
+				  const struct op *o)
+{
+	const struct line *l = world_line(w, o);
+	uint64_t count = 0;
+
+	if (l->start == START_NOW || line_receives(l) || op_ended(o))
+		return false;
+	for (unsigned int i = 0; i < w->count; i++) {
+		const struct op *m = &w->ops[i];
+		const struct line *k = world_line(w, m);
+
+		count += line_sends(k) && m != o && place_same(k->at, l->at) &&
+			 place_same(k->with, l->with) && op_accepted(m) && op_begun(w, m) &&
+			 x->by[i] == WORLD_NONE;
+	}
+	return count >= w->procs[l->at.proc].tx_size;
+}
+
 /* Bytes of a message that ends at its sender though nobody receives it. */
 #define JUDGE_EAGER 4096
 
@@ -204,7 +227,8 @@ static inline bool judge_owes(const struct world *w, const struct matching *x, c
 		return op_state(o) == OP_CANCELLED;
 	if (world_left(w, l->with.proc))
 		return line_reported(l);
-	return line_reported(l) && (x->by[op_number(w, o)] != WORLD_NONE || judge_ends_alone(w, l));
+	return line_reported(l) && !judge_is_stuck(w, x, o) &&
+	       (x->by[op_number(w, o)] != WORLD_NONE || judge_ends_alone(w, l));
 }
 
 /* Returns whether `o` must still come to its target: as a message, or as what a write tells. */
@@ -216,16 +240,25 @@ static inline bool judge_owes_there(const struct world *w, const struct matching
 	if (line_receives(l) || !op_accepted(o) || !op_begun(w, o) || op_lost(w, o) ||
 	    world_left(w, l->with.proc) || judge_is_held(w, x, o))
 		return false;
-	if (line_sends(l))
-		return x->by[op_number(w, o)] == WORLD_NONE && judge_wanted(w, x, o);
-	return line_reported_there(l) && !op_reported_there(o);
+	if (line_sends(l) ? x->by[op_number(w, o)] != WORLD_NONE || !judge_wanted(w, x, o)
+			  : !line_reported_there(l) || op_reported_there(o))
+		return false;
+	return !judge_is_stuck(w, x, o);
+}
+
+/* Returns whether nobody knows if the library has done `o`, at the end. */
+static inline bool judge_unknown(const struct world *w, const struct matching *x,
+				 const struct op *o)
+{
+	return op_accepted(o) && (op_lost(w, o) || judge_is_stuck(w, x, o));
 }
 
 /* Returns whether the library has done `o`, at the end. */
 static inline bool judge_performed(const struct world *w, const struct matching *x,
 				   const struct op *o)
 {
-	return op_accepted(o) && (op_ended(o) || (!judge_is_held(w, x, o) && !op_lost(w, o)));
+	return op_accepted(o) &&
+	       (op_ended(o) || (!judge_is_held(w, x, o) && !judge_unknown(w, x, o)));
 }
 
 /* ---- The whole history ----------------------------------------------------------------------- */
@@ -385,7 +418,7 @@ static inline void judge_adds(struct world *w, const struct matching *x, unsigne
 			      unsigned int word)
 {
 	static bool seen[WORLD_OPS + 1];
-	uint64_t sum = 0, lost = 0, end = w->procs[proc].words[word];
+	uint64_t sum = 0, unknown = 0, end = w->procs[proc].words[word];
 
 	memset(seen, 0, sizeof(seen));
 	for (unsigned int i = 0; i < w->count; i++) {
@@ -395,7 +428,7 @@ static inline void judge_adds(struct world *w, const struct matching *x, unsigne
 		if ((l->verb != VERB_ADD && l->verb != VERB_FETCH) || l->with.proc != proc ||
 		    l->tag % WORLD_WORDS != word)
 			continue;
-		lost += op_accepted(o) && op_lost(w, o);
+		unknown += judge_unknown(w, x, o);
 		if (!judge_performed(w, x, o))
 			continue;
 		sum++;
@@ -408,7 +441,7 @@ static inline void judge_adds(struct world *w, const struct matching *x, unsigne
 		else
 			seen[o->old] = true;
 	}
-	if (end < sum || end > sum + lost)
+	if (end < sum || end > sum + unknown)
 		world_fail(w, "atomics: word %u of p%u is %" PRIu64 " after %" PRIu64 " times 1",
 			   word, proc, end, sum);
 }

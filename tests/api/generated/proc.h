@@ -26,6 +26,12 @@ struct end {
 	struct fid_ep *alias[2]; /* to send and to receive, with FI_TRIGGER */
 };
 
+/* For something that must come. */
+struct wait {
+	unsigned int since; /* round in which it began; 0: nothing is waited for */
+	unsigned int limit; /* rounds; the most of any time since then */
+};
+
 struct self {
 	struct world *w;
 	struct proc *mine;
@@ -55,10 +61,9 @@ struct self {
 	unsigned int rounds; /* begins with 1 */
 	unsigned int looks;
 	unsigned int seen[PROGRAM_PROCS]; /* calls of the others at the last round */
-	unsigned int due[WORLD_OPS]; /* the round until which it must have ended; 0: not owed */
-	unsigned int due_there[WORLD_OPS];
-	struct matching matching; /* at the last look */
-	bool owed;                /* something is, at the last look */
+	struct wait due[WORLD_OPS], due_there[WORLD_OPS]; /* for what is owed */
+	struct matching matching;                         /* at the last look */
+	bool owed;                                        /* something is, at the last look */
 };
 
 /* Ends the process: the history holds the reason. */
@@ -108,6 +113,7 @@ static inline void proc_info(struct self *s)
 	hints->fabric_attr->prov_name = strdup(api_provider());
 	PROC_OK(s, fi_getinfo(FI_VERSION(1, 17), NULL, NULL, 0, hints, &s->info));
 	fi_freeinfo(hints);
+	s->mine->tx_size = s->info->tx_attr->size;
 }
 
 static inline struct fid_cq *proc_queue(struct self *s)

@@ -54,34 +54,45 @@ static inline bool round_others(struct self *s)
 	return all;
 }
 
-/*
- * Returns within how many rounds what is owed now must come. Whatever was accepted before may come
- * first, one entry a round; what begins later makes no difference.
- */
+/* Returns whether entries of `o` may still come. */
+static inline bool round_open(const struct world *w, const struct op *o)
+{
+	return op_accepted(o) &&
+	       (!op_ended(o) || (line_reported_there(world_line(w, o)) && !op_reported_there(o)));
+}
+
+/* Returns within how many rounds what is owed now must come: what is under way may come first, one entry a round. */
 static inline unsigned int round_limit(const struct world *w)
 {
 	const unsigned int least = 256, bytes_a_round = 2048;
 	unsigned int limit = least;
 
 	for (unsigned int i = 0; i < w->count; i++)
-		if (op_accepted(&w->ops[i]) && !op_ended(&w->ops[i]))
+		if (round_open(w, &w->ops[i]))
 			limit += 4 + (unsigned int)world_line(w, &w->ops[i])->len / bytes_a_round;
 	return limit;
 }
 
-/* Sets or looks at the round until which something must have come. */
-static inline void round_due(struct self *s, unsigned int *due, bool owed, const struct op *o)
+/* Begins or goes on with a wait. Returns whether it is too long: `limit` is what round_limit says now. */
+static inline bool round_over(const struct self *s, struct wait *wait, unsigned int limit)
 {
-	if (!owed) {
-		*due = 0;
-		return;
-	}
-	s->owed = true;
-	if (!*due)
-		*due = s->rounds + round_limit(s->w);
-	else if (s->rounds > *due)
-		PROC_FAIL(s, "progress: %s has not come to p%u in some %u rounds",
-			  world_name(s->w, o), s->me, round_limit(s->w));
+	if (!wait->since)
+		*wait = (struct wait){s->rounds, limit};
+	if (wait->limit < limit)
+		wait->limit = limit;
+	return s->rounds - wait->since > wait->limit;
+}
+
+/* Looks how long something is owed, if it is. */
+static inline void round_due(struct self *s, struct wait *wait, bool owed, unsigned int limit,
+			     const struct op *o)
+{
+	s->owed |= owed;
+	if (!owed)
+		wait->since = 0;
+	else if (round_over(s, wait, limit))
+		PROC_FAIL(s, "progress: %s has not come to p%u in %u rounds", world_name(s->w, o),
+			  s->me, wait->limit);
 }
 
 /* Notes what is owed to this process, and fails if it is for too many rounds. */
@@ -89,6 +100,7 @@ static inline void round_owed(struct self *s)
 {
 	struct matching *x = &s->matching;
 	struct world *w = s->w;
+	unsigned int limit = round_limit(w);
 
 	s->owed = false;
 	if (!judge_match(w, x))
@@ -98,9 +110,9 @@ static inline void round_owed(struct self *s)
 		const struct line *l = world_line(w, o);
 
 		if (l->at.proc == s->me)
-			round_due(s, &s->due[i], judge_owes(w, x, o), o);
+			round_due(s, &s->due[i], judge_owes(w, x, o), limit, o);
 		if (l->with.proc == s->me)
-			round_due(s, &s->due_there[i], judge_owes_there(w, x, o), o);
+			round_due(s, &s->due_there[i], judge_owes_there(w, x, o), limit, o);
 	}
 }
 

@@ -66,6 +66,7 @@ struct proc {
 	const char *doing;
 	char names[PROGRAM_EPS][WORLD_NAME];
 	uint64_t begun[PROGRAM_EPS];     /* value of the counters that `start` waits for */
+	size_t tx_size;                  /* of an endpoint */
 	uint64_t base, key;              /* of its memory */
 	size_t memory;                   /* bytes */
 	uint64_t words[2 * WORLD_WORDS]; /* of its memory, at the end */
