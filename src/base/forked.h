@@ -35,7 +35,7 @@ void forked_release(int fd);
 enum forked_lock {
 	FORKED_AV_NAMES,        /* names of shared address vectors; before a domain's locks */
 	FORKED_FLUSHER_OPENING, /* the flusher's thread and its users */
-	FORKED_FLUSHER,         /* what links have gathered */
+	FORKED_FLUSHER,         /* links that have something to send */
 	FORKED_TRACE,           /* the file of a trace, and buffers to write it */
 	FORKED_DEVICES,         /* open RDMA devices */
 	FORKED_CACHE_OPENING,   /* the cache of registrations */

@@ -19,13 +19,6 @@ static unsigned char bytes[LEN_MAX];
 /* Short ones, and such as fill the windows. */
 static const size_t lengths[] = {1000, 100000, LEN_MAX};
 
-static void slow_wires(void)
-{
-	for (unsigned int i = 0; i < 2; i++)
-		if (run("tc qdisc add dev eth%u root tbf rate 50mbit burst 32kb latency 100ms", i))
-			fail("no limit for eth%u", i);
-}
-
 static void await(struct node *n, const char *what)
 {
 	struct event e = node_wait(n, AWAIT_MS, what);
@@ -83,7 +76,7 @@ static void live(void *arg)
 	lab = *(struct lab *)arg;
 	lab_enter(&lab);
 	second_wire(&lab);
-	slow_wires();
+	slow_wires("rate 50mbit burst 32kb latency 100ms");
 	setenv("FI_WEFT_RAILS", "2", 1);
 	if (encrypted)
 		use_key("encrypt", "a key of a good length", 22);

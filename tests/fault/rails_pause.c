@@ -16,13 +16,6 @@
 static struct lab lab;
 static unsigned char bytes[COUNT][LEN];
 
-static void slow_wires(void)
-{
-	for (unsigned int i = 0; i < 2; i++)
-		if (run("tc qdisc add dev eth%u root tbf rate 2mbit burst 1600 limit 512kb", i))
-			fail("no limit for eth%u", i);
-}
-
 /* Packets that nobody waits for: what is sent next waits behind them. */
 static void fill_wires(void)
 {
@@ -86,7 +79,7 @@ static void live(void *arg)
 	lab = *(struct lab *)arg;
 	lab_enter(&lab);
 	second_wire(&lab);
-	slow_wires();
+	slow_wires("rate 2mbit burst 1600 limit 512kb");
 	setenv("FI_WEFT_RAILS", "2", 1);
 	setenv("FI_WEFT_PEER_TIMEOUT", "1500", 1);
 	setenv("FI_WEFT_RAIL_TIMEOUT", "400", 1);

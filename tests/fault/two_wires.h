@@ -26,6 +26,14 @@ static inline void second_wire(const struct lab *lab)
 		fail("no address of the second wire");
 }
 
+/* Gives both wires token buckets with these parameters. */
+static inline void slow_wires(const char *parameters)
+{
+	for (unsigned int i = 0; i < 2; i++)
+		if (run("tc qdisc add dev eth%u root tbf %s", i, parameters))
+			fail("no limit for eth%u", i);
+}
+
 /* Bytes that this host has sent by a wire. */
 static inline unsigned long long bytes_of(unsigned int wire)
 {

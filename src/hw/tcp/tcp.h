@@ -7,6 +7,7 @@
 #define WEFT_HW_TCP_H
 
 #include "base/list.h"
+#include "base/lock.h"
 #include "base/tls.h"
 #include "link/link.h"
 #include "link/wire.h"
@@ -68,6 +69,23 @@ struct tcp_tls {
 	bool kernel; /* both kernels have TLS: ours takes over from `tls` */
 };
 
+/* How soon the flusher sends for a link, if the link's owner does not. */
+enum tcp_pace {
+	TCP_NEVER, /* there is nothing to send */
+	TCP_LOOKS, /* what the kernel did not take: when the owner has not called for a while */
+	TCP_TICKS, /* what is gathered: at the next tick */
+	TCP_PACES
+};
+
+/* The owner of a link and the flusher take turns to send: tcp_flusher.h. */
+struct tcp_turn {
+	struct lock lock;   /* the flusher only tries it */
+	unsigned int depth; /* calls of the owner that hold it, one within the other */
+	enum tcp_pace pace; /* the list of the flusher that the link is in */
+	struct list in_flusher;
+	uint64_t since_ms; /* coarse ms: the owner's last turn that left something */
+};
+
 struct tcp_gather;
 struct tcp_rails;
 struct tcp_rest;
@@ -117,6 +135,7 @@ struct tcp_link {
 	struct tcp_tls secure;   /* of a link without `rails` */
 	struct tcp_rails *rails; /* NULL: none, as most links. See tcp_rails.h. */
 	struct tcp_rest *rest;
+	struct tcp_turn turn;
 	size_t row;       /* bytes of long messages sent since, up to TCP_BATCH_MAX */
 	size_t zcopy_min; /* link.zcopy_min, unless the link gathers */
 	/* Packets that wait to go out together; NULL: none. See tcp_gather.h. */

@@ -11,82 +11,66 @@
 #include <rdma/fi_errno.h>
 #include <semaphore.h>
 #include <signal.h>
-#include <stdlib.h>
 #include <sys/prctl.h>
-#include <sys/socket.h>
 #include <time.h>
 
 #include "base/clock.h"
 #include "base/forked.h"
 #include "base/log.h"
-#include "hw/tcp/tcp.h"
+#include "hw/tcp/tcp_gather.h"
+#include "hw/tcp/tcp_rails.h"
 #include "hw/tcp/tcp_rest.h"
 
 #define TICK_NS    50000   /* ns between two ticks: no gathered packet waits longer */
 #define LOOK_NS    5000000 /* ns between two looks at rests */
 #define IDLE_TICKS 20u     /* ticks or looks that found nothing; then there are no more of them */
-#define REST_MS    20      /* ms without a call after which a rest is sent */
-
-enum sleep {
-	TICKS,
-	LOOKS,  /* until somebody gathers, or for the next look */
-	ASLEEP, /* until there is something */
-};
+#define REST_MS    20      /* ms without a turn of the owner after which a rest is sent */
 
 static struct {
 	/* Guarded by FORKED_FLUSHER_OPENING. */
-	unsigned int users; /* workers that gather */
+	unsigned int users; /* workers that have opened it */
 	pthread_t thread;
-	/* Guarded by FORKED_FLUSHER, which is taken before the lock of a gather. */
-	struct list gathers;
-	struct list rests;        /* struct tcp_rest.in_flusher */
-	unsigned int added;       /* calls of tcp_flusher_add */
-	unsigned int added_rests; /* calls of tcp_flusher_add_rest */
-	enum sleep sleep;         /* but for TICKS the thread waits for `wake` */
+	/* Guarded by FORKED_FLUSHER. Links in other lists than that of TCP_NEVER, which is empty. */
+	struct list links[TCP_PACES];  /* struct tcp_turn.in_flusher */
+	unsigned int added[TCP_PACES]; /* links that have entered the list */
+	enum tcp_pace pace;            /* of the thread; but for TCP_TICKS it waits for `wake` */
 	bool stop;
 	sem_t wake;
-} flusher = {.gathers = {&flusher.gathers, &flusher.gathers},
-	     .rests = {&flusher.rests, &flusher.rests}};
+} flusher = {.links = {[TCP_LOOKS] = {&flusher.links[TCP_LOOKS], &flusher.links[TCP_LOOKS]},
+		       [TCP_TICKS] = {&flusher.links[TCP_TICKS], &flusher.links[TCP_TICKS]}}};
 
-void tcp_flusher_send(struct tcp_gather *g)
+static void send_for(struct tcp_link *l)
 {
-	ssize_t sent;
-
-	if (g->err || g->sent == g->len)
-		return;
-	sent = send(g->sock, g->bytes + g->sent, g->len - g->sent, MSG_DONTWAIT | MSG_NOSIGNAL);
-	if (sent > 0)
-		g->sent += (size_t)sent;
-	else if (sent < 0 && !tcp_passing(errno))
-		g->err = errno;
+	if (l->gather)
+		tcp_gather_send(l);
+	else if (l->rails)
+		tcp_rails_fill(l);
+	else
+		tcp_rest_send(l);
 }
 
-/* Sends for all links; rests that have been here for so many ms. Locked. */
-static void send_all(unsigned int ms)
+/* Sends for links whose owner has not called for `ms`. One that calls now sends by itself. Locked. */
+static void send_list(enum tcp_pace pace, unsigned int ms)
 {
 	uint64_t now = clock_coarse_ms();
 
-	LIST_EACH (node, &flusher.gathers) {
-		struct tcp_gather *g = LIST_ENTRY(node, struct tcp_gather, in_flusher);
+	LIST_EACH (node, &flusher.links[pace]) {
+		struct tcp_link *l = LIST_ENTRY(node, struct tcp_link, turn.in_flusher);
 
-		lock_take(&g->lock);
-		tcp_flusher_send(g);
-		lock_give(&g->lock);
-	}
-	LIST_EACH (node, &flusher.rests) {
-		struct tcp_rest *r = LIST_ENTRY(node, struct tcp_rest, in_flusher);
-
-		if (now - r->since_ms >= ms)
-			tcp_rest_send(r);
+		if (!lock_try(&l->turn.lock))
+			continue;
+		if (now - l->turn.since_ms >= ms)
+			send_for(l);
+		lock_give(&l->turn.lock);
 	}
 }
 
-/* Wakes the thread from a sleep at least so deep. Locked. */
-static void wake_thread(enum sleep depth)
+/* Wakes the thread from a slower pace. Locked. */
+static void wake_thread(enum tcp_pace pace)
 {
-	if (flusher.sleep < depth)
+	if (flusher.pace >= pace)
 		return;
-	flusher.sleep = TICKS;
+	flusher.pace = TCP_TICKS;
 	sem_post(&flusher.wake);
 }
 
@@ -103,72 +87,65 @@ static void doze(void)
 	sem_clockwait(&flusher.wake, CLOCK_MONOTONIC, &until);
 }
 
-/* One tick, or a sleep. Locked; releases the lock meanwhile. */
-static void pause_thread(enum sleep depth)
+/* One tick, one look, or a sleep until there is something. Locked; releases the lock meanwhile. */
+static void pause_thread(enum tcp_pace pace)
 {
 	const struct timespec tick = {.tv_nsec = TICK_NS};
 
-	flusher.sleep = depth;
+	flusher.pace = pace;
 	forked_give(FORKED_FLUSHER);
-	if (depth == TICKS)
+	if (pace == TCP_TICKS)
 		nanosleep(&tick, NULL);
-	else if (depth == LOOKS)
+	else if (pace == TCP_LOOKS)
 		doze();
 	else
 		while (sem_wait(&flusher.wake) && errno == EINTR)
 			;
 	forked_take(FORKED_FLUSHER);
-	flusher.sleep = TICKS;
+	flusher.pace = TCP_TICKS;
 }
 
 static void *run(void *arg)
 {
-	unsigned int added = 0, rests = 0, idle = 0, quiet = 0;
+	unsigned int added[TCP_PACES] = {0}, idle[TCP_PACES] = {0};
 
 	prctl(PR_SET_TIMERSLACK, 1UL, 0UL, 0UL, 0UL);
 	forked_take(FORKED_FLUSHER);
 	while (!flusher.stop) {
-		idle = list_empty(&flusher.gathers) && flusher.added == added ? idle + 1 : 0;
-		quiet = list_empty(&flusher.rests) && flusher.added_rests == rests ? quiet + 1 : 0;
-		added = flusher.added;
-		rests = flusher.added_rests;
-		pause_thread(idle < IDLE_TICKS ? TICKS : quiet < IDLE_TICKS ? LOOKS : ASLEEP);
-		send_all(REST_MS);
+		enum tcp_pace next = TCP_NEVER;
+
+		for (enum tcp_pace p = TCP_LOOKS; p <= TCP_TICKS; p++) {
+			bool any = !list_empty(&flusher.links[p]) || flusher.added[p] != added[p];
+
+			idle[p] = any ? 0 : idle[p] + 1;
+			added[p] = flusher.added[p];
+			next = idle[p] < IDLE_TICKS ? p : next;
+		}
+		pause_thread(next);
+		send_list(TCP_TICKS, 0);
+		send_list(TCP_LOOKS, REST_MS);
 	}
 	forked_give(FORKED_FLUSHER);
 	return arg;
 }
 
-void tcp_flusher_add(struct tcp_gather *g)
+void tcp_flusher_set(struct tcp_link *l, enum tcp_pace pace)
 {
-	forked_take(FORKED_FLUSHER);
-	list_push(&flusher.gathers, &g->in_flusher);
-	flusher.added++;
-	wake_thread(LOOKS);
-	forked_give(FORKED_FLUSHER);
-}
+	struct tcp_turn *turn = &l->turn;
 
-void tcp_flusher_remove(struct tcp_gather *g)
-{
+	turn->since_ms = pace == TCP_LOOKS ? clock_coarse_ms() : 0;
+	if (pace && !tcp_flusher_open(l->own))
+		pace = TCP_NEVER;
+	if (turn->pace == pace)
+		return;
+	turn->pace = pace;
 	forked_take(FORKED_FLUSHER);
-	list_remove(&g->in_flusher);
-	forked_give(FORKED_FLUSHER);
-}
-
-void tcp_flusher_add_rest(struct tcp_rest *r)
-{
-	forked_take(FORKED_FLUSHER);
-	r->since_ms = clock_coarse_ms();
-	list_push(&flusher.rests, &r->in_flusher);
-	flusher.added_rests++;
-	wake_thread(ASLEEP);
-	forked_give(FORKED_FLUSHER);
-}
-
-void tcp_flusher_remove_rest(struct tcp_rest *r)
-{
-	forked_take(FORKED_FLUSHER);
-	list_remove(&r->in_flusher);
+	list_remove(&turn->in_flusher);
+	if (pace) {
+		list_push(&flusher.links[pace], &turn->in_flusher);
+		flusher.added[pace]++;
+		wake_thread(pace);
+	}
 	forked_give(FORKED_FLUSHER);
 }
 
@@ -176,8 +153,8 @@ void tcp_flusher_remove_rest(struct tcp_rest *r)
 static void in_child(void)
 {
 	flusher.users = 0;
-	list_init(&flusher.gathers);
-	list_init(&flusher.rests);
+	list_init(&flusher.links[TCP_LOOKS]);
+	list_init(&flusher.links[TCP_TICKS]);
 }
 
 static void install(void)
@@ -191,7 +168,7 @@ static int start(void)
 	sigset_t all, old;
 	int err;
 
-	flusher.sleep = TICKS;
+	flusher.pace = TCP_TICKS;
 	flusher.stop = false;
 	sem_init(&flusher.wake, 0, 0);
 	/* The application's own threads take all signals. */
@@ -243,7 +220,7 @@ void tcp_flusher_close(struct tcp *t)
 	if (--flusher.users == 0) {
 		forked_take(FORKED_FLUSHER);
 		flusher.stop = true;
-		wake_thread(LOOKS);
+		wake_thread(TCP_TICKS);
 		forked_give(FORKED_FLUSHER);
 		pthread_join(flusher.thread, NULL);
 		sem_destroy(&flusher.wake);
@@ -255,6 +232,7 @@ void tcp_flusher_close(struct tcp *t)
 static __attribute__((destructor)) void at_exit(void)
 {
 	forked_take(FORKED_FLUSHER);
-	send_all(0);
+	send_list(TCP_TICKS, 0);
+	send_list(TCP_LOOKS, 0);
 	forked_give(FORKED_FLUSHER);
 }

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "hw/tcp/tcp_gather.h"
 
+#include <errno.h>
 #include <rdma/fi_errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 
 #include "base/copy.h"
 #include "hw/tcp/tcp_flusher.h"
@@ -45,36 +47,45 @@ static struct tcp_gather *buffer_of(struct tcp_link *l)
 	g = malloc(sizeof(*g));
 	if (!g)
 		return NULL;
-	lock_init(&g->lock);
-	g->sock = l->sock;
 	g->err = 0;
 	g->sent = g->len = 0;
 	l->gather = g;
 	list_push(&t->gathering, &l->in_gathering);
-	tcp_flusher_add(g);
 	return g;
 }
 
-/* Takes the buffer from the flusher and the link. */
+void tcp_gather_send(struct tcp_link *l)
+{
+	struct tcp_gather *g = l->gather;
+	ssize_t sent;
+
+	if (g->err || g->sent == g->len)
+		return;
+	sent = send(l->sock, g->bytes + g->sent, g->len - g->sent, MSG_DONTWAIT | MSG_NOSIGNAL);
+	if (sent > 0)
+		g->sent += (size_t)sent;
+	else if (sent < 0 && !tcp_passing(errno))
+		g->err = errno;
+}
+
+/* Takes the buffer from the link. */
 static struct tcp_gather *take(struct tcp_link *l)
 {
 	struct tcp_gather *g = l->gather;
 
-	tcp_flusher_remove(g);
 	list_remove(&l->in_gathering);
 	l->gather = NULL;
 	return g;
 }
 
-void tcp_gather_end(struct tcp_link *l)
+/* Within a turn. */
+static void end(struct tcp_link *l)
 {
 	struct tcp_gather *g;
 	struct iovec left;
 
-	if (!l->gather)
-		return;
+	tcp_gather_send(l);
 	g = take(l);
-	tcp_flusher_send(g);
 	left = (struct iovec){g->bytes + g->sent, g->len - g->sent};
 	if (g->err)
 		tcp_fail(l, g->err);
@@ -85,10 +96,22 @@ void tcp_gather_end(struct tcp_link *l)
 	free(g);
 }
 
+void tcp_gather_end(struct tcp_link *l)
+{
+	if (!l->gather)
+		return;
+	tcp_flusher_enter(l);
+	end(l);
+	tcp_flusher_leave(l);
+}
+
 void tcp_gather_drop(struct tcp_link *l)
 {
-	if (l->gather)
-		free(take(l));
+	if (!l->gather)
+		return;
+	tcp_flusher_enter(l);
+	free(take(l));
+	tcp_flusher_leave(l);
 }
 
 bool tcp_gather_end_all(struct tcp *t)
@@ -102,13 +125,13 @@ bool tcp_gather_end_all(struct tcp *t)
 
 /*
  * Makes space for `len` bytes; when the buffer begins anew, the kernel must have space for a full
- * one. Locked.
+ * one.
  */
 static bool make_space(struct tcp_link *l, struct tcp_gather *g, size_t len)
 {
 	if (g->len != g->sent && g->len + len <= TCP_GATHER_MAX)
 		return true;
-	tcp_flusher_send(g);
+	tcp_gather_send(l);
 	if (g->len != g->sent)
 		return false;
 	g->len = g->sent = 0;
@@ -133,26 +156,25 @@ static void copy_in(struct tcp_gather *g, const struct packet *p, const struct i
 }
 
 /* Copies the packet to the buffer. False: there is no space. */
-static bool add(struct tcp_link *l, struct tcp_gather *g, const struct packet *p,
-		const struct iovec *iov, size_t count)
+static bool add(struct tcp_link *l, const struct packet *p, const struct iovec *iov, size_t count)
 {
+	struct tcp_gather *g;
 	bool fits;
 
-	lock_take(&g->lock);
-	fits = make_space(l, g, sizeof(struct tcp_frame) + p->len);
+	tcp_flusher_enter(l);
+	g = buffer_of(l);
+	fits = g && make_space(l, g, sizeof(struct tcp_frame) + p->len);
 	if (fits)
 		copy_in(g, p, iov, count);
-	lock_give(&g->lock);
+	tcp_flusher_leave(l);
 	return fits;
 }
 
 int tcp_gather_add(struct tcp_link *l, const struct packet *p, const struct iovec *iov,
 		   size_t count, bool counted)
 {
-	struct tcp_gather *g = buffer_of(l);
-
 	l->own->idle = 0; /* the next progress call sends it */
-	if (!g || !add(l, g, p, iov, count)) {
+	if (!add(l, p, iov, count)) {
 		tcp_gather_end(l);
 		tcp_gather_stop(l);
 		return -FI_EAGAIN;

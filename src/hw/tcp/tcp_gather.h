@@ -10,8 +10,17 @@
 
 #include "hw/tcp/tcp.h"
 
-#define TCP_GATHER_LEN 2048u /* longest payload (bytes) of a packet that waits */
-#define TCP_STREAM_MIN 16u   /* packets without a progress call between them that make a stream */
+#define TCP_GATHER_LEN 2048u  /* longest payload (bytes) of a packet that waits */
+#define TCP_GATHER_MAX 16384u /* bytes of packets that go out by one call */
+#define TCP_STREAM_MIN 16u    /* packets without a progress call between them that make a stream */
+
+/* Bytes of packets that one link has gathered; they belong to the link's turn (tcp_flusher.h). */
+struct tcp_gather {
+	int err;     /* errno of the send that failed; 0: none has */
+	size_t sent; /* bytes that the kernel has taken */
+	size_t len;  /* bytes in the buffer, those sent included */
+	unsigned char bytes[TCP_GATHER_MAX];
+};
 
 /* Does gathering suit a packet? Answers do not wait. */
 static inline bool tcp_gathers(uint64_t head, size_t len)
@@ -64,6 +73,8 @@ int tcp_gather_add(struct tcp_link *l, const struct packet *p, const struct iove
 void tcp_gather_end(struct tcp_link *l);
 /* The same for all links. True: something waited. */
 bool tcp_gather_end_all(struct tcp *t);
+/* Sends as much of it as the kernel takes. Within a turn, the flusher's or the owner's. */
+void tcp_gather_send(struct tcp_link *l);
 /* Drops what waits: the link has failed. */
 void tcp_gather_drop(struct tcp_link *l);
 /* Implement link_zcopy_ops.more and flush. */

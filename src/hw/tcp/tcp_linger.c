@@ -18,6 +18,7 @@
 #include "base/clock.h"
 #include "base/forked.h"
 #include "base/log.h"
+#include "hw/tcp/tcp_flusher.h"
 #include "hw/tcp/tcp_gather.h"
 #include "hw/tcp/tcp_rails.h"
 #include "hw/tcp/tcp_tls.h"
@@ -104,6 +105,7 @@ static void reap(struct tcp_link *l)
 	struct tcp *t = l->own;
 
 	t->count--;
+	tcp_flusher_enter(l);
 	tcp_gather_drop(l);
 	list_remove(&l->in_attend);
 	list_remove(&l->in_state);
@@ -116,6 +118,7 @@ static void reap(struct tcp_link *l)
 	if (l->sock >= 0)
 		forked_close(l->sock);
 	l->sock = -1;
+	tcp_flusher_leave(l);
 	if (t->in_progress)
 		list_push(&t->closed, &l->in_state);
 	else

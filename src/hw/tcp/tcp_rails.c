@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/forked.h"
 #include "base/log.h"
+#include "hw/tcp/tcp_flusher.h"
 #include "hw/tcp/tcp_tls.h"
 #include "link/upcall.h"
 
@@ -80,6 +81,7 @@ int tcp_rails_watch(struct tcp_link *l, uint32_t events)
 {
 	int err = 0;
 
+	tcp_flusher_enter(l);
 	for (uint32_t i = 0; i < WIRE_RAILS_MAX; i++) {
 		struct tcp_rail *r = &l->rails->rail[i];
 		bool waits = r->busy && tcp_rails_usable(r);
@@ -94,6 +96,7 @@ int tcp_rails_watch(struct tcp_link *l, uint32_t events)
 		else
 			r->events = wanted;
 	}
+	tcp_flusher_leave(l);
 	l->events = events;
 	return err;
 }
@@ -159,14 +162,11 @@ static void ready(struct tcp_link *l, uint32_t rail)
 	tcp_rails_flush(l);
 }
 
-int tcp_rails_join(struct link *link, uint32_t rail, const struct link_peer *peer)
+/* As tcp_rails_join, within a turn. */
+static int join(struct tcp_link *l, uint32_t rail, const struct link_peer *peer)
 {
-	struct tcp_link *l = (struct tcp_link *)link;
 	int err;
 
-	if (link->ops->send != tcp_rails_send || rail >= WIRE_RAILS_MAX || l->ended || l->closed ||
-	    l->tx == TCP_FAILED)
-		return -FI_ENOTCONN;
 	if (l->rails->rail[rail].sock >= 0)
 		tcp_rails_end(l, rail, FI_ETIMEDOUT);
 	err = begin(l, rail, peer);
@@ -178,6 +178,20 @@ int tcp_rails_join(struct link *link, uint32_t rail, const struct link_peer *pee
 	if (!peer->key)
 		ready(l, rail);
 	return 0;
+}
+
+int tcp_rails_join(struct link *link, uint32_t rail, const struct link_peer *peer)
+{
+	struct tcp_link *l = (struct tcp_link *)link;
+	int err;
+
+	if (link->ops->send != tcp_rails_send || rail >= WIRE_RAILS_MAX || l->ended || l->closed ||
+	    l->tx == TCP_FAILED)
+		return -FI_ENOTCONN;
+	tcp_flusher_enter(l);
+	err = join(l, rail, peer);
+	tcp_flusher_leave(l);
+	return err;
 }
 
 void tcp_rails_shake(struct tcp_link *l, uint32_t rail)
@@ -206,7 +220,8 @@ static void shut(const struct tcp_rail *r)
 		shutdown(r->sock, SHUT_WR);
 }
 
-bool tcp_rails_linger(struct tcp_link *l)
+/* As tcp_rails_linger, within a turn. */
+static bool linger(struct tcp_link *l)
 {
 	if (!tcp_rails_drop(l))
 		return true;
@@ -223,4 +238,14 @@ bool tcp_rails_linger(struct tcp_link *l)
 			return tcp_rails_arrived(l);
 	}
 	return true;
+}
+
+bool tcp_rails_linger(struct tcp_link *l)
+{
+	bool done;
+
+	tcp_flusher_enter(l);
+	done = linger(l);
+	tcp_flusher_leave(l);
+	return done;
 }

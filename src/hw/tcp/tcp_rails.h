@@ -132,7 +132,9 @@ int tcp_rails_post(struct link *link, const struct packet *p, const struct iovec
 int tcp_rails_copy_out(struct link *link);
 void tcp_rails_more(struct link *link);
 void tcp_rails_push(struct link *link);
-/* Sends what the rails take. True: something went. */
+/* Gives the rails what they take. True: something went. Within a turn, the flusher's or the owner's. */
+bool tcp_rails_fill(struct tcp_link *l);
+/* The same for the owner: asks and answers, too, and finds out what is out. */
 bool tcp_rails_flush(struct tcp_link *l);
 /* Looks at a packet that has come: the answer to an RTS, CTS or ATS, makes place for another one. */
 void tcp_rails_hear(struct tcp_rails *rails, const struct packet *p);

@@ -10,6 +10,7 @@
 
 #include "base/env.h"
 #include "base/log.h"
+#include "hw/tcp/tcp_flusher.h"
 #include "hw/tcp/tcp_rails.h"
 #include "link/upcall.h"
 
@@ -246,7 +247,10 @@ void tcp_rails_poll(struct tcp *t, uint64_t now)
 	LIST_EACH (node, &t->links) {
 		struct tcp_link *l = LIST_ENTRY(node, struct tcp_link, in_state);
 
-		if (l->rails && l->tx != TCP_FAILED)
-			check_link(l, elapsed, period);
+		if (!l->rails || l->tx == TCP_FAILED)
+			continue;
+		tcp_flusher_enter(l);
+		check_link(l, elapsed, period);
+		tcp_flusher_leave(l);
 	}
 }

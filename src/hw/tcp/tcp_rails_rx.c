@@ -7,6 +7,7 @@
 
 #include "base/iov.h"
 #include "base/log.h"
+#include "hw/tcp/tcp_flusher.h"
 #include "hw/tcp/tcp_rails.h"
 #include "hw/tcp/tcp_tls.h"
 #include "link/upcall.h"
@@ -245,7 +246,8 @@ static void open_up(struct tcp_link *l)
 	rx_ready(l->own->worker, l->id);
 }
 
-ssize_t tcp_rails_recv(struct tcp_link *l, const struct iovec *iov, size_t count)
+/* As tcp_rails_recv, within a turn. */
+static ssize_t recv_turn(struct tcp_link *l, const struct iovec *iov, size_t count)
 {
 	const struct room room = {{l->own->buf, TCP_READ}, tcp_tls_room(l->own)};
 	struct tcp_rails *rails = l->rails;
@@ -268,6 +270,19 @@ ssize_t tcp_rails_recv(struct tcp_link *l, const struct iovec *iov, size_t count
 	if (!any_open(rails) && !(rails->wanted && rail_coming(l->own->worker, l->id)))
 		return rails->err ? fail(rails->err) : 0;
 	return fail(EAGAIN);
+}
+
+ssize_t tcp_rails_recv(struct tcp_link *l, const struct iovec *iov, size_t count)
+{
+	ssize_t len;
+	int err;
+
+	tcp_flusher_enter(l);
+	len = recv_turn(l, iov, count);
+	err = errno;
+	tcp_flusher_leave(l);
+	errno = err;
+	return len;
 }
 
 /* The link is closed: the worker's buffers may hold what another link has received. */

@@ -8,6 +8,7 @@
 #include <sys/socket.h>
 
 #include "base/log.h"
+#include "hw/tcp/tcp_flusher.h"
 #include "hw/tcp/tcp_rails.h"
 #include "hw/tcp/tcp_tls.h"
 
@@ -217,14 +218,20 @@ static bool any_busy(const struct tcp_rails *rails)
 	return false;
 }
 
-bool tcp_rails_flush(struct tcp_link *l)
+bool tcp_rails_fill(struct tcp_link *l)
 {
 	bool any = false;
 
-	if (l->tx >= TCP_SECURING || l->shut)
-		return false;
 	for (uint32_t i = 0; i < WIRE_RAILS_MAX; i++)
 		any |= fill(l, i);
+	return any;
+}
+
+/* As tcp_rails_flush, within a turn. */
+static bool flush(struct tcp_link *l)
+{
+	bool any = tcp_rails_fill(l);
+
 	ask(l->rails);
 	control(l);
 	report(l);
@@ -232,6 +239,18 @@ bool tcp_rails_flush(struct tcp_link *l)
 		tcp_block(l, TCP_REST);
 	else if (l->tx == TCP_REST)
 		tcp_reopen(l);
+	return any;
+}
+
+bool tcp_rails_flush(struct tcp_link *l)
+{
+	bool any;
+
+	if (l->tx >= TCP_SECURING || l->shut)
+		return false;
+	tcp_flusher_enter(l);
+	any = flush(l);
+	tcp_flusher_leave(l);
 	return any;
 }
 
@@ -323,9 +342,9 @@ void tcp_rails_hear(struct tcp_rails *rails, const struct packet *p)
 	}
 }
 
-/* A packet is taken if it fits the window, and if it need not wait for those before it. */
-static int put(struct tcp_link *l, const struct packet *p, const struct iovec *iov, size_t count,
-	       bool counted)
+/* As put, within a turn. */
+static int take(struct tcp_link *l, const struct packet *p, const struct iovec *iov, size_t count,
+		bool counted)
 {
 	struct tcp_window *out = &l->rails->out;
 	struct tcp_frame f = tcp_frame_of(p);
@@ -345,6 +364,18 @@ static int put(struct tcp_link *l, const struct packet *p, const struct iovec *i
 		mark(l);
 	tcp_rails_flush(l);
 	return 0;
+}
+
+/* A packet is taken if it fits the window, and if it need not wait for those before it. */
+static int put(struct tcp_link *l, const struct packet *p, const struct iovec *iov, size_t count,
+	       bool counted)
+{
+	int err;
+
+	tcp_flusher_enter(l);
+	err = take(l, p, iov, count, counted);
+	tcp_flusher_leave(l);
+	return err;
 }
 
 int tcp_rails_sendv(struct link *link, const struct packet *p, const struct iovec *iov,

@@ -22,7 +22,6 @@ static struct tcp_rest *rest_new(size_t count, size_t bytes)
 	struct tcp_rest *r = malloc(sizeof(*r) + count * sizeof(r->iov[0]) + bytes);
 
 	if (r) {
-		r->shared = false;
 		r->err = 0;
 		r->packets = 0;
 		r->first = 0;
@@ -72,27 +71,9 @@ static struct tcp_rest *rest_zcopy(const struct tcp_outgoing *o, size_t skip)
 	return r;
 }
 
-static void share(struct tcp_link *l)
-{
-	if (!l->rest || !tcp_flusher_open(l->own))
-		return;
-	l->rest->shared = true;
-	tcp_flusher_add_rest(l->rest);
-}
-
-/* Takes the rest back from the flusher, if there is one. */
-static void take_back(struct tcp_link *l)
-{
-	if (!l->rest || !l->rest->shared)
-		return;
-	tcp_flusher_remove_rest(l->rest);
-	l->rest->shared = false;
-}
-
 /* Makes `r` the link's rest. */
 static void put(struct tcp_link *l, struct tcp_rest *r)
 {
-	r->sock = l->sock;
 	r->before = l->link.zcopy_done;
 	l->rest = r;
 	tcp_block(l, TCP_REST);
@@ -106,9 +87,10 @@ int tcp_rest_keep(struct tcp_link *l, const struct tcp_outgoing *o, size_t sent)
 		tcp_fail(l, FI_ENOMEM);
 		return -FI_EAGAIN;
 	}
+	tcp_flusher_enter(l);
 	put(l, r);
 	l->link.zcopy_posted += o->zcopy;
-	share(l);
+	tcp_flusher_leave(l);
 	return 0;
 }
 
@@ -122,10 +104,8 @@ static struct tcp_rest *copy_left(const struct tcp_rest *r, size_t more)
 
 static void replace(struct tcp_link *l, struct tcp_rest *r)
 {
-	if (r) {
-		r->sock = l->sock;
+	if (r)
 		r->err = l->rest->err;
-	}
 	free(l->rest);
 	l->rest = r;
 	l->link.zcopy_done = l->link.zcopy_posted;
@@ -133,7 +113,6 @@ static void replace(struct tcp_link *l, struct tcp_rest *r)
 
 void tcp_rest_drop(struct tcp_link *l)
 {
-	take_back(l);
 	free(l->rest);
 	l->rest = NULL;
 }
@@ -142,14 +121,14 @@ int tcp_rest_end(struct tcp_link *l, const void *bytes, size_t len)
 {
 	struct tcp_rest *r;
 
-	take_back(l);
+	tcp_flusher_enter(l);
 	r = copy_left(l->rest, len);
 	if (r) {
 		memcpy((unsigned char *)&r->iov[1] + r->left, bytes, len);
 		r->left = r->iov[0].iov_len = r->left + len;
 		replace(l, r);
 	}
-	share(l);
+	tcp_flusher_leave(l);
 	return r ? 0 : -FI_EAGAIN;
 }
 
@@ -161,15 +140,14 @@ int tcp_zcopy_copy_out(struct link *link)
 	tcp_gather_end(l);
 	if (!link_holds(link) || !l->rest)
 		return 0;
-	take_back(l);
+	tcp_flusher_enter(l);
 	r = copy_left(l->rest, 0);
-	if (!r) {
+	if (r)
+		replace(l, r);
+	else
 		tcp_fail(l, FI_ENOMEM);
-		return -FI_ENOMEM;
-	}
-	replace(l, r);
-	share(l);
-	return 0;
+	tcp_flusher_leave(l);
+	return r ? 0 : -FI_ENOMEM;
 }
 
 static struct tcp_rest *batch_of(struct tcp_link *l)
@@ -204,16 +182,15 @@ int tcp_rest_batch(struct tcp_link *l, const struct tcp_frame *f, const struct i
 {
 	struct tcp_rest *r;
 
-	take_back(l);
+	tcp_flusher_enter(l);
 	r = l->rest && !l->rest->packets ? NULL : batch_of(l);
 	if (r)
 		batch_add(l, r, f, payload);
 	if (r && r->left >= l->row) {
 		tcp_row_add(l, r->left);
 		tcp_flush(l);
-	} else {
-		share(l);
 	}
+	tcp_flusher_leave(l);
 	return r ? 0 : -FI_EAGAIN;
 }
 
@@ -232,33 +209,34 @@ static void advance(struct tcp_rest *r, size_t len)
 	}
 }
 
-void tcp_rest_send(struct tcp_rest *r)
+void tcp_rest_send(struct tcp_link *l)
 {
+	struct tcp_rest *r = l->rest;
 	struct msghdr m = {.msg_iov = r->iov + r->first, .msg_iovlen = r->count - r->first};
 	ssize_t sent;
 
 	if (r->err || !r->left)
 		return;
 	r->packets = 0;
-	sent = sendmsg(r->sock, &m, MSG_DONTWAIT | MSG_NOSIGNAL);
+	sent = sendmsg(l->sock, &m, MSG_DONTWAIT | MSG_NOSIGNAL);
 	if (sent > 0)
 		advance(r, (size_t)sent);
 	else if (sent < 0 && !tcp_passing(errno))
 		r->err = errno;
 }
 
-bool tcp_flush(struct tcp_link *l)
+/* As tcp_flush, within a turn. */
+static bool flush(struct tcp_link *l)
 {
 	struct tcp_rest *r = l->rest;
 	size_t left;
 
-	take_back(l);
 	l->room = 0; /* the next send asks the kernel */
 	/* The kernel had no space for this rest: later packets may as well be batched. */
 	if (!r->packets)
 		tcp_row_add(l, TCP_ROW);
 	left = r->left;
-	tcp_rest_send(r);
+	tcp_rest_send(l);
 	if (r->err) {
 		tcp_fail(l, r->err);
 		return false;
@@ -270,6 +248,15 @@ bool tcp_flush(struct tcp_link *l)
 		tcp_reopen(l);
 		return true;
 	}
-	share(l);
 	return r->left != left;
+}
+
+bool tcp_flush(struct tcp_link *l)
+{
+	bool went;
+
+	tcp_flusher_enter(l);
+	went = flush(l);
+	tcp_flusher_leave(l);
+	return went;
 }

@@ -2,7 +2,7 @@
 /*
  * Rest of a link: bytes of packets that the kernel has not taken yet. A rest is a copy or, for
  * zero-copy packets, a list of segments in the owners' memory. Progress calls send the rest, or else
- * the flusher, which has it, too, between the functions here; no later packet overtakes it.
+ * the flusher; no later packet overtakes it. It belongs to the link's turn (tcp_flusher.h).
  */
 #ifndef WEFT_HW_TCP_REST_H
 #define WEFT_HW_TCP_REST_H
@@ -11,11 +11,7 @@
 
 /* Unsent bytes of packets that all have the same number of segments. */
 struct tcp_rest {
-	struct list in_flusher;
-	int sock;
 	int err;              /* errno of the send that failed; 0: none has */
-	uint64_t since_ms;    /* coarse ms */
-	bool shared;          /* to the flusher, which alone touches all but this */
 	size_t left;          /* bytes */
 	unsigned int packets; /* of a batch that has not begun to go out; else 0 */
 	size_t each;          /* segments per packet */
@@ -47,8 +43,8 @@ int tcp_rest_end(struct tcp_link *l, const void *bytes, size_t len);
  */
 int tcp_rest_batch(struct tcp_link *l, const struct tcp_frame *f, const struct iovec *payload);
 
-/* Sends as much as the kernel takes. Not shared, or by the flusher. */
-void tcp_rest_send(struct tcp_rest *r);
+/* Sends as much of the rest as the kernel takes. Within a turn, the flusher's or the owner's. */
+void tcp_rest_send(struct tcp_link *l);
 /* Frees the rest, if there is one. */
 void tcp_rest_drop(struct tcp_link *l);
 
