@@ -86,14 +86,21 @@ static inline bool judge_same(const struct world *w, const struct op *r, const s
 	       (l->data ? op_number(w, m) + 1 : 0) == e->data && judge_head(w, r, e, m);
 }
 
-/* Messages too short to be named were taken in order, since they are equal to receives. */
+/* Messages too short to be named were taken in order, since they are equal to receives. Of one refused only if need be. */
 static inline unsigned int judge_unnamed(const struct world *w, const struct matching *x,
 					 const struct op *r, const struct entry *e)
 {
-	for (unsigned int m = 0; m < w->count; m++)
-		if (x->by[m] == WORLD_NONE && judge_same(w, r, e, &w->ops[m]))
+	unsigned int refused = WORLD_NONE;
+
+	for (unsigned int m = 0; m < w->count; m++) {
+		if (x->by[m] != WORLD_NONE || !judge_same(w, r, e, &w->ops[m]))
+			continue;
+		if (op_accepted(&w->ops[m]))
 			return m;
-	return WORLD_NONE;
+		if (refused == WORLD_NONE)
+			refused = m;
+	}
+	return refused;
 }
 
 /* The message that entry `e` of receive `r` tells of. Returns whether nobody else has it. */
@@ -161,7 +168,7 @@ static inline bool judge_match(struct world *w, struct matching *x)
 
 /*
  * Returns whether an operation that begins later may find no place: its endpoint has as many messages at the same
- * target as it may have under way, which nobody has received.
+ * target as it may have under way, which nobody has received, and that keeps less than usual.
  */
 static inline bool judge_is_stuck(const struct world *w, const struct matching *x,
 				  const struct op *o)
@@ -169,7 +176,7 @@ static inline bool judge_is_stuck(const struct world *w, const struct matching *
 	const struct line *l = world_line(w, o);
 	uint64_t count = 0;
 
-	if (l->start == START_NOW || line_receives(l) || op_ended(o))
+	if (!w->program.set_count || l->start == START_NOW || line_receives(l) || op_ended(o))
 		return false;
 	for (unsigned int i = 0; i < w->count; i++) {
 		const struct op *m = &w->ops[i];
@@ -349,11 +356,22 @@ static inline void judge_receive(struct world *w, const struct op *r, const stru
 		world_fail(w, "ends: %s ended with %d", world_name(w, r), e->err);
 }
 
-/* Returns whether a receive took message `m` that began at a time nobody knows. */
+/* Returns whether a receive took message `m`, or an equal one, that began at a time nobody knows. */
 static inline bool judge_taken_later(const struct world *w, const struct matching *x,
 				     unsigned int m)
 {
-	return x->by[m] != WORLD_NONE && world_line(w, &w->ops[x->by[m]])->start != START_NOW;
+	const struct line *l = world_line(w, &w->ops[m]);
+
+	for (unsigned int i = 0; i < w->count; i++) {
+		const struct line *k = world_line(w, &w->ops[i]);
+
+		if (line_sends(k) && x->by[i] != WORLD_NONE &&
+		    world_line(w, &w->ops[x->by[i]])->start != START_NOW &&
+		    (i == m || (x->entry[i]->message == WORLD_NONE && place_same(k->at, l->at) &&
+				k->verb == l->verb && k->tag == l->tag && k->len == l->len)))
+			return true;
+	}
+	return false;
 }
 
 /*
@@ -366,7 +384,7 @@ static inline void judge_senders_order(struct world *w, const struct matching *x
 	const struct line *l = world_line(w, &w->ops[second]);
 	unsigned int r = x->by[second];
 
-	if (l->start != START_NOW || world_line(w, &w->ops[r])->start != START_NOW)
+	if (l->start != START_NOW || judge_taken_later(w, x, second))
 		return;
 	for (unsigned int first = 0; first < second; first++) {
 		const struct line *f = world_line(w, &w->ops[first]);

@@ -314,7 +314,7 @@ static inline void play_counter(struct self *s, unsigned int ep, unsigned int wh
 		    l->how == HOW_DISCARD || !(judge_flags[l->verb] & proc_counts[which]))
 			continue;
 		good += !line_reported(l) && judge_performed(s->w, &s->matching, o);
-		more += !line_reported(l) && judge_unknown(s->w, &s->matching, o);
+		more += judge_unknown(s->w, &s->matching, o);
 		while ((e = world_entry(s->w, o, e))) {
 			good += !e->err && e->flags & proc_counts[which];
 			bad += e->err && e->err != FI_ECANCELED;
@@ -326,19 +326,20 @@ static inline void play_counter(struct self *s, unsigned int ep, unsigned int wh
 /* counters: deferred work that has ended */
 static inline void play_deferred(struct self *s, unsigned int ep)
 {
-	uint64_t good = 0, bad = 0;
+	uint64_t good = 0, more = 0, bad = 0;
 
 	for (unsigned int i = 0; i < s->w->count; i++) {
 		const struct op *o = &s->w->ops[i];
 		const struct line *l = world_line(s->w, o);
 		const struct entry *e = world_entry(s->w, o, NULL);
 
-		if (l->at.proc != s->me || l->at.ep != ep || l->start != START_DEFERRED || !e)
+		if (l->at.proc != s->me || l->at.ep != ep || l->start != START_DEFERRED)
 			continue;
-		good += !e->err;
-		bad += e->err != 0;
+		more += judge_unknown(s->w, &s->matching, o);
+		good += e && !e->err;
+		bad += e && e->err != 0;
 	}
-	play_counts(s, s->ends[ep].done, good, 0, bad, "deferred work");
+	play_counts(s, s->ends[ep].done, good, more, bad, "deferred work");
 }
 
 static inline void play_look(struct self *s)

@@ -140,7 +140,7 @@ static inline void took(struct self *s, struct op *o, struct entry *e, const cha
 {
 	const struct line *l = world_line(s->w, o);
 	unsigned char *memory = s->buffers[op_number(s->w, o)];
-	bool ended = !l->multi || e->flags & FI_MULTI_RECV || (e->err && e->err != FI_ETRUNC);
+	bool ended = !l->multi || e->flags & FI_MULTI_RECV;
 
 	if (!memory)
 		PROC_FAIL(s, "once: %s ended again", world_name(s->w, o));
