@@ -44,7 +44,7 @@ static inline void play_op(struct self *s, struct op *o)
 	while ((ret = call(s, c)) == -FI_EAGAIN) {
 		s->mine->doing = "is refused by -FI_EAGAIN";
 		round_one(s);
-		if (!round_over(s, &wait, again ? 1 : round_limit(s->w)))
+		if (!round_over(s, &wait, again ? 1 : round_limit(s)))
 			continue;
 		if (play_under_way(s, l) < size && !play_gone(s, l) &&
 		    !judge_is_held(s->w, &s->matching, o))
@@ -74,7 +74,7 @@ static inline bool play_peek(struct self *s, struct op *o, struct call *c)
 	s->peeks = o;
 	while (s->peeks) {
 		round_one(s);
-		if (round_over(s, &wait, round_limit(s->w)))
+		if (round_over(s, &wait, round_limit(s)))
 			PROC_FAIL(s, "progress: a peek of %s has no answer", world_name(s->w, o));
 	}
 	return s->found;
@@ -95,7 +95,7 @@ static inline void play_look_for(struct self *s, struct op *o)
 			proc_buffer_free(s, o);
 			return;
 		}
-		if (round_over(s, &wait, round_limit(s->w)))
+		if (round_over(s, &wait, round_limit(s)))
 			PROC_FAIL(s, "progress: %s does not find what waits", world_name(s->w, o));
 	}
 	if (c->l->how == HOW_DISCARD)
@@ -286,6 +286,15 @@ static inline void play_memory(struct self *s)
 	memcpy(s->mine->words, s->memory, sizeof(s->mine->words));
 }
 
+/* Returns whether `o` may have ended, and counted, though its process has read no entry of it. */
+static inline bool play_may_end(const struct self *s, const struct op *o)
+{
+	const struct line *l = world_line(s->w, o);
+
+	return op_accepted(o) && !op_ended(o) && !line_receives(l) &&
+	       (line_reported(l) || judge_unknown(s->w, &s->matching, o));
+}
+
 /* `more`: that may have ended, too */
 static inline void play_counts(struct self *s, struct fid_cntr *cntr, uint64_t good, uint64_t more,
 			       uint64_t bad, const char *what)
@@ -314,7 +323,7 @@ static inline void play_counter(struct self *s, unsigned int ep, unsigned int wh
 		    l->how == HOW_DISCARD || !(judge_flags[l->verb] & proc_counts[which]))
 			continue;
 		good += !line_reported(l) && judge_performed(s->w, &s->matching, o);
-		more += judge_unknown(s->w, &s->matching, o);
+		more += play_may_end(s, o);
 		while ((e = world_entry(s->w, o, e))) {
 			good += !e->err && e->flags & proc_counts[which];
 			bad += e->err && e->err != FI_ECANCELED;
@@ -335,7 +344,7 @@ static inline void play_deferred(struct self *s, unsigned int ep)
 
 		if (l->at.proc != s->me || l->at.ep != ep || l->start != START_DEFERRED)
 			continue;
-		more += judge_unknown(s->w, &s->matching, o);
+		more += play_may_end(s, o);
 		good += e && !e->err;
 		bad += e && e->err != 0;
 	}
@@ -385,7 +394,9 @@ static inline void play_leave(struct self *s)
 	__atomic_store_n(&s->mine->left, true, __ATOMIC_RELEASE);
 	__atomic_store_n(&s->mine->idle, true, __ATOMIC_RELEASE);
 	__atomic_store_n(&s->mine->finished, true, __ATOMIC_RELEASE);
+	__atomic_store_n(&s->mine->state, PROC_WAITS, __ATOMIC_RELEASE);
 	play_close(s);
+	__atomic_store_n(&s->mine->closed, true, __ATOMIC_RELEASE);
 }
 
 static inline void play_lines(struct self *s)

@@ -42,10 +42,9 @@ static inline bool round_others(struct self *s)
 	for (unsigned int i = 0; i < s->w->program.procs; i++) {
 		struct proc *p = &s->w->procs[i];
 
-		if (i == s->me || world_left(s->w, i))
+		if (i == s->me || __atomic_load_n(&p->closed, __ATOMIC_ACQUIRE))
 			continue;
 		while (__atomic_load_n(&p->calls, __ATOMIC_ACQUIRE) == s->seen[i] &&
-		       !world_left(s->w, i) &&
 		       __atomic_load_n(&p->state, __ATOMIC_ACQUIRE) == PROC_CALLS)
 			sched_yield();
 		all &= __atomic_load_n(&p->calls, __ATOMIC_ACQUIRE) != s->seen[i];
@@ -54,21 +53,25 @@ static inline bool round_others(struct self *s)
 	return all;
 }
 
-/* Returns whether entries of `o` may still come. */
-static inline bool round_open(const struct world *w, const struct op *o)
+/* Returns whether entries of `o` may still come, of a message also at its receiver. */
+static inline bool round_open(const struct self *s, const struct op *o)
 {
+	const struct line *l = world_line(s->w, o);
+
 	return op_accepted(o) &&
-	       (!op_ended(o) || (line_reported_there(world_line(w, o)) && !op_reported_there(o)));
+	       (!op_ended(o) || (line_reported_there(l) && !op_reported_there(o)) ||
+		(line_sends(l) && s->matching.by[op_number(s->w, o)] == WORLD_NONE));
 }
 
 /* Returns within how many rounds what is owed now must come: what is under way may come first, one entry a round. */
-static inline unsigned int round_limit(const struct world *w)
+static inline unsigned int round_limit(const struct self *s)
 {
 	const unsigned int least = 256, bytes_a_round = 2048;
+	const struct world *w = s->w;
 	unsigned int limit = least;
 
 	for (unsigned int i = 0; i < w->count; i++)
-		if (round_open(w, &w->ops[i]))
+		if (round_open(s, &w->ops[i]))
 			limit += 4 + (unsigned int)world_line(w, &w->ops[i])->len / bytes_a_round;
 	return limit;
 }
@@ -100,11 +103,12 @@ static inline void round_owed(struct self *s)
 {
 	struct matching *x = &s->matching;
 	struct world *w = s->w;
-	unsigned int limit = round_limit(w);
+	unsigned int limit;
 
 	s->owed = false;
 	if (!judge_match(w, x))
 		_exit(1);
+	limit = round_limit(s);
 	for (unsigned int i = 0; i < w->count; i++) {
 		const struct op *o = &w->ops[i];
 		const struct line *l = world_line(w, o);

@@ -61,6 +61,7 @@ struct proc {
 	enum proc_state state;
 	bool idle;     /* begins nothing before something has come */
 	bool left;     /* has closed all, or is about to */
+	bool closed;   /* the first of these */
 	bool finished; /* has done all lines, and nothing is owed to it */
 	int line;
 	const char *doing;
