@@ -9,9 +9,11 @@
 #include "obj.h"
 #include "lib/rma.h"
 
-#define LEN  (4u << 20)
-#define MANY 200 /* writes, so many that they are sent together */
-#define DATA 0x1234u
+#define LEN (4u << 20)
+#define MANY                                                                                       \
+	200 /* writes, so many that they are sent together; fewer where only so many go out to who does not look */
+#define CALLS 1000 /* progress calls after which no more writes will go out */
+#define DATA  0x1234u
 /* In which the other kernel acknowledges what it has: until then ours may hold back later packets. */
 #define ACK_US 100000
 
@@ -27,7 +29,7 @@ struct deed {
 	const char *name;
 	size_t len;
 	ssize_t (*post)(struct last *l, size_t len);
-	unsigned int ends; /* completions at rank 0; 0: one */
+	unsigned int ends; /* operations, each with a completion at rank 0 */
 	bool receives;     /* rank 1 gets a completion */
 };
 
@@ -125,28 +127,44 @@ static const struct deed deeds[] = {
 	{"tagged message", 100, tell_tagged, 1, true},
 };
 
-/* Posts the operations, and makes progress so that they leave the process. */
-static void begin(struct last *l, const struct deed *d)
+/* Posts the operation; -FI_EAGAIN if there is no space for it even after CALLS progress calls. */
+static ssize_t post(struct last *l, const struct deed *d)
 {
-	ssize_t ret;
+	ssize_t ret = -FI_EAGAIN;
 
-	for (unsigned int i = 0; i < d->ends; i++) {
-		OBJ_UNTIL((ret = d->post(l, d->len)) != -FI_EAGAIN, rma_progress(&l->r));
-		api_check_eq(ret, 0, d->name);
+	for (unsigned int i = 0; i < CALLS && ret == -FI_EAGAIN; i++) {
+		ret = d->post(l, d->len);
+		rma_progress(&l->r);
 	}
-	for (unsigned int i = 0; i < 100; i++)
-		fi_cq_read(l->r.o.cq, NULL, 0);
-	if (d->ends > 1)
-		obj_sleep_us(ACK_US);
+	return ret;
 }
 
-static void finish(struct last *l, const struct deed *d)
+/* Posts the operations, and makes progress so that they leave the process. Returns their number. */
+static unsigned int begin(struct last *l, const struct deed *d)
+{
+	unsigned int posted = 0;
+	ssize_t ret = 0;
+
+	while (posted < d->ends && ret == 0) {
+		ret = post(l, d);
+		posted += ret == 0;
+	}
+	if (!posted || ret != -FI_EAGAIN)
+		api_check_eq(ret, 0, d->name);
+	for (unsigned int i = 0; i < 100; i++)
+		fi_cq_read(l->r.o.cq, NULL, 0);
+	if (posted > 1)
+		obj_sleep_us(ACK_US);
+	return posted;
+}
+
+static void finish(struct last *l, const struct deed *d, unsigned int posted)
 {
 	struct fi_cq_tagged_entry e;
 	struct fi_cq_err_entry err = {0};
 	ssize_t ret;
 
-	for (unsigned int i = 0; i < d->ends; i++) {
+	for (unsigned int i = 0; i < posted; i++) {
 		OBJ_UNTIL((ret = fi_cq_read(l->r.o.cq, &e, 1)) != -FI_EAGAIN, rma_progress(&l->r));
 		if (ret == -FI_EAVAIL)
 			fi_cq_readerr(l->r.o.cq, &err, 0);
@@ -189,6 +207,7 @@ static void fill(const struct deed *d, int rank)
 static void round_of(struct api *a, const struct deed *d, bool shut)
 {
 	struct last l;
+	unsigned int posted;
 	struct fid_mr *mr;
 	char byte = 0;
 
@@ -206,9 +225,9 @@ static void round_of(struct api *a, const struct deed *d, bool shut)
 	api_meet(a);
 	a->progress = NULL;
 	if (a->rank == 0) {
-		begin(&l, d);
+		posted = begin(&l, d);
 		api_tell(a, 1, &byte, 1);
-		finish(&l, d);
+		finish(&l, d, posted);
 	} else {
 		api_hear(a, 0, &byte, 1);
 		leave(&l, d, shut);
@@ -218,10 +237,17 @@ static void round_of(struct api *a, const struct deed *d, bool shut)
 	rma_leave(&l.r);
 }
 
+/* A device performs a long read alone: the closing process does not know of it. */
+static bool is_known(const struct deed *d)
+{
+	return d->len < LEN || strcmp(api_provider(), "verbs") != 0;
+}
+
 static void closes(struct api *a)
 {
 	for (unsigned int i = 0; i < API_COUNT(deeds); i++)
-		round_of(a, &deeds[i], false);
+		if (is_known(&deeds[i]))
+			round_of(a, &deeds[i], false);
 }
 
 static void shuts_down(struct api *a)
