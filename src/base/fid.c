@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include <stdlib.h>
+
 #include "base/log.h"
 #include "base/fid.h"
 
@@ -43,6 +45,46 @@ int fid_no_ops_set(struct fid *fid, const char *name, uint64_t flags, void *ops,
 	LOG_INFO(LOG_CORE, "operations \"%s\" of an object of class %zu cannot be replaced",
 		 name ? name : "", fid->fclass);
 	return -FI_ENOSYS;
+}
+
+static int closed_close(struct fid *fid)
+{
+	LOG_WARN(LOG_CORE, "close: the object at %p has been closed before", (void *)fid);
+	return -FI_EINVAL;
+}
+
+static int closed_bind(struct fid *fid, struct fid *other, uint64_t flags)
+{
+	(void)other, (void)flags;
+	LOG_WARN(LOG_CORE, "bind: the object at %p has been closed before", (void *)fid);
+	return -FI_EINVAL;
+}
+
+static int closed_control(struct fid *fid, int command, void *arg)
+{
+	(void)arg;
+	LOG_WARN(LOG_CORE, "control %d: the object at %p has been closed before", command,
+		 (void *)fid);
+	return -FI_EINVAL;
+}
+
+static struct fi_ops closed_ops = {
+	.size = sizeof(struct fi_ops),
+	.close = closed_close,
+	.bind = closed_bind,
+	.control = closed_control,
+	.ops_open = fid_no_ops_open,
+	.tostr = fid_no_tostr,
+	.ops_set = fid_no_ops_set,
+};
+
+void fid_free(struct fid *fid)
+{
+	struct fi_ops *volatile *ops =
+		&fid->ops; /* volatile: else not written, as nobody may read it */
+
+	*ops = &closed_ops;
+	free(fid);
 }
 
 int fid_no_call_2_7(void)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Functions for struct fi_ops members that an object does not support. All return -FI_ENOSYS. */
+/* What all objects have in common: calls that an object does not support, which return -FI_ENOSYS, and its end. */
 #ifndef WEFT_BASE_FID_H
 #define WEFT_BASE_FID_H
 
@@ -13,5 +13,11 @@ int fid_no_ops_set(struct fid *fid, const char *name, uint64_t flags, void *ops,
 
 /* The same for the members of other tables that API 2.7 adds. */
 int fid_no_call_2_7(void);
+
+/*
+ * Frees the memory of a closed object, which begins with `fid`. An application that closes it again is told so (-FI_EINVAL),
+ * as long as nothing else has got the memory.
+ */
+void fid_free(struct fid *fid);
 
 #endif

@@ -39,6 +39,14 @@ int iov_add_up(const size_t *first, size_t size, size_t count, size_t most, size
 	return 0;
 }
 
+bool iov_at_null(const struct iovec *iov, size_t count)
+{
+	for (size_t i = 0; iov && i < count; i++)
+		if (iov[i].iov_len && !iov[i].iov_base)
+			return true;
+	return false;
+}
+
 size_t iov_slice(struct iovec *to, const struct iovec *iov, size_t count, size_t skip, size_t *len)
 {
 	size_t used = 0, done = 0;

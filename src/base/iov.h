@@ -3,6 +3,7 @@
 #ifndef WEFT_BASE_IOV_H
 #define WEFT_BASE_IOV_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <sys/uio.h>
 
@@ -28,5 +29,8 @@ size_t iov_scatter(const struct iovec *iov, size_t count, size_t skip, const voi
  * number of segments; sets *len to their bytes, fewer at the end of the list.
  */
 size_t iov_slice(struct iovec *to, const struct iovec *iov, size_t count, size_t skip, size_t *len);
+
+/* Has the list, which may be NULL, a segment of some length at NULL? */
+bool iov_at_null(const struct iovec *iov, size_t count);
 
 #endif

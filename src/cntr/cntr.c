@@ -166,7 +166,7 @@ static int cntr_close(struct fid *fid)
 	wait_fini(&c->wait);
 	workers_fini(&c->workers);
 	ref_put(&c->dom->ref);
-	free(c);
+	fid_free(fid);
 	return 0;
 }
 

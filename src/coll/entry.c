@@ -283,21 +283,26 @@ static ssize_t gather(struct fid_ep *fid, const void *buf, size_t count, void *d
 static ssize_t msg(struct fid_ep *fid, const struct fi_msg_collective *m, struct fi_ioc *resultv,
 		   void **result_desc, size_t result_count, uint64_t flags)
 {
-	struct call c = {.kind = m->coll,
-			 .coll_addr = m->coll_addr,
-			 .root = m->root_addr,
-			 .type = m->datatype,
-			 .op = m->op,
-			 .flags = flags,
-			 .context = m->context};
+	struct call c;
 
 	(void)result_desc;
+	if (!m || (m->iov_count && !m->msg_iov) || (result_count && !resultv)) {
+		LOG_WARN(LOG_EP_DATA, "collective: no message, or a list that is missing");
+		return -FI_EINVAL;
+	}
 	if (m->iov_count > 1 || result_count > 1) {
 		LOG_WARN(LOG_EP_DATA,
 			 "collective %d: %zu and %zu segments, at most one of each buffer",
 			 (int)m->coll, m->iov_count, result_count);
 		return -FI_EINVAL;
 	}
+	c = (struct call){.kind = m->coll,
+			  .coll_addr = m->coll_addr,
+			  .root = m->root_addr,
+			  .type = m->datatype,
+			  .op = m->op,
+			  .flags = flags,
+			  .context = m->context};
 	if (result_count) {
 		c.result = resultv->addr;
 		c.count = resultv->count;

@@ -131,7 +131,7 @@ static int lookup(struct fid_av *fid, fi_addr_t fi_addr, void *addr, size_t *add
 static const char *straddr(struct fid_av *fid, const void *addr, char *buf, size_t *len)
 {
 	char text[PRINT_MAX] = "";
-	size_t room = *len;
+	size_t room = len ? *len : 0;
 	struct addr a;
 
 	if (addr_from_user(&a, av_of(fid)->format, addr, 0) == 0) {
@@ -140,7 +140,8 @@ static const char *straddr(struct fid_av *fid, const void *addr, char *buf, size
 	}
 	if (buf && room)
 		snprintf(buf, room, "%s", text);
-	*len = strlen(text) + 1;
+	if (len)
+		*len = strlen(text) + 1;
 	return buf;
 }
 
@@ -195,7 +196,7 @@ static int av_close(struct fid *fid)
 	if (av->eq)
 		ref_put(&av->eq->ref);
 	av_keys_close(av);
-	free(av);
+	fid_free(&av->fid.fid);
 	ref_put(&dom->ref);
 	return 0;
 }

@@ -146,6 +146,10 @@ static bool take_both(struct fid_av_set *dst_fid, const struct fid_av_set *src_f
 {
 	*dst = av_set_of(dst_fid);
 	*src = (const struct av_set *)src_fid;
+	if (!*src) {
+		LOG_WARN(LOG_AV, "the other set is NULL: make one by fi_av_set");
+		return false;
+	}
 	if ((*dst)->av->store != (*src)->av->store) {
 		LOG_WARN(
 			LOG_AV,
@@ -257,7 +261,7 @@ static void destroy(struct av_set *s)
 	av_members_put(s->members);
 	free(s->in);
 	free(s->comm_key);
-	free(s);
+	fid_free(&s->fid.fid);
 }
 
 static int set_close(struct fid *fid)

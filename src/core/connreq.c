@@ -70,7 +70,7 @@ int connreq_reject(struct connreq *c, const void *data, size_t len)
 	c->req = NULL;
 	cm_reject(req, data, len);
 	if (!c->taken)
-		free(c);
+		fid_free(&c->fid);
 	return 0;
 }
 
@@ -80,5 +80,5 @@ void connreq_free(struct connreq *c)
 		return;
 	if (c->req)
 		cm_reject(c->req, NULL, 0);
-	free(c);
+	fid_free(&c->fid);
 }

@@ -117,7 +117,7 @@ static int cq_close(struct fid *fid)
 	free(cq->err_data);
 	workers_fini(&cq->workers);
 	free(cq->ring);
-	free(cq);
+	fid_free(fid);
 	return 0;
 }
 

@@ -9,6 +9,7 @@
 
 #include "base/fid.h"
 #include "base/log.h"
+#include "base/misuse.h"
 #include "base/reason.h"
 #include "link/engine.h"
 #include "link/link.h"
@@ -121,6 +122,8 @@ read_now(struct cq *cq, void *buf, size_t count, fi_addr_t *src, bool locked)
 	struct idle *only;
 	ssize_t ret;
 
+	if (MISUSED_BUFFER("fi_cq_read", buf, count))
+		return -FI_EINVAL;
 	hold(cq, locked);
 	only = cq->workers.only;
 	if (cq->head != cq->tail && count) { /* a read of 0 entries asks for progress */
@@ -217,6 +220,10 @@ static ssize_t read_error(struct fid_cq *fid, struct fi_cq_err_entry *buf, uint6
 	ssize_t ret;
 
 	(void)flags;
+	if (!buf) {
+		LOG_WARN(LOG_CQ, "fi_cq_readerr: no entry to fill in");
+		return -FI_EINVAL;
+	}
 	shard_take(&cq->workers.shard);
 	ret = take_error(cq, buf);
 	if (ret == 1)
@@ -340,6 +347,10 @@ static ssize_t sreadfrom(struct fid_cq *fid, void *buf, size_t count, fi_addr_t 
 			LOG_CQ,
 			"fi_cq_sread: the wait object is FI_WAIT_NONE: open the queue with FI_WAIT_UNSPEC, or poll by fi_cq_read");
 		return -FI_ENOSYS;
+	}
+	if (count && !buf) {
+		LOG_WARN(LOG_CQ, "fi_cq_sread: %zu entries at NULL", count);
+		return -FI_EINVAL;
 	}
 	if (cq->wait_cond == FI_CQ_COND_THRESHOLD && cond) {
 		what.need = (uint32_t)(size_t)cond;

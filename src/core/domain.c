@@ -46,7 +46,7 @@ static int domain_close(struct fid *fid)
 	ref_put(&dom->fabric->ref);
 	fi_freeinfo(dom->info);
 	shard_close_all(dom);
-	free(dom);
+	fid_free(fid);
 	return 0;
 }
 

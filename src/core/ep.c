@@ -64,10 +64,10 @@ void ep_free(struct ep *ep)
 	ep_cm_free(ep);
 	ref_put(&ep->dom->ref);
 	fi_freeinfo(ep->info);
-	free(ep->tables);
+	xfer_tables_free(ep);
 	free(ep->tx_ctx);
 	free(ep->rx_ctx);
-	free(ep);
+	fid_free(&ep->fid.fid);
 }
 
 static bool supported(enum fi_ep_type type)
@@ -331,8 +331,8 @@ static int close_alias(struct ep *ep)
 	domain_unlock(ep->dom);
 	ref_put(&ep->base->ref);
 	ref_put(&ep->dom->ref);
-	free(ep->tables);
-	free(ep);
+	xfer_tables_free(ep);
+	fid_free(&ep->fid.fid);
 	return 0;
 }
 

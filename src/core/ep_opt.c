@@ -57,6 +57,8 @@ int ep_alias(struct ep *ep, struct fi_alias *arg)
 			 arg ? (unsigned long long)arg->flags : 0);
 		return -FI_EINVAL;
 	}
+	if (!arg->fid)
+		return -FI_EINVAL;
 	rest = arg->flags & ~side;
 	err = ep_flags_check(ep, side, rest);
 	if (err)

@@ -155,7 +155,7 @@ static void end_reads(struct fid_profile *fid, uint64_t flags)
 
 static int profile_close(struct fid *fid)
 {
-	free(profile_of((struct fid_profile *)fid));
+	fid_free(fid);
 	return 0;
 }
 

@@ -14,6 +14,7 @@
 #include "base/fid.h"
 
 #define SIZE_DEFAULT 1024
+#define WRITE_MAX    (1u << 20) /* bytes of an event that the application writes */
 
 static void append(struct eq *eq, struct eq_event *event)
 {
@@ -83,8 +84,11 @@ ssize_t eq_write(struct fid_eq *fid, uint32_t event, const void *buf, size_t len
 			"fi_eq_write: the queue was opened without FI_WRITE: set it in fi_eq_attr.flags");
 		return -FI_EINVAL;
 	}
-	if (flags || (len && !buf))
+	if (flags || (len && !buf) || len > WRITE_MAX) {
+		LOG_WARN(LOG_EQ, "fi_eq_write of %zu bytes at %p with flags %#llx", len, buf,
+			 (unsigned long long)flags);
 		return -FI_EINVAL;
+	}
 	e = new_event(event, buf, len);
 	if (!e)
 		return -FI_ENOMEM;
@@ -303,7 +307,7 @@ static int eq_close(struct fid *fid)
 	pthread_mutex_destroy(&eq->driving);
 	ref_put(&eq->fabric->ref);
 	free(eq->err_data);
-	free(eq);
+	fid_free(fid);
 	return 0;
 }
 

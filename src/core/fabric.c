@@ -31,7 +31,7 @@ static int fabric_close(struct fid *fid)
 	opened_remove_fabric(&fab->opened);
 	free(fab->name);
 	free(fab->prov_name);
-	free(fab);
+	fid_free(fid);
 	return 0;
 }
 

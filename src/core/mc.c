@@ -28,7 +28,7 @@ static int mc_close(struct fid *fid)
 	if (mc->ep->eq)
 		eq_forget(mc->ep->eq, fid);
 	ref_put(&mc->ep->ref);
-	free(mc);
+	fid_free(fid);
 	return 0;
 }
 

@@ -36,7 +36,7 @@ void mr_object_free(struct region *r)
 {
 	if (r->mr.iov != &r->one)
 		free(r->mr.iov);
-	free(r);
+	fid_free(&r->mr.fid.fid);
 }
 
 /*

@@ -64,7 +64,7 @@ static int pep_close(struct fid *fid)
 	ref_put(&pep->fabric->ref);
 	addr_free(&pep->name);
 	fi_freeinfo(pep->info);
-	free(pep);
+	fid_free(fid);
 	return 0;
 }
 

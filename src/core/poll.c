@@ -172,7 +172,7 @@ static int poll_close(struct fid *fid)
 		return -FI_EBUSY;
 	}
 	ref_put(&set->dom->ref);
-	free(set);
+	fid_free(fid);
 	return 0;
 }
 

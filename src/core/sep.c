@@ -189,13 +189,17 @@ free_ep:
 void sep_stx_put(struct stx *stx)
 {
 	if (__atomic_sub_fetch(&stx->ref, 1, __ATOMIC_ACQ_REL) == 0)
-		free(stx);
+		fid_free(&stx->fid.fid);
 }
 
 static int stx_close(struct fid *fid)
 {
 	struct stx *stx = (struct stx *)fid;
 
+	if (stx->closed) {
+		LOG_WARN(LOG_EP_CTRL, "close: the shared context has been closed before");
+		return -FI_EINVAL;
+	}
 	if (domain_foreign(stx->dom))
 		return 0;
 	ref_put(&stx->dom->ref);

@@ -97,7 +97,7 @@ static int wait_set_close(struct fid *fid)
 	}
 	wait_fini(&set->wait);
 	ref_put(&set->fabric->ref);
-	free(set);
+	fid_free(fid);
 	return 0;
 }
 

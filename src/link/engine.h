@@ -220,9 +220,11 @@ bool xfer_notifies_late(const struct worker *worker);
 bool xfer_offloaded(const struct worker *worker);
 /*
  * Allocates ep->tables, to which fid.msg and its like point from here on; all calls refuse until
- * xfer_install. The caller frees them. Returns 0 or -FI_ENOMEM.
+ * xfer_install. Returns 0 or -FI_ENOMEM.
  */
 int xfer_tables(struct ep *ep);
+/* Frees them. All calls refuse again, those of an application that uses the closed endpoint, too. */
+void xfer_tables_free(struct ep *ep);
 /* Fills the tables with what fits the endpoint's capabilities and `roles`. */
 void xfer_install(struct ep *ep, const struct xfer_roles *roles);
 /*

@@ -11,6 +11,7 @@
 
 #include "atomic/atomic.h"
 #include "base/iov.h"
+#include "base/misuse.h"
 #include "link/wire.h"
 
 /* A read or write of one buffer and one range of the same length. */

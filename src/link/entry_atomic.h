@@ -124,6 +124,8 @@ static ssize_t atomic_writemsg(struct fid_ep *fid, const struct fi_msg_atomic *m
 {
 	struct ep *ep = ep_of(fid);
 
+	if (MISUSED_MSG("fi_atomicmsg", msg))
+		return -FI_EINVAL;
 	return atomic_lists(ep, &(struct entry_atomic_msg){.form = ATOMIC_BASE, .msg = msg},
 			    ENTRY_MSG_FLAGS(ep, flags));
 }
@@ -153,6 +155,8 @@ static ssize_t atomic_readwritemsg(struct fid_ep *fid, const struct fi_msg_atomi
 {
 	struct ep *ep = ep_of(fid);
 
+	if (MISUSED_MSG("fi_fetch_atomicmsg", msg))
+		return -FI_EINVAL;
 	return atomic_lists(ep,
 			    &(struct entry_atomic_msg){.form = ATOMIC_FETCH,
 						       .msg = msg,
@@ -188,6 +192,8 @@ static ssize_t atomic_compwritemsg(struct fid_ep *fid, const struct fi_msg_atomi
 	struct ep *ep = ep_of(fid);
 	(void)compare_desc;
 
+	if (MISUSED_MSG("fi_compare_atomicmsg", msg))
+		return -FI_EINVAL;
 	return atomic_lists(ep,
 			    &(struct entry_atomic_msg){ATOMIC_COMPARE, msg, resultv, result_desc,
 						       result_count, comparev, compare_count},

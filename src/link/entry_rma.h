@@ -54,6 +54,8 @@ static ssize_t rma_readmsg(struct fid_ep *fid, const struct fi_msg_rma *msg, uin
 {
 	struct ep *ep = ep_of(fid);
 
+	if (MISUSED_MSG("fi_readmsg", msg))
+		return -FI_EINVAL;
 	return rma_lists(ep, msg, ENTRY_MSG_FLAGS(ep, flags), false);
 }
 
@@ -90,6 +92,8 @@ static ssize_t rma_writemsg(struct fid_ep *fid, const struct fi_msg_rma *msg, ui
 {
 	struct ep *ep = ep_of(fid);
 
+	if (MISUSED_MSG("fi_writemsg", msg))
+		return -FI_EINVAL;
 	return rma_lists(ep, msg, ENTRY_MSG_FLAGS(ep, flags), true);
 }
 

@@ -7,6 +7,7 @@
 #include <rdma/fi_errno.h>
 
 #include "base/iov.h"
+#include "base/misuse.h"
 #include "xfer/dgram/dgram.h"
 #include "xfer/msg/tx.h"
 
@@ -65,6 +66,8 @@ static ssize_t dgram_msg_sendmsg(struct fid_ep *fid, const struct fi_msg *msg, u
 {
 	struct ep *ep = ep_of(fid);
 
+	if (MISUSED_MSG("fi_sendmsg", msg))
+		return -FI_EINVAL;
 	return post_iov(ep, (struct xfer){.flags = (flags & ep->tx_msg_mask) | ep->tx_msg_flags,
 					  .iov = msg->msg_iov,
 					  .count = msg->iov_count,
@@ -137,6 +140,8 @@ static ssize_t dgram_msg_recvmsg(struct fid_ep *fid, const struct fi_msg *msg, u
 {
 	struct ep *ep = ep_of(fid);
 
+	if (MISUSED_MSG("fi_recvmsg", msg))
+		return -FI_EINVAL;
 	return receive(ep, &(struct recv_args){.iov = msg->msg_iov,
 					       .iov_count = msg->iov_count,
 					       .flags = flags | ep->rx_msg_flags,

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Template of the entry functions in the msg and tagged tables. Included by entry_st.c (without the
- * lock: the application promised one thread at a time), entry_mt.c and entry_pair.c (with the
- * domain's lock). So no call tests at run time whether to lock. The includer defines
- * ENTRY_LOCK(ep), ENTRY_UNLOCK(ep), ENTRY_TABLE and ENTRY_ADDR(addr), the index into
- * worker->peers for an address on the fast path.
+ * Template of the entry functions in the msg and tagged tables. Included by entry_st.c (without the lock: the application
+ * promised one thread at a time), entry_mt.c and entry_pair.c (with the domain's lock). So no call tests at run time
+ * whether to lock. The includer defines ENTRY_LOCK(ep), ENTRY_UNLOCK(ep), ENTRY_TABLE and ENTRY_ADDR(addr), the index
+ * into worker->peers for an address on the fast path.
  */
 #include <rdma/fi_errno.h>
 
 #include "base/iov.h"
+#include "base/misuse.h"
 #include "xfer/defer/defer.h"
 #include "xfer/entry/entry_tables.h"
 #include "xfer/worker.h"
@@ -45,17 +45,13 @@ static __attribute__((noinline, cold)) ssize_t post_slow(struct ep *ep, struct x
 }
 
 /*
- * x.flags holds the TX_KIND flags of the operation, a constant; *flags are the application's. An
- * address with a receive context index is larger than any index of worker->peers, so it takes the
- * slow path.
+ * x.flags holds the TX_KIND flags of the operation, a constant; *flags are the application's. An address with a receive
+ * context index is larger than any index of worker->peers, so it takes the slow path.
  */
 static inline __attribute__((always_inline)) ssize_t post(struct ep *ep, struct xfer x,
 							  const uint64_t *flags)
 {
-	/*
-	 * Arguments for the slow path. Kept in memory: registers would have to be saved and
-	 * restored on the fast path.
-	 */
+	/* Arguments for the slow path. In memory: registers would have to be saved and restored on the fast path. */
 	volatile struct {
 		const void *buf;
 		size_t len;
@@ -65,6 +61,8 @@ static inline __attribute__((always_inline)) ssize_t post(struct ep *ep, struct 
 	struct worker *worker;
 	struct link *link;
 
+	if (MISUSED_BUFFER("send", x.iov || x.buf, x.len) || MISUSED_LIST("send", x.iov, x.count))
+		return -FI_EINVAL;
 	again.buf = x.buf;
 	again.len = x.len;
 	again.tag = x.tag;
@@ -174,6 +172,8 @@ static ssize_t msg_sendmsg(struct fid_ep *fid, const struct fi_msg *msg, uint64_
 {
 	struct ep *ep = ep_of(fid);
 
+	if (MISUSED_MSG("fi_sendmsg", msg))
+		return -FI_EINVAL;
 	return post_iov(
 		ep,
 		(struct xfer){.head = MSG_HEAD | (flags & FI_REMOTE_CQ_DATA ? DATA_HEAD : 0),
@@ -250,6 +250,8 @@ static ssize_t tagged_sendmsg(struct fid_ep *fid, const struct fi_msg_tagged *ms
 {
 	struct ep *ep = ep_of(fid);
 
+	if (MISUSED_MSG("fi_tsendmsg", msg))
+		return -FI_EINVAL;
 	return post_iov(
 		ep,
 		(struct xfer){.head = TAGGED_HEAD | (flags & FI_REMOTE_CQ_DATA ? DATA_HEAD : 0),
@@ -324,6 +326,8 @@ static __attribute__((noinline)) ssize_t receive_slow(struct ep *ep, bool tagged
 static inline __attribute__((always_inline)) ssize_t receive_one(struct ep *ep, bool tagged,
 								 struct recv_one one)
 {
+	if (MISUSED_BUFFER("receive", one.buf, one.len))
+		return -FI_EINVAL;
 	ENTRY_LOCK(ep);
 	one.flags = ep->rx_flags;
 	if (__builtin_expect(!rx_post_one(ep->rx, tagged, one), 0))
@@ -367,6 +371,8 @@ static ssize_t msg_recvmsg(struct fid_ep *fid, const struct fi_msg *msg, uint64_
 {
 	struct ep *ep = ep_of(fid);
 
+	if (MISUSED_MSG("fi_recvmsg", msg))
+		return -FI_EINVAL;
 	return receive(ep, false,
 		       &(struct recv_args){.iov = msg->msg_iov,
 					   .iov_count = msg->iov_count,
@@ -408,6 +414,8 @@ static ssize_t tagged_recvmsg(struct fid_ep *fid, const struct fi_msg_tagged *ms
 {
 	struct ep *ep = ep_of(fid);
 
+	if (MISUSED_MSG("fi_trecvmsg", msg))
+		return -FI_EINVAL;
 	return receive(ep, true,
 		       &(struct recv_args){.iov = msg->msg_iov,
 					   .iov_count = msg->iov_count,

@@ -67,6 +67,8 @@ static inline __attribute__((always_inline)) ssize_t rma_one(struct ep *ep, stru
 			      .context = e.context};
 	ssize_t ret = 0;
 
+	if (MISUSED_BUFFER(write ? "write" : "read", e.local->iov_base, len))
+		return -FI_EINVAL;
 	ENTRY_LOCK(ep);
 	if (!rma_short_post(ep, s))
 		ret = rma_one_full(ep, s, e.data);

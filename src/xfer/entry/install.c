@@ -161,6 +161,15 @@ static bool joins(const struct ep *ep)
 	       ep->info->ep_attr->type == FI_EP_RDM;
 }
 
+static void point_to(struct fid_ep *fid, struct ep_tables *tables)
+{
+	fid->msg = &tables->msg;
+	fid->tagged = &tables->tagged;
+	fid->rma = &tables->rma;
+	fid->atomic = &tables->atomic;
+	fid->collective = &tables->collective;
+}
+
 int xfer_tables(struct ep *ep)
 {
 	struct ep_tables *tables = malloc(sizeof(*tables));
@@ -169,12 +178,14 @@ int xfer_tables(struct ep *ep)
 		return -FI_ENOMEM;
 	*tables = refuse_state;
 	ep->tables = tables;
-	ep->fid.msg = &tables->msg;
-	ep->fid.tagged = &tables->tagged;
-	ep->fid.rma = &tables->rma;
-	ep->fid.atomic = &tables->atomic;
-	ep->fid.collective = &tables->collective;
+	point_to(&ep->fid, tables);
 	return 0;
+}
+
+void xfer_tables_free(struct ep *ep)
+{
+	free(ep->tables);
+	point_to(&ep->fid, (struct ep_tables *)(uintptr_t)&refuse_state);
 }
 
 typedef uintptr_t word __attribute__((may_alias));

@@ -7,6 +7,7 @@
 
 #include "base/env.h"
 #include "base/iov.h"
+#include "base/misuse.h"
 #include "base/log.h"
 #include "core/cq.h"
 #include "link/wire.h"
@@ -149,6 +150,8 @@ int rx_recv_new(struct rx *rx, const struct recv_args *args, struct recv **recv)
 
 	if (__builtin_expect(err, 0))
 		return err;
+	if (MISUSED_LIST("receive", args->iov, args->iov_count))
+		return -FI_EINVAL;
 	r = pool_get(&rx->recv_pool);
 	if (__builtin_expect(!r, 0))
 		return -FI_EAGAIN;

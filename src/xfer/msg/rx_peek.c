@@ -92,8 +92,14 @@ static struct unexpected *find(struct rx *rx, struct worker *worker, bool tagged
 
 int rx_peek(struct rx *rx, struct worker *worker, bool tagged, const struct recv_args *args)
 {
-	struct unexpected *u = find(rx, worker, tagged, args);
+	struct unexpected *u;
 
+	if (args->flags & FI_CLAIM && !args->context) {
+		LOG_WARN(LOG_EP_DATA,
+			 "FI_CLAIM without a context, which has to be a struct fi_context");
+		return -FI_EINVAL;
+	}
+	u = find(rx, worker, tagged, args);
 	complete_peek(rx, tagged, args, u);
 	if (!u)
 		return 0;

@@ -3,6 +3,7 @@
 #include <rdma/fi_errno.h>
 
 #include "base/iov.h"
+#include "base/misuse.h"
 #include "base/log.h"
 #include "xfer/rma/rma.h"
 #include "link/engine.h"
@@ -19,6 +20,8 @@ int rma_from_rma(struct rma *o, const struct fi_msg_rma *msg, uint64_t flags, bo
 		err = IOV_ADD_UP(msg->rma_iov, len, msg->rma_iov_count, WIRE_IOV_MAX, &o->len);
 	if (err)
 		return err;
+	if (MISUSED_LIST("read or write", msg->msg_iov, msg->iov_count))
+		return -FI_EINVAL;
 	if (!msg->rma_iov_count || local != o->len) {
 		LOG_WARN(LOG_EP_DATA, "%s: %zu bytes in %zu local, %zu in %zu remote ranges",
 			 write ? "write" : "read", local, msg->iov_count, o->len,

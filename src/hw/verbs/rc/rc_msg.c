@@ -2,6 +2,7 @@
 /* Entry functions of the msg table of a bare queue pair. */
 #include <arpa/inet.h>
 
+#include "base/misuse.h"
 #include "hw/verbs/rc/rc_post.h"
 #include "hw/verbs/rc/rc_srx.h"
 
@@ -161,6 +162,8 @@ static ssize_t msg_sendmsg(struct fid_ep *fid, const struct fi_msg *msg, uint64_
 {
 	struct ep *ep = ep_of(fid);
 
+	if (MISUSED_MSG("fi_sendmsg", msg))
+		return -FI_EINVAL;
 	return send_vector(ep, msg, (flags & ep->tx_msg_mask) | ep->tx_msg_flags);
 }
 
@@ -250,6 +253,8 @@ static ssize_t msg_recvmsg(struct fid_ep *fid, const struct fi_msg *msg, uint64_
 {
 	struct ep *ep = ep_of(fid);
 
+	if (MISUSED_MSG("fi_recvmsg", msg))
+		return -FI_EINVAL;
 	return recv_vector(ep, msg, flags | ep->rx_msg_flags);
 }
 
