@@ -88,6 +88,8 @@ struct addr addr_unmapped(const struct addr *a);
 void addr_map(struct addr *a, uint8_t kind);
 /* Is it the wildcard, 0.0.0.0 or ::, with any port number? */
 bool addr_is_any(const struct addr *a);
+/* Returns 127.0.0.1 or ::1, by `kind`. */
+struct addr addr_loopback(uint8_t kind, uint16_t port);
 /* Is the address 127.0.0.0/8 or ::1? */
 bool addr_is_loopback(const struct addr *a);
 /* Is it an IPv6 address of a link, fe80::/10? Its scope tells which link, by a number of each host's own. */

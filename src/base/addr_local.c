@@ -91,9 +91,19 @@ bool addr_is_any(const struct addr *a)
 	return (a->kind == ADDR_IN || a->kind == ADDR_IN6) && memcmp(a->ip, any, sizeof(any)) == 0;
 }
 
+static const uint8_t loopback6[16] = {[15] = 1};
+
+struct addr addr_loopback(uint8_t kind, uint16_t port)
+{
+	struct addr a = {.kind = kind, .port = port, .ip = {IN_LOOPBACKNET, 0, 0, 1}};
+
+	if (kind == ADDR_IN6)
+		memcpy(a.ip, loopback6, sizeof(loopback6));
+	return a;
+}
+
 bool addr_is_loopback(const struct addr *a)
 {
-	static const uint8_t loopback6[16] = {[15] = 1};
 	struct addr real = addr_unmapped(a);
 
 	if (real.kind == ADDR_IN6)

@@ -14,11 +14,15 @@
 static int address_of(const struct domain *dom, struct addr *at)
 {
 	const struct fi_info *info = dom->info;
+	int err, family = info->addr_format == FI_SOCKADDR_IN6 ? AF_INET6 : AF_INET;
 
-	if (!info->src_addr)
-		return ifaces_default(info->addr_format == FI_SOCKADDR_IN6 ? AF_INET6 : AF_INET,
-				      at);
-	return addr_from_user(at, provider_format(info), info->src_addr, info->src_addrlen);
+	if (info->src_addr) {
+		err = addr_from_user(at, provider_format(info), info->src_addr, info->src_addrlen);
+		if (err || !addr_is_any(at))
+			return err;
+		family = at->kind == ADDR_IN6 ? AF_INET6 : AF_INET;
+	}
+	return ifaces_default(family, at);
 }
 
 static bool wanted(const struct domain *dom)

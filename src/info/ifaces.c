@@ -222,16 +222,6 @@ int ifaces_read(struct ifaces *all)
 	return 0;
 }
 
-static void set_loopback(struct addr *a, int family)
-{
-	memset(a, 0, sizeof(*a));
-	a->kind = family == AF_INET6 ? ADDR_IN6 : ADDR_IN;
-	if (family == AF_INET6)
-		a->ip[15] = 1;
-	else
-		memcpy(a->ip, (const uint8_t[]){IN_LOOPBACKNET, 0, 0, 1}, 4);
-}
-
 int ifaces_default(int family, struct addr *a)
 {
 	const char *name = env_get()->tcp_iface;
@@ -246,7 +236,7 @@ int ifaces_default(int family, struct addr *a)
 	if (best)
 		*a = best->addr;
 	else if (!name)
-		set_loopback(a, family);
+		*a = addr_loopback(family == AF_INET6 ? ADDR_IN6 : ADDR_IN, 0);
 	else
 		err = -FI_EADDRNOTAVAIL;
 	if (err)

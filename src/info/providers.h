@@ -52,13 +52,10 @@ static inline bool provider_stays_inside(const struct provider *v)
 	return v->transports == PROVIDER_SHM;
 }
 
-/*
- * Can endpoints be bound to all interfaces? One of type RDM has one address, which is its name, and a
- * device is of one interface.
- */
+/* Can endpoints be bound to all interfaces? A device is of one. */
 static inline bool provider_binds_all(const struct provider *v)
 {
-	return v->type != FI_EP_RDM && !(v->transports & (PROVIDER_RC | PROVIDER_UD));
+	return !provider_needs_rdma(v);
 }
 
 extern const struct provider providers[];

@@ -183,13 +183,6 @@ void resolve_ip_forget(struct ip_ends *ends)
 	ifaces_free(&ends->net);
 }
 
-static void loopback(struct addr *a, int family)
-{
-	const char *text = family == AF_INET6 ? "fi_sockaddr://[::1]" : "fi_sockaddr://127.0.0.1";
-
-	addr_parse(a, text);
-}
-
 /* Chooses an address of this host for a source that was not given. */
 static bool choose(const struct ip_ends *ends, const char *name, struct addr *a)
 {
@@ -202,10 +195,7 @@ static bool choose(const struct ip_ends *ends, const char *name, struct addr *a)
 		return true;
 	}
 	best = ifaces_next(&ends->net, ends->family, name, &at);
-	if (best)
-		*a = best->addr;
-	else
-		loopback(a, ends->family);
+	*a = best ? best->addr : addr_loopback(ends->family == AF_INET6 ? ADDR_IN6 : ADDR_IN, 0);
 	return best || !name;
 }
 

@@ -10,13 +10,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define WIRE_MAGIC     0x54464557u /* "WEFT"; reads differently in the other byte order */
-#define WIRE_VERSION   15
-#define WIRE_NAME_MAX  96 /* bytes of an address string, with its terminator */
-#define WIRE_IOV_MAX   16 /* segments per RTS */
-#define WIRE_RAILS_MAX 4  /* interfaces that one link uses */
-#define WIRE_TOKEN     16 /* bytes of each half of a link's token */
-#define WIRE_PROOF     32 /* bytes of a nonce, and of an HMAC-SHA-256 */
+#define WIRE_MAGIC         0x54464557u /* "WEFT"; reads differently in the other byte order */
+#define WIRE_VERSION       15
+#define WIRE_NAME_MAX      96 /* bytes of an address string, with its terminator */
+#define WIRE_IOV_MAX       16 /* segments per RTS */
+#define WIRE_RAILS_MAX     4  /* interfaces that one link uses */
+#define WIRE_ADDRESSES_MAX 16 /* that a hello tells */
+#define WIRE_TOKEN         16 /* bytes of each half of a link's token */
+#define WIRE_PROOF         32 /* bytes of a nonce, and of an HMAC-SHA-256 */
 
 /* Packet types. */
 enum wire_op {
@@ -310,6 +311,12 @@ struct wire_rails {
 	struct wire_rail rail[WIRE_RAILS_MAX];
 };
 
+/* Of hellos with WIRE_HELLO_ALL. */
+struct wire_addresses {
+	uint32_t count;
+	struct wire_address at[WIRE_ADDRESSES_MAX];
+};
+
 /*
  * The messages on the bootstrap socket; always of this length. On a Unix socket a transport's descriptors come with
  * some. Endpoints with a key exchange four: GREETING, CHALLENGE, then CONNECT or REQUEST, then an answer; without one
@@ -345,6 +352,11 @@ struct wire_hello {
 /* Of hellos of unconnected endpoints that use several interfaces: `data` is a struct wire_rails. */
 #define WIRE_HELLO_RAILS      0x4u
 #define WIRE_HELLO_INTRODUCES 0x8u /* of all hellos with a name: the sender knows WIRE_INTRODUCE */
+/*
+ * Likewise: all addresses of the sender's host reach it. Across the network a struct wire_addresses stands in `data`
+ * behind the place of a struct wire_rails, and does not count for `data_len`.
+ */
+#define WIRE_HELLO_ALL 0x10u
 /* Flags of all hellos of a connection of endpoints with a key: */
 #define WIRE_HELLO_ENCRYPTS   0x1u /* what follows is encrypted by TLS */
 #define WIRE_HELLO_KERNEL_TLS 0x2u /* the sender's kernel can do that */
@@ -384,6 +396,10 @@ _Static_assert(sizeof(struct wire_hello) == 64 + WIRE_NAME_MAX + sizeof(struct w
 _Static_assert(sizeof(struct wire_rail) == 24, "layout of an interface");
 _Static_assert(sizeof(struct wire_rails) == 8 + WIRE_RAILS_MAX * sizeof(struct wire_rail),
 	       "layout of a list of interfaces");
-_Static_assert(sizeof(struct wire_rails) <= WIRE_CM_DATA_MAX, "interfaces fit a hello");
+_Static_assert(sizeof(struct wire_addresses) ==
+		       4 + WIRE_ADDRESSES_MAX * sizeof(struct wire_address),
+	       "layout of a list of addresses");
+_Static_assert(sizeof(struct wire_rails) + sizeof(struct wire_addresses) <= WIRE_CM_DATA_MAX,
+	       "interfaces and addresses fit a hello");
 
 #endif

@@ -2,6 +2,7 @@
 #include "xfer/peer.h"
 
 #include <rdma/fi_errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -123,67 +124,6 @@ fi_addr_t peer_reported_key(const struct peer *peer)
 	return av ? av_keys_reported(av, peer->key_slot) : FI_ADDR_NOTAVAIL;
 }
 
-/* Enters the peer in worker->peers, unless another peer has the entry. */
-static void enter(struct peer *peer, fi_addr_t addr)
-{
-	if (peer->worker->peers[addr] != &peer_nobody)
-		return;
-	peer->worker->peers[addr] = peer;
-	peer->named++;
-}
-
-struct peer *peer_get(struct worker *worker, fi_addr_t addr)
-{
-	const struct addr *name;
-	struct peer *peer;
-
-	if (addr < worker->peer_count && worker->peers[addr] != &peer_nobody)
-		return worker->peers[addr];
-	name = worker->av ? av_addr(worker->av, addr) : NULL;
-	if (!name || worker_reserve(worker, addr))
-		return NULL;
-	peer = peer_by_name(worker, name, av_keys_of(worker->av, addr));
-	if (!peer)
-		return NULL;
-	if (peer->addr == FI_ADDR_NOTAVAIL)
-		peer->addr = addr;
-	enter(peer, addr);
-	/*
-	 * The connection may be to an earlier peer of this address, whose disconnect message we
-	 * have not read.
-	 */
-	if (peer->state == PEER_CONNECTED && !worker->in_progress && conn_poll(worker) &&
-	    worker->sleepers)
-		worker_wake(worker);
-	return peer;
-}
-
-fi_addr_t peer_addr_lookup(struct peer *peer)
-{
-	struct av *av = peer->worker->av;
-	/* Before the search: another process may insert meanwhile. */
-	uint64_t version = av ? av_version(av) + 1 : 0;
-	fi_addr_t addr;
-
-	if (!av || peer->unknown_at == version)
-		return FI_ADDR_NOTAVAIL;
-	addr = av_find(av, &peer->name, peer->key_slot);
-	if (addr == FI_ADDR_NOTAVAIL)
-		addr = av_find(av, &peer->key, peer->key_slot);
-	if (addr == FI_ADDR_NOTAVAIL)
-		peer->unknown_at = version;
-	if (addr == FI_ADDR_NOTAVAIL || worker_reserve(peer->worker, addr))
-		return addr;
-	enter(peer, addr);
-	/*
-	 * Only the peer in worker->peers notes its entry, so that removing the entry finds the
-	 * peer. With a link to ourselves there are two peers of one name.
-	 */
-	if (peer->worker->peers[addr] == peer)
-		peer->addr = addr;
-	return addr;
-}
-
 void peer_busy(struct peer *peer)
 {
 	if (!list_empty(&peer->tx.in_busy))
@@ -205,6 +145,7 @@ void peer_free(struct peer *peer)
 	list_remove(&peer->rma.in_awaiting);
 	list_remove(&peer->target.in_acks_pending);
 	addr_free(&peer->name);
+	free(peer->also);
 	auth_end(&peer->conn.auth);
 	conn_rails_forget(peer);
 	pool_put(&peer->worker->peer_pool, peer);
@@ -380,6 +321,8 @@ static void disconnect(struct peer *peer)
 		peer->conn.lost_at = clock_coarse_ms();
 	}
 	peer->state = PEER_IDLE;
+	free(peer->also);
+	peer->also = NULL;
 	peer_pause_end(peer);
 	budget_recount(&worker->budget);
 	peer_refresh(peer);

@@ -9,6 +9,7 @@
 #include "base/list.h"
 #include "base/trial.h"
 #include "link/link.h"
+#include "link/wire.h"
 #include "xfer/msg/budget.h"
 
 struct auth;
@@ -193,6 +194,15 @@ struct peer_target {
 };
 
 /*
+ * The addresses of a peer that is reached by all those of its host, as its hello told them; while it is connected. One of
+ * the loopback stands for all of this host.
+ */
+struct peer_also {
+	unsigned int count;
+	struct addr at[WIRE_ADDRESSES_MAX]; /* unmapped */
+};
+
+/*
  * Fields in the order of use: a send or a message reads the first cache line, a one-sided operation also `rma`
  * and the lists after it.
  */
@@ -211,8 +221,9 @@ struct peer {
 	struct peer_tx tx;
 	struct peer_conn conn;
 	struct peer_rx rx;
-	struct addr name; /* from the address vector or the hello; owned */
-	struct addr key;  /* lookup key: `name` unmapped, shares its string */
+	struct addr name;       /* from the address vector or the hello; owned */
+	struct addr key;        /* lookup key: `name` unmapped, shares its string */
+	struct peer_also *also; /* owned; NULL: none, or we have connected */
 	/* What the peer proves: slot in worker->auth. One name under two keys is two peers. */
 	unsigned int key_slot;
 	/* av_version when the address vector did not hold it, and 1; 0: not looked up so far. */
@@ -261,6 +272,8 @@ void peer_busy(struct peer *peer);
 
 /* Returns the peer of entry `addr`, making it on first use. NULL: no such entry, or no memory. */
 struct peer *peer_get(struct worker *worker, fi_addr_t addr);
+/* Calls the peer by another name. 0 or -FI_ENOMEM. */
+int peer_rename(struct peer *peer, const struct addr *name);
 /* Returns the peer of this unmapped name and key, or NULL. */
 struct peer *peer_find(struct worker *worker, const struct addr *key, unsigned int key_slot);
 /* Returns the peer of this name and key, making it if there is none. NULL: no memory. */
@@ -309,6 +322,15 @@ void peer_pause_end(struct peer *peer);
 void peer_pause(struct peer *peer, bool pause);
 /* Sets peer->link to peer->real if messages may be sent now, else to peer_full_link. */
 void peer_refresh(struct peer *peer);
+/* Is this, unmapped, one of those addresses? `also` may be NULL. */
+bool peer_also_has(const struct peer_also *also, const struct addr *key);
+/*
+ * Returns the address vector's entry of a peer of this name or one of `also`, which may be NULL, under this key; or
+ * FI_ADDR_NOTAVAIL.
+ */
+fi_addr_t peer_entry(struct worker *worker, const struct addr *name, const struct peer_also *also,
+		     unsigned int key_slot);
+
 /* Is an attempt of ours to connect under way? */
 static inline bool peer_linked(const struct peer *peer)
 {

@@ -55,6 +55,7 @@ static void fini_fields(struct worker *worker)
 	pool_fini(&worker->rxreq_pool);
 	spare_fini(&worker->spare);
 	addr_free(&worker->name);
+	free(worker->addresses);
 	free(worker->waiters);
 	free(worker->peers);
 	free(worker);
@@ -242,6 +243,14 @@ bool worker_shares(const struct worker *worker)
 const struct addr *worker_name(const struct worker *worker)
 {
 	return &worker->name;
+}
+
+bool worker_goes_by(const struct worker *worker, const struct addr *key)
+{
+	if (addr_equal(key, &worker->key))
+		return true;
+	return worker->all && key->port == worker->key.port &&
+	       (key->kind == ADDR_IN || key->kind == worker->key.kind) && addr_is_local(key);
 }
 
 int worker_fd(const struct worker *worker)

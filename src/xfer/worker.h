@@ -29,6 +29,7 @@ enum worker_source { WORKER_PEER = ACCEPTOR_SOURCES, WORKER_HW, WORKER_STALL, WO
 struct av;
 struct dgram;
 struct offload;
+struct addresses;
 struct rails;
 
 struct worker {
@@ -92,8 +93,8 @@ struct worker {
 	struct domain *dom;
 	struct av *av;
 	struct addr name;
-	bool all;        /* its address was the wildcard: datagrams come by all interfaces */
-	struct addr key; /* `name` unmapped; shares its string */
+	bool all; /* its address was the wildcard: all of this host reach it, with its port */
+	struct addr key;            /* `name` unmapped; shares its string */
 	const struct worker_cm *cm; /* not NULL: connected endpoint, whose one peer is peers[0] */
 	void *cm_arg;               /* argument of `cm`: the struct ep */
 	void *cm_data; /* application data of the connection request, owned here; or NULL */
@@ -144,7 +145,8 @@ struct worker {
 	int epfd;
 	struct auth_own auth;
 	struct acceptor acceptor;
-	struct rails *rails; /* its interfaces, once a link may use several; or NULL */
+	struct addresses *addresses; /* with `all`, once a hello has told them; or NULL */
+	struct rails *rails;         /* its interfaces, once a link may use several; or NULL */
 	struct sources sources;
 	struct budget budget;   /* of unexpected messages */
 	struct answers answers; /* that peers do not read */
@@ -173,6 +175,9 @@ static inline struct worker *worker_of(struct idle *idle)
 void worker_wake(struct worker *worker);
 /* Grows `worker->peers` to hold entry `addr`. 0 or -FI_ENOMEM. */
 int worker_reserve(struct worker *worker, fi_addr_t addr);
+
+/* Is this, unmapped, an address of the worker's own endpoint? */
+bool worker_goes_by(const struct worker *worker, const struct addr *key);
 
 /* Returns the peer of a fi_addr_t. &peer_nobody: none was made yet, see peer_get. */
 static inline struct peer *worker_peer(const struct worker *worker, fi_addr_t addr)

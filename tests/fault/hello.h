@@ -57,6 +57,20 @@ struct frame {
 #define WIRE_INTRODUCE  19u
 #define PACKET_MAX      ((1u << 20) + 4096) /* bytes of a payload */
 
+#define WIRE_HELLO_ALL 0x10u
+
+/* A further address of a hello's sender, and where they stand: struct wire_addresses. */
+struct further_address {
+	uint8_t ip[16];
+	uint16_t port, in6;
+};
+
+static inline struct further_address *further_addresses(struct hello *h, uint32_t count)
+{
+	memcpy(h->data + 104, &count, sizeof(count));
+	return (struct further_address *)(h->data + 108);
+}
+
 static inline struct hello good_hello(unsigned int n)
 {
 	struct hello h = {.magic = MAGIC,

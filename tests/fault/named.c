@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Hellos from another host that name an address of this one: what follows them counts as a message
- * from the address that the connection comes from, and matches no receive for a peer of this host.
+ * Hellos from another host that name an address of this one, or tell it as a further one of theirs: what follows them
+ * counts as a message from the address that the connection comes from, and matches no receive for a peer of this host.
  */
 #include "hello.h"
 #include "lab.h"
@@ -58,27 +58,49 @@ static void near(void)
 	tell(lab.end, &mine, sizeof(mine));
 	one(&n, "10.99.0.1", 7);
 	one(&n, "127.0.0.1", 8);
+	one(&n, "10.99.0.1", 9);
+	one(&n, "127.0.0.1", 10);
 	node_close(&n);
 }
 
-/* Connects in the name `ip` and sends a message. */
-static void come(const struct name *to, const char *ip, uint16_t port)
+static struct hello hello_named(const char *ip, uint16_t port)
+{
+	struct name name = name_of(ip, port);
+	struct hello h = good_hello(1);
+
+	memcpy(h.name, name.bytes, name.len);
+	h.incarnation = port;
+	return h;
+}
+
+/* Says that all addresses of its sender's host reach it, and that `ip` is one; the vector holds another one. */
+static struct hello hello_telling(const char *ip, uint16_t port)
+{
+	struct hello h = hello_named("10.99.5.5", port);
+	struct further_address *further = further_addresses(&h, 2);
+
+	h.flags = WIRE_HELLO_ALL;
+	further[0].port = further[1].port = port;
+	if (inet_pton(AF_INET, ip, further[0].ip) != 1 ||
+	    inet_pton(AF_INET, "10.99.0.2", further[1].ip) != 1)
+		fail("inet_pton");
+	return h;
+}
+
+/* Connects with this hello and sends a message. */
+static void come(const struct name *to, struct hello h)
 {
 	struct {
 		struct frame frame;
 		char payload[LEN];
 	} message = {.frame = {.head = WIRE_MSG, .len = LEN}};
-	struct name name = name_of(ip, port);
-	struct hello h = good_hello(1);
 	int sock;
 
-	memcpy(h.name, name.bytes, name.len);
-	h.incarnation = port;
 	hear(lab.end, &(char){0}, 1);
 	sock = raw_connect_tcp(to);
 	if (send(sock, &h, sizeof(h), MSG_NOSIGNAL) != sizeof(h) ||
 	    recv(sock, &h, sizeof(h), MSG_WAITALL) != sizeof(h) || h.kind != HELLO_ACCEPT)
-		fail("a hello that names %s is not accepted", ip);
+		fail("a hello is not accepted");
 	if (send(sock, &message, sizeof(message), MSG_NOSIGNAL) != sizeof(message))
 		fail("send: %s", strerror(errno));
 	hear(lab.end, &(char){0}, 1);
@@ -90,8 +112,10 @@ static void far(void)
 	struct name to;
 
 	hear(lab.end, &to, sizeof(to));
-	come(&to, "10.99.0.1", 7);
-	come(&to, "127.0.0.1", 8);
+	come(&to, hello_named("10.99.0.1", 7));
+	come(&to, hello_named("127.0.0.1", 8));
+	come(&to, hello_telling("10.99.0.1", 9));
+	come(&to, hello_telling("127.0.0.1", 10));
 }
 
 static void live(void *arg)

@@ -58,7 +58,7 @@ static int number_members(struct wish *w)
 		}
 		key = addr_unmapped(name);
 		w->key = hash_mix(w->key ^ addr_hash(&key));
-		if (addr_equal(&key, &worker->key)) {
+		if (worker_goes_by(worker, &key)) {
 			w->rank = (uint32_t)i;
 			own++;
 		}

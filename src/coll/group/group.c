@@ -71,7 +71,8 @@ static __attribute__((noinline)) bool is_entry(struct worker *worker, fi_addr_t 
 	if (!name)
 		return false;
 	key = addr_unmapped(name);
-	return addr_equal(&key, &peer->key) && peer_get(worker, addr) == peer;
+	return (addr_equal(&key, &peer->key) || peer_also_has(peer->also, &key)) &&
+	       peer_get(worker, addr) == peer;
 }
 
 /* A peer of our own name is no member: none sends to itself. */

@@ -121,12 +121,9 @@ bool auth_comes_from(const struct accepted *conn, const struct addr *name)
 }
 
 /* Is the name in the address vector, under the key in `slot` if that has keys? */
-static bool is_known(const struct worker *worker, const struct addr *name, unsigned int slot)
+static bool is_known(struct worker *worker, const struct addr *name, unsigned int slot)
 {
-	struct addr key = addr_unmapped(name);
-
-	return worker->av && (av_find(worker->av, name, slot) != FI_ADDR_NOTAVAIL ||
-			      av_find(worker->av, &key, slot) != FI_ADDR_NOTAVAIL);
+	return peer_entry(worker, name, NULL, slot) != FI_ADDR_NOTAVAIL;
 }
 
 bool auth_admits(struct auth_own *own, const struct accepted *conn, const struct addr *name)

@@ -23,7 +23,7 @@ static bool is_reflected(const struct peer *peer, const struct wire_hello *hello
 {
 	const struct worker *worker = peer->worker;
 
-	return hello->incarnation == worker->incarnation && !addr_equal(&peer->key, &worker->key);
+	return hello->incarnation == worker->incarnation && !worker_goes_by(worker, &peer->key);
 }
 
 /* NULL: the hello is good. */

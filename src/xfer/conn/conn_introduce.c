@@ -19,6 +19,7 @@
 #include "base/log.h"
 #include "base/once.h"
 #include "core/av.h"
+#include "xfer/conn/addresses.h"
 #include "xfer/conn/advertise.h"
 #include "xfer/conn/conn_own.h"
 
@@ -43,9 +44,8 @@ static bool listens(const struct peer *peer)
 /* False: the link does not take the packet now. */
 static bool say(struct peer *to, enum wire_introduce word, const struct addr *of)
 {
-	struct wire_address w = {.port = of->port, .in6 = of->kind == ADDR_IN6};
+	struct wire_address w = addresses_write(of);
 
-	memcpy(w.ip, of->ip, sizeof(w.ip));
 	return !to->real->ops->send(to->real, &w, sizeof(w), 0, WIRE_HEAD(WIRE_INTRODUCE, 0, 0, 0),
 				    word);
 }
@@ -274,10 +274,7 @@ static bool read_address(const struct packet *p, struct addr *a)
 	if (p->len != sizeof(w))
 		return false;
 	once_copy(&w, p->payload, sizeof(w));
-	*a = (struct addr){.kind = w.in6 ? ADDR_IN6 : ADDR_IN, .port = w.port};
-	memcpy(a->ip, w.ip, w.in6 ? sizeof(w.ip) : 4);
-	*a = addr_unmapped(a);
-	return w.in6 <= 1 && w.port;
+	return addresses_read(&w, a);
 }
 
 void conn_introduce_hear(struct peer *from, const struct packet *p)

@@ -49,12 +49,31 @@ void conn_abandon(struct peer *peer)
 	auth_end(&peer->conn.auth);
 }
 
+/*
+ * May a device serve the connection? It has the address that is our name: whom that reaches, a connection by another
+ * address does not tell, and TCP serves such a one.
+ */
+static bool suits_device(const struct peer *peer)
+{
+	const struct worker *worker = peer->worker;
+	struct addr own;
+
+	if (!worker->all || !worker->via[LINK_SOCKET].state)
+		return true;
+	if (!connect_local(peer->conn.sock, &own))
+		return false;
+	own = addr_unmapped(&own);
+	own.port = worker->key.port;
+	return addr_equal(&own, &worker->key);
+}
+
 void conn_prepare(struct peer *peer, const struct wire_nic *theirs, struct wire_nic *ours)
 {
 	const struct transport *device = peer->worker->via[LINK_DEVICE].transport;
 	void *state = peer->worker->via[LINK_DEVICE].state;
 
-	if (peer->conn.inside || !state || peer->conn.plain || peer->conn.pending)
+	if (peer->conn.inside || !state || peer->conn.plain || peer->conn.pending ||
+	    !suits_device(peer))
 		return;
 	if (device->prepare(state, theirs, ours, &peer->conn.pending))
 		*ours = (struct wire_nic){.qpn = 0};

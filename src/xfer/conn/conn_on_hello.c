@@ -59,27 +59,6 @@ void conn_refuse(struct accepted *conn, int err)
 	acceptor_dismiss(conn);
 }
 
-/* Returns whether the connection comes across the network; *from is the address. */
-static bool comes_from_afar(const struct accepted *conn, struct addr *from)
-{
-	return !conn->inside && connect_remote(conn->sock, from) && !addr_is_local(from);
-}
-
-/*
- * Replaces an address of this host, loopback or not, in the hello of a peer across the network by
- * the address that it connects from.
- */
-static void name_by_socket(const struct accepted *conn, struct addr *name)
-{
-	struct addr from;
-	uint16_t port = name->port;
-
-	if (!addr_is_local(name) || !comes_from_afar(conn, &from))
-		return;
-	*name = from;
-	name->port = port;
-}
-
 /* Is this a network address that has tried too many keys lately? */
 static bool comes_from_refused(const struct worker *worker, const struct accepted *conn)
 {
@@ -95,7 +74,7 @@ static bool is_ourselves(const struct worker *worker, const struct accepted *con
 {
 	struct addr key = addr_unmapped(name), from;
 
-	return addr_equal(&key, &worker->key) && !comes_from_afar(conn, &from);
+	return worker_goes_by(worker, &key) && !conn_names_afar(conn, &from);
 }
 
 static struct peer *find_peer(struct worker *worker, const struct accepted *conn,
@@ -112,23 +91,23 @@ static struct peer *find_peer(struct worker *worker, const struct accepted *conn
 }
 
 /*
- * Returns the peer that the hello names. NULL: the hello is refused, or there is no memory; *error is the positive error
- * to answer.
+ * Returns the peer that the hello means. NULL: the hello is refused, or there is no memory; *error is the positive error
+ * to answer. *also: its further addresses.
  */
-static struct peer *identify(struct worker *worker, const struct accepted *conn, int *error)
+static struct peer *identify(struct worker *worker, const struct accepted *conn,
+			     struct peer_also *also, int *error)
 {
 	struct addr name;
 	struct peer *peer;
 
 	*error = FI_ECONNREFUSED;
 	if (comes_from_refused(worker, conn) || conn->hello.kind != HELLO_CONNECT || worker->cm ||
-	    hello_name(&conn->hello, &name))
+	    conn_names_sender(worker, conn, &name, also))
 		return NULL;
 	if (!conn->inside && name.kind == ADDR_STR) {
 		addr_free(&name);
 		return NULL;
 	}
-	name_by_socket(conn, &name);
 	if (!auth_admits(&worker->auth, conn, &name)) {
 		addr_free(&name);
 		*error = FI_EACCES;
@@ -185,15 +164,16 @@ static enum verdict judge(const struct worker *worker, const struct peer *peer,
 }
 
 /* The newcomer comes again, if there is no descriptor for it now. */
-static void take_new(struct peer *peer, struct accepted *conn)
+static void take_new(struct peer *peer, struct accepted *conn, const struct peer_also *also)
 {
+	const struct hello_fields answer = {.kind = HELLO_ACCEPT, .id = pool_id(peer)};
+
 	if (!conn_has_place(peer))
 		conn_refuse(conn, FI_EBUSY);
 	else if (connect_is_spare(conn->sock))
 		conn_refuse(conn, FI_EAGAIN);
-	else
-		conn_take(peer, conn,
-			  &(struct hello_fields){.kind = HELLO_ACCEPT, .id = pool_id(peer)});
+	else if (!conn_take(peer, conn, &answer))
+		conn_names_keep(peer, also);
 	if (peer->state == PEER_IDLE)
 		conn_forget(peer);
 }
@@ -203,19 +183,20 @@ void conn_on_hello(struct worker *worker, struct accepted *conn)
 {
 	int error;
 	struct peer *peer;
+	struct peer_also also;
 
 	if (conn->hello.kind == HELLO_JOIN || conn->joins) {
 		conn_rails_take(worker, conn);
 		return;
 	}
-	peer = identify(worker, conn, &error);
+	peer = identify(worker, conn, &also, &error);
 	if (!peer) {
 		conn_refuse(conn, error);
 		return;
 	}
 	switch (judge(worker, peer, conn)) {
 	case TAKE:
-		take_new(peer, conn);
+		take_new(peer, conn, &also);
 		break;
 	case HOLD:
 		conn_hold(peer, conn);

@@ -35,11 +35,18 @@ int conn_listen(struct worker *worker)
 	struct listen_how how = {.inside = worker->via[LINK_HOST].state != NULL,
 				 .network = worker_on_network(worker),
 				 .backlog = SOMAXCONN};
-	int err = listen_open(&worker->acceptor, &worker->name, &how);
+	struct addr all = {.kind = worker->name.kind, .port = worker->name.port};
+	int err;
 
-	if (!err)
-		worker->key = addr_unmapped(&worker->name);
-	return err;
+	/* An advertised port number stands for one address, a name within the host for one process. */
+	worker->all &= how.network && !env_get()->advertise;
+	err = listen_open(&worker->acceptor, worker->all ? &all : &worker->name, &how);
+	if (err)
+		return err;
+	if (worker->all)
+		worker->name.port = all.port;
+	worker->key = addr_unmapped(&worker->name);
+	return 0;
 }
 
 /* Connects to ourselves: a shm link, with a socket pair for the wake-ups. 0 or a negative error. */
@@ -157,10 +164,8 @@ int conn_attempt(struct peer *peer)
 	peer->conn.awaited = false;
 	if (worker->via[LINK_HOST].state &&
 	    (addr_is_local(&peer->name) || advertise_is_own(&peer->name)))
-		err = attempt(peer, connect_inside(&peer->key), true);
+		err = attempt(peer, conn_reach_inside(peer), true);
 	peer->conn.host_error = -err;
-	if (err == -FI_ECONNREFUSED && worker->cm)
-		err = attempt(peer, conn_single_inside(peer), true);
 	if (worker_on_network(worker) && peer->name.kind != ADDR_STR &&
 	    (err == -FI_EHOSTUNREACH || err == -FI_ECONNREFUSED || err == -FI_EACCES))
 		err = conn_reach_firewalled(peer)
@@ -269,7 +274,7 @@ static int start(struct peer *peer, bool early, uint64_t until)
 	peer->conn.until = until;
 	peer->conn.outward = false;
 	peer->conn.disconnect_received = false; /* that was the last connection */
-	if (addr_equal(&peer->key, &peer->worker->key) && peer->worker->via[LINK_HOST].state)
+	if (worker_goes_by(peer->worker, &peer->key) && peer->worker->via[LINK_HOST].state)
 		return connect_self(peer);
 	peer->conn.retries = peer->conn.pauses = peer->conn.checks = 0;
 	peer->conn.again_ms = 0;

@@ -62,6 +62,18 @@ void conn_on_hello(struct worker *worker, struct accepted *conn);
 /* Answers a hello with HELLO_REJECT of `err` (positive) and closes the connection. */
 void conn_refuse(struct accepted *conn, int err);
 
+/* conn_names.c */
+/* Does the connection come from another host? *from is its address there. */
+bool conn_names_afar(const struct accepted *conn, struct addr *from);
+/*
+ * Fills in the address by which we know the sender of a hello, and the further ones that it tells. The caller frees
+ * *name. 0 or a negative error.
+ */
+int conn_names_sender(struct worker *worker, const struct accepted *conn, struct addr *name,
+		      struct peer_also *also);
+/* Notes them for a peer that is connected now. Without memory it has its name alone. */
+void conn_names_keep(struct peer *peer, const struct peer_also *also);
+
 /* conn_unknown.c */
 /*
  * May the newcomer connect? Not if the address vector does not hold it, and too many such peers are
@@ -109,6 +121,11 @@ bool conn_reach_firewalled(const struct peer *peer);
  * string.
  */
 struct addr conn_reach_address(const struct peer *peer);
+/*
+ * Connects within the host to the listener of the peer's address, or to the one that is bound to all addresses. Returns a
+ * socket, or a negative error.
+ */
+int conn_reach_inside(const struct peer *peer);
 /* An attempt was refused: is the next one to go out of the host, as no endpoint within it advertises the address? */
 bool conn_reach_outward(struct peer *peer);
 /* Waits for a firewalled peer to connect, until the deadline of an attempt. 0. */
@@ -178,11 +195,6 @@ void conn_fail(struct peer *peer, int err, const struct wire_hello *hello);
 
 /* conn_single.c: the worker of a connected endpoint */
 
-/*
- * Connects to the local listener that is bound to all addresses of this host. Returns a socket, or
- * a negative error.
- */
-int conn_single_inside(const struct peer *peer);
 /* Sets the timer that wakes a sleeping waiter soon, to retry. */
 void conn_single_waits(struct worker *worker);
 /* Sets the timer that wakes a sleeping waiter at the deadline, if connect() is under way. */

@@ -49,13 +49,27 @@ bool conn_reach_outward(struct peer *peer)
 struct addr conn_reach_address(const struct peer *peer)
 {
 	const struct addr *own = &peer->worker->name;
-	struct addr to = peer->name, at;
+	struct addr to = peer->key, at;
 
 	if (nearby(peer, &at))
 		return at;
 	if (addr_is_link_local(&to) && addr_is_link_local(own))
 		to.scope = own->scope;
 	return to;
+}
+
+int conn_reach_inside(const struct peer *peer)
+{
+	struct addr all = {.kind = peer->key.kind, .port = peer->key.port};
+	int sock = connect_inside(&peer->key);
+
+	if (sock != -FI_ECONNREFUSED || all.kind == ADDR_STR || !addr_is_local(&peer->name))
+		return sock;
+	sock = connect_inside(&all);
+	if (sock != -FI_ECONNREFUSED || all.kind == ADDR_IN6)
+		return sock;
+	all.kind = ADDR_IN6; /* takes IPv4, too */
+	return connect_inside(&all);
 }
 
 int conn_reach_await(struct peer *peer)

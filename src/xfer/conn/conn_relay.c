@@ -36,7 +36,7 @@ struct peer *conn_relay(struct worker *worker)
 {
 	const struct addr *name = &worker->relay.name;
 
-	if (worker->relay.peer || name->kind == ADDR_NONE || addr_equal(name, &worker->key))
+	if (worker->relay.peer || name->kind == ADDR_NONE || worker_goes_by(worker, name))
 		return worker->relay.peer;
 	worker->relay.peer = peer_by_name(worker, name, 0);
 	if (worker->relay.peer)

@@ -36,19 +36,6 @@ struct peer *conn_peer(const struct worker *worker)
 	return worker->peers[0];
 }
 
-/* Sets the peer's name and key. 0 or -FI_ENOMEM. */
-static int call_it(struct peer *peer, const struct addr *name)
-{
-	struct addr copy;
-
-	if (addr_dup(&copy, name))
-		return -FI_ENOMEM;
-	addr_free(&peer->name);
-	peer->name = copy;
-	peer->key = addr_unmapped(&copy);
-	return 0;
-}
-
 /*
  * Gives the worker a port number that no other endpoint of this host has now, by binding `sock`;
  * none if that is hard to find.
@@ -126,7 +113,7 @@ int conn_request(struct worker *worker, const struct addr *to, const void *data,
 {
 	struct peer *peer = conn_peer(worker);
 	char text[ADDR_STR_MAX + 32];
-	int err = call_it(peer, to);
+	int err = peer_rename(peer, to);
 
 	if (!err && len && !(worker->cm_data = malloc(len)))
 		err = -FI_ENOMEM;
@@ -159,7 +146,7 @@ int conn_adopt(struct worker *worker, struct accepted *conn, const void *data, s
 
 	if (!err) {
 		addr_map(&name, worker->name.kind);
-		err = call_it(peer, &name);
+		err = peer_rename(peer, &name);
 		addr_free(&name);
 	}
 	if (err) {
@@ -176,18 +163,4 @@ void conn_shutdown(struct worker *worker)
 	conn_disconnect(peer);
 	conn_drain(worker);
 	peer_failed(peer, FI_ESHUTDOWN);
-}
-
-int conn_single_inside(const struct peer *peer)
-{
-	struct addr all = {.kind = peer->key.kind, .port = peer->key.port};
-	int sock;
-
-	if (all.kind == ADDR_STR)
-		return -FI_ECONNREFUSED;
-	sock = connect_inside(&all);
-	if (sock != -FI_ECONNREFUSED || all.kind == ADDR_IN6)
-		return sock;
-	all.kind = ADDR_IN6; /* takes IPv4, too */
-	return connect_inside(&all);
 }

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "xfer/conn/addresses.h"
 
 union control {
 	struct cmsghdr align;
@@ -46,6 +47,8 @@ static int describe_sender(struct worker *worker, struct wire_hello *hello)
 	size_t len = sizeof(hello->name);
 
 	hello->flags = worker->cm ? 0 : WIRE_HELLO_INTRODUCES;
+	if (worker->all && !worker->cm)
+		hello->flags |= WIRE_HELLO_ALL;
 	hello->incarnation = worker->incarnation;
 	hello->serial = ++worker->hellos;
 	hello->probe_addr = (uintptr_t)&worker->probe;
@@ -111,6 +114,8 @@ int hello_send(struct worker *worker, int sock, bool inside, const struct hello_
 		memcpy(hello.nonce, fields->token, sizeof(hello.nonce));
 	if (fields->rails)
 		add_rails(&hello, fields->rails);
+	if (hello.flags & WIRE_HELLO_ALL && !inside)
+		addresses_tell(worker, sock, &hello);
 	if (fields->auth && fields->auth->key.len && auth_seal(fields->auth, &hello))
 		return -FI_EIO;
 	if (worker && inside && brings_fds(fields->kind)) {

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Whom a hello means. Names are believed, but for an address of this host that comes from another one. An endpoint that
+ * all addresses of its host reach has one name, and may be in the address vector by another address, which its hello
+ * tells. Inside this host that may be any.
+ */
+#include <stdlib.h>
+
+#include "core/av.h"
+#include "xfer/conn/addresses.h"
+#include "xfer/conn/conn_own.h"
+#include "xfer/conn/connect.h"
+
+bool conn_names_afar(const struct accepted *conn, struct addr *from)
+{
+	return !conn->inside && connect_remote(conn->sock, from) && !addr_is_local(from);
+}
+
+/*
+ * Replaces an address of this host, loopback or not, in the hello of a peer across the network by
+ * the address that it connects from.
+ */
+static void name_by_socket(const struct accepted *conn, struct addr *name)
+{
+	struct addr from;
+	uint16_t port = name->port;
+
+	if (!addr_is_local(name) || !conn_names_afar(conn, &from))
+		return;
+	*name = from;
+	name->port = port;
+}
+
+/*
+ * Fills in the sender's further addresses. None of this host is believed to be one of another, and closed endpoints
+ * believe none.
+ */
+static void hear_also(const struct worker *worker, const struct accepted *conn,
+		      const struct addr *name, struct peer_also *also)
+{
+	struct addr from, list[WIRE_ADDRESSES_MAX];
+	bool afar = conn_names_afar(conn, &from);
+	unsigned int count;
+
+	also->count = 0;
+	if (!(conn->hello.flags & WIRE_HELLO_ALL) || name->kind == ADDR_STR)
+		return;
+	if (!afar && addr_is_local(name))
+		also->at[also->count++] = addr_loopback(addr_unmapped(name).kind, name->port);
+	if (!afar || worker->auth.closed)
+		return;
+	count = addresses_heard(&conn->hello, list);
+	for (unsigned int i = 0; i < count; i++)
+		if (list[i].port == name->port && !addr_is_local(&list[i]))
+			also->at[also->count++] = list[i];
+}
+
+/* If the vector does not have the name, but another address of the sender, that is its name. */
+static void name_by_entry(struct worker *worker, const struct accepted *conn, struct addr *name,
+			  const struct peer_also *also)
+{
+	const struct addr *known;
+
+	if (!also->count || !worker->av)
+		return;
+	known = av_addr(worker->av, peer_entry(worker, name, also, conn->auth.slot));
+	if (known)
+		*name = *known;
+}
+
+int conn_names_sender(struct worker *worker, const struct accepted *conn, struct addr *name,
+		      struct peer_also *also)
+{
+	int err = hello_name(&conn->hello, name);
+
+	if (err)
+		return err;
+	addr_map(name, worker->name.kind);
+	name_by_socket(conn, name);
+	hear_also(worker, conn, name, also);
+	name_by_entry(worker, conn, name, also);
+	return 0;
+}
+
+void conn_names_keep(struct peer *peer, const struct peer_also *also)
+{
+	if (also->count && !peer->also)
+		peer->also = malloc(sizeof(*also));
+	if (also->count && peer->also)
+		*peer->also = *also;
+}

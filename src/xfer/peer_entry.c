@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Which peer is in which entry of the address vector. An endpoint that is reached by all addresses of its host tells them in
+ * its hello; the vector may hold any one.
+ */
+#include "core/av_keys.h"
+#include "xfer/conn/conn.h"
+#include "xfer/worker.h"
+
+static bool stands_for(const struct addr *one, const struct addr *key)
+{
+	if (!addr_is_loopback(one))
+		return addr_equal(one, key);
+	return key->port == one->port && (key->kind == ADDR_IN || key->kind == one->kind) &&
+	       addr_is_local(key);
+}
+
+bool peer_also_has(const struct peer_also *also, const struct addr *key)
+{
+	for (unsigned int i = 0; also && i < also->count; i++)
+		if (stands_for(&also->at[i], key))
+			return true;
+	return false;
+}
+
+/* A vector of IPv6 addresses has IPv4 ones mapped. */
+static fi_addr_t find_entry(struct worker *worker, const struct addr *name, unsigned int key_slot)
+{
+	struct addr key = addr_unmapped(name), mapped = *name;
+	fi_addr_t entry;
+
+	addr_map(&mapped, worker->name.kind);
+	entry = av_find(worker->av, &mapped, key_slot);
+	return entry != FI_ADDR_NOTAVAIL ? entry : av_find(worker->av, &key, key_slot);
+}
+
+/* All addresses of this host are too many to look for each. */
+static fi_addr_t find_entry_here(struct worker *worker, const struct peer_also *also,
+				 unsigned int key_slot)
+{
+	for (fi_addr_t i = 0; i < av_count(worker->av); i++) {
+		const struct addr *name = av_addr(worker->av, i);
+		struct addr key = name ? addr_unmapped(name) : (struct addr){.kind = ADDR_NONE};
+
+		if (peer_also_has(also, &key) && av_keys_of(worker->av, i) == key_slot)
+			return i;
+	}
+	return FI_ADDR_NOTAVAIL;
+}
+
+fi_addr_t peer_entry(struct worker *worker, const struct addr *name, const struct peer_also *also,
+		     unsigned int key_slot)
+{
+	fi_addr_t entry = worker->av ? find_entry(worker, name, key_slot) : FI_ADDR_NOTAVAIL;
+
+	for (unsigned int i = 0; worker->av && also && i < also->count; i++) {
+		if (entry != FI_ADDR_NOTAVAIL)
+			break;
+		entry = addr_is_loopback(&also->at[i]) ? find_entry_here(worker, also, key_slot)
+						       : find_entry(worker, &also->at[i], key_slot);
+	}
+	return entry;
+}
+
+/* Returns the peer of this name and key, else one in no entry that has told this address of it, or NULL. */
+static struct peer *find_peer(struct worker *worker, const struct addr *name, unsigned int key_slot)
+{
+	struct addr key = addr_unmapped(name);
+	struct peer *other = NULL;
+
+	LIST_EACH (node, &worker->peers_list) {
+		struct peer *peer = LIST_ENTRY(node, struct peer, in_worker);
+
+		if (peer->key_slot != key_slot)
+			continue;
+		if (addr_equal(&peer->key, &key))
+			return peer;
+		if (peer->addr == FI_ADDR_NOTAVAIL && peer_also_has(peer->also, &key))
+			other = peer;
+	}
+	return other;
+}
+
+int peer_rename(struct peer *peer, const struct addr *name)
+{
+	struct addr copy;
+
+	if (addr_dup(&copy, name))
+		return -FI_ENOMEM;
+	addr_free(&peer->name);
+	peer->name = copy;
+	peer->key = addr_unmapped(&copy);
+	return 0;
+}
+
+/* The peer is in this entry now, whose address is the one to connect to. */
+static void take_name(struct peer *peer, fi_addr_t entry)
+{
+	const struct addr *name = av_addr(peer->worker->av, entry);
+	struct addr key = addr_unmapped(name);
+
+	if (!addr_equal(&key, &peer->key))
+		peer_rename(peer, name);
+}
+
+/* Enters the peer in worker->peers, unless another peer has the entry. */
+static void enter(struct peer *peer, fi_addr_t addr)
+{
+	if (peer->worker->peers[addr] != &peer_nobody)
+		return;
+	peer->worker->peers[addr] = peer;
+	peer->named++;
+}
+
+struct peer *peer_get(struct worker *worker, fi_addr_t addr)
+{
+	const struct addr *name;
+	unsigned int key_slot;
+	struct peer *peer;
+
+	if (addr < worker->peer_count && worker->peers[addr] != &peer_nobody)
+		return worker->peers[addr];
+	name = worker->av ? av_addr(worker->av, addr) : NULL;
+	if (!name || worker_reserve(worker, addr))
+		return NULL;
+	key_slot = av_keys_of(worker->av, addr);
+	peer = find_peer(worker, name, key_slot);
+	if (!peer)
+		peer = peer_by_name(worker, name, key_slot);
+	if (!peer)
+		return NULL;
+	if (peer->addr == FI_ADDR_NOTAVAIL) {
+		peer->addr = addr;
+		take_name(peer, addr);
+	}
+	enter(peer, addr);
+	/*
+	 * The connection may be to an earlier peer of this address, whose disconnect message we
+	 * have not read.
+	 */
+	if (peer->state == PEER_CONNECTED && !worker->in_progress && conn_poll(worker) &&
+	    worker->sleepers)
+		worker_wake(worker);
+	return peer;
+}
+
+fi_addr_t peer_addr_lookup(struct peer *peer)
+{
+	struct av *av = peer->worker->av;
+	/* Before the search: another process may insert meanwhile. */
+	uint64_t version = av ? av_version(av) + 1 : 0;
+	fi_addr_t addr;
+
+	if (!av || peer->unknown_at == version)
+		return FI_ADDR_NOTAVAIL;
+	addr = peer_entry(peer->worker, &peer->name, peer->also, peer->key_slot);
+	if (addr == FI_ADDR_NOTAVAIL)
+		peer->unknown_at = version;
+	if (addr == FI_ADDR_NOTAVAIL || worker_reserve(peer->worker, addr))
+		return addr;
+	enter(peer, addr);
+	/*
+	 * Only the peer in worker->peers notes its entry, so that removing the entry finds the
+	 * peer. With a link to ourselves there are two peers of one name.
+	 */
+	if (peer->worker->peers[addr] != peer)
+		return addr;
+	peer->addr = addr;
+	take_name(peer, addr);
+	return addr;
+}
