@@ -331,6 +331,9 @@ bool peer_also_has(const struct peer_also *also, const struct addr *key);
 fi_addr_t peer_entry(struct worker *worker, const struct addr *name, const struct peer_also *also,
 		     unsigned int key_slot);
 
+/* All entries of `peer` are those of `other` now. */
+void peer_hand_over(struct peer *peer, struct peer *other);
+
 /* Is an attempt of ours to connect under way? */
 static inline bool peer_linked(const struct peer *peer)
 {

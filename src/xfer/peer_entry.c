@@ -112,6 +112,20 @@ static void enter(struct peer *peer, fi_addr_t addr)
 	peer->named++;
 }
 
+void peer_hand_over(struct peer *peer, struct peer *other)
+{
+	struct worker *worker = peer->worker;
+
+	for (size_t i = 0; i < worker->peer_count; i++) {
+		if (worker->peers[i] != peer)
+			continue;
+		worker->peers[i] = &peer_nobody;
+		peer->named--;
+		enter(other, i);
+	}
+	peer->addr = peer->reported = FI_ADDR_NOTAVAIL;
+}
+
 struct peer *peer_get(struct worker *worker, fi_addr_t addr)
 {
 	const struct addr *name;

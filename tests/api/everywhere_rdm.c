@@ -303,6 +303,34 @@ static void unknown(struct api *a)
 	api_meet(a);
 }
 
+/* A vector with two addresses of one endpoint: what is sent by both goes by one connection, in order. */
+static void two_entries(struct api *a)
+{
+	struct side s;
+	fi_addr_t peer[2];
+
+	open_all(&s, a->rank, NULL);
+	obj_progress(a, s.o.cq);
+	api_meet(a);
+	for (unsigned int i = 0; a->rank && i < API_COUNT(peer); i++)
+		peer[i] = insert_at(&s, own4[i], PORT0);
+	for (uint64_t i = 0; i < ROUNDS; i++) {
+		uint64_t word = a->rank ? i : ~i;
+
+		if (a->rank)
+			send_word(&s, peer[i % 2], &word);
+		else
+			OK(fi_recv(s.o.ep, &word, sizeof(word), NULL, FI_ADDR_UNSPEC, &word));
+		if (a->rank)
+			obj_done(s.o.cq, &word);
+		else
+			CHECK_EQ(obj_error(s.o.cq).err, FI_EADDRNOTAVAIL);
+		CHECK_EQ(word, i);
+	}
+	api_meet(a);
+	close_side(&s);
+}
+
 static void refused_by(struct api *a, const char *to)
 {
 	uint64_t word = 0;
@@ -335,10 +363,12 @@ int main(int argc, char **argv)
 		{"ipv4", ipv4, 2, {0}},
 		{"ipv6", ipv6, 2, {0}},
 		{"crossing", crossing, 2, {0}},
+		{"closed", crossing, 2, {"FI_WEFT_CLOSED=1"}},
 		{"called", called, 2, {0}},
 		{"called-late", called_late, 2, {0}},
 		{"itself", itself, 1, {0}},
 		{"unknown", unknown, 2, {0}},
+		{"two-entries", two_entries, 2, {0}},
 		{"address", one_alone, 1, {0}},
 		{"setting", one_alone, 1, {"FI_TCP_IFACE=weft0"}},
 	};

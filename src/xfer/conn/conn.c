@@ -153,6 +153,8 @@ static void rejected(struct peer *peer, const struct wire_hello *hello)
 
 	if (err == FI_EAGAIN && conn_later(peer))
 		return;
+	if (err == FI_EADDRINUSE && hello->incarnation && conn_names_join(peer, hello))
+		return;
 	conn_fail(peer, err == FI_EAGAIN ? FI_ETIMEDOUT : err, hello);
 }
 

@@ -85,7 +85,8 @@ static void refuse(struct peer *peer, struct accepted *conn)
 			"%s is refused",
 			name, ours, from);
 	}
-	conn_refuse(conn, FI_EADDRINUSE);
+	/* It may know us by two addresses: by our incarnation it finds the link that it has. */
+	conn_refuse(peer->worker, conn, FI_EADDRINUSE);
 }
 
 /* Has the newcomer waited in vain for the end of a link? */
@@ -114,7 +115,7 @@ void conn_hold(struct peer *peer, struct accepted *conn)
 	else if (!connect_is_spare(conn->sock) && acceptor_hold(&peer->worker->acceptor, conn))
 		ask(peer);
 	else
-		conn_refuse(conn, FI_EAGAIN);
+		conn_refuse(NULL, conn, FI_EAGAIN);
 }
 
 void conn_retry_held(struct worker *worker)

@@ -4,8 +4,10 @@
  * all addresses of its host reach has one name, and may be in the address vector by another address, which its hello
  * tells. Inside this host that may be any.
  */
+#include <rdma/fi_errno.h>
 #include <stdlib.h>
 
+#include "base/log.h"
 #include "core/av.h"
 #include "xfer/conn/addresses.h"
 #include "xfer/conn/conn_own.h"
@@ -88,4 +90,32 @@ void conn_names_keep(struct peer *peer, const struct peer_also *also)
 		peer->also = malloc(sizeof(*also));
 	if (also->count && peer->also)
 		*peer->also = *also;
+}
+
+/* Returns the connected peer that is this run of an endpoint, or NULL. */
+static struct peer *connected_run(const struct peer *peer, uint64_t incarnation)
+{
+	LIST_EACH (node, &peer->worker->peers_list) {
+		struct peer *other = LIST_ENTRY(node, struct peer, in_worker);
+
+		if (other != peer && peer_linked(other) && other->key_slot == peer->key_slot &&
+		    other->conn.incarnation == incarnation)
+			return other;
+	}
+	return NULL;
+}
+
+bool conn_names_join(struct peer *peer, const struct wire_hello *hello)
+{
+	struct peer *other = connected_run(peer, hello->incarnation);
+	char text[ADDR_STR_MAX + 32];
+
+	if (!other)
+		return false;
+	addr_print(&other->name, text, sizeof(text));
+	LOG_INFO(LOG_EP_CTRL, "%s is %s, which is connected", peer_text(peer), text);
+	peer_failed(peer, FI_EADDRINUSE);
+	peer_hand_over(peer, other);
+	conn_forget(peer);
+	return true;
 }

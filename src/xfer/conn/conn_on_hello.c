@@ -52,9 +52,9 @@ int conn_take(struct peer *peer, struct accepted *conn, const struct hello_field
 	return err;
 }
 
-void conn_refuse(struct accepted *conn, int err)
+void conn_refuse(struct worker *worker, struct accepted *conn, int err)
 {
-	hello_send(NULL, conn->sock, conn->inside,
+	hello_send(worker, conn->sock, conn->inside,
 		   &(struct hello_fields){.kind = HELLO_REJECT, .error = err, .auth = &conn->auth});
 	acceptor_dismiss(conn);
 }
@@ -169,9 +169,9 @@ static void take_new(struct peer *peer, struct accepted *conn, const struct peer
 	const struct hello_fields answer = {.kind = HELLO_ACCEPT, .id = pool_id(peer)};
 
 	if (!conn_has_place(peer))
-		conn_refuse(conn, FI_EBUSY);
+		conn_refuse(NULL, conn, FI_EBUSY);
 	else if (connect_is_spare(conn->sock))
-		conn_refuse(conn, FI_EAGAIN);
+		conn_refuse(NULL, conn, FI_EAGAIN);
 	else if (!conn_take(peer, conn, &answer))
 		conn_names_keep(peer, also);
 	if (peer->state == PEER_IDLE)
@@ -191,7 +191,7 @@ void conn_on_hello(struct worker *worker, struct accepted *conn)
 	}
 	peer = identify(worker, conn, &also, &error);
 	if (!peer) {
-		conn_refuse(conn, error);
+		conn_refuse(NULL, conn, error);
 		return;
 	}
 	switch (judge(worker, peer, conn)) {

@@ -59,8 +59,8 @@ int conn_link(struct peer *peer, struct accepted *conn, struct wire_nic *ours);
 /* conn_on_hello.c */
 /* Handles an accepted connection whose hello has come. Owns `conn`. */
 void conn_on_hello(struct worker *worker, struct accepted *conn);
-/* Answers a hello with HELLO_REJECT of `err` (positive) and closes the connection. */
-void conn_refuse(struct accepted *conn, int err);
+/* Answers a hello with HELLO_REJECT of `err` (positive), and says who we are unless `worker` is NULL; closes the connection. */
+void conn_refuse(struct worker *worker, struct accepted *conn, int err);
 
 /* conn_names.c */
 /* Does the connection come from another host? *from is its address there. */
@@ -71,6 +71,11 @@ bool conn_names_afar(const struct accepted *conn, struct addr *from);
  */
 int conn_names_sender(struct worker *worker, const struct accepted *conn, struct addr *name,
 		      struct peer_also *also);
+/*
+ * A peer refuses our hello as it has a connection with us. True: it is one that we know by another address; its entries
+ * are those of that one now, and `peer` may be freed.
+ */
+bool conn_names_join(struct peer *peer, const struct wire_hello *hello);
 /* Notes them for a peer that is connected now. Without memory it has its name alone. */
 void conn_names_keep(struct peer *peer, const struct peer_also *also);
 

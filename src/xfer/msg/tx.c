@@ -337,12 +337,13 @@ int tx_connect(struct peer *peer, const struct work *work)
  * retry reaches the process that has its address now, or let the transport read its own input. A peer
  * that is not connected may be another endpoint of this domain, whose thread is ours.
  */
-void tx_progress(const struct ep *ep, const struct peer *peer)
+struct peer *tx_progress(const struct ep *ep, fi_addr_t entry)
 {
-	if (peer->state == PEER_CONNECTED)
+	if (worker_peer(ep->worker, entry)->state == PEER_CONNECTED)
 		worker_progress(ep->worker);
 	else
 		xfer_progress(ep->dom, ep->worker->shard.shard);
+	return worker_peer(ep->worker, entry);
 }
 
 static int tx_begin(struct ep *ep, struct peer *peer, const struct xfer *x)
@@ -383,7 +384,7 @@ int tx_slow(struct ep *ep, struct xfer x)
 		return -FI_EMSGSIZE;
 	err = tx_begin(ep, peer, &x);
 	if (err == -FI_EAGAIN) {
-		tx_progress(ep, peer);
+		peer = tx_progress(ep, x.addr & ep->addr_mask);
 		err = tx_begin(ep, peer, &x);
 	}
 	return err;

@@ -138,8 +138,11 @@ static inline bool tx_may_queue(const struct peer *peer, uint64_t flags, const s
  * reported.
  */
 int tx_connect(struct peer *peer, const struct work *work);
-/* Makes progress before a call that found no space, or no connection, tries again. */
-void tx_progress(const struct ep *ep, const struct peer *peer);
+/*
+ * Makes progress before a call that found no space, or no connection, tries again. Returns the peer of the entry then: it
+ * may have turned out to be one that another entry has, too.
+ */
+struct peer *tx_progress(const struct ep *ep, fi_addr_t entry);
 
 /* Handle ATS and CTS for our requests. */
 void tx_ats(struct worker *worker, struct peer *peer, const struct packet *p);

@@ -378,7 +378,7 @@ int rma_post(struct ep *ep, const struct rma *o)
 	}
 	err = begin(ep, peer, o);
 	if (err == -FI_EAGAIN) {
-		tx_progress(ep, peer);
+		peer = tx_progress(ep, o->addr & ep->addr_mask);
 		err = begin(ep, peer, o);
 	}
 	return err;
