@@ -28,6 +28,7 @@
  *	atomics    sums, and what fetching ones saw
  *	counters   each has its value
  *	trigger    what is to begin later does not begin before
+ *	wakes      who sleeps is woken by what must come
  */
 #include "api.h"
 #include <rdma/fi_atomic.h>
@@ -36,10 +37,17 @@
 #include "generated/program.h"
 #include "generated/draw.h"
 #include "generated/world.h"
+#include "generated/lives.h"
 #include "generated/judge.h"
+#include "generated/atomics.h"
+#include "generated/history.h"
 #include "generated/proc.h"
 #include "generated/took.h"
 #include "generated/round.h"
+#include "generated/block.h"
+#include "generated/wait.h"
+#include "generated/fate.h"
+#include "generated/final.h"
 #include "generated/call.h"
 #include "generated/play.h"
 #include "generated/trial.h"

@@ -212,7 +212,7 @@ static inline void draw_pump(struct draw *d)
 static inline void draw_other(struct draw *d)
 {
 	static const enum verb verbs[] = {VERB_ROUND, VERB_ROUND, VERB_ROUND, VERB_ROUND,
-					  VERB_SREAD, VERB_AWAIT, VERB_AWAIT, VERB_CANCEL,
+					  VERB_WAIT,  VERB_AWAIT, VERB_AWAIT, VERB_CANCEL,
 					  VERB_SLEEP, VERB_STOP};
 	enum verb verb = d->later && draw_percent(d, 50) ? VERB_BEGIN : DRAW_ONE(d, verbs);
 	struct line *l = draw_line(d, verb, draw_place(d), draw_when(d));
@@ -223,14 +223,49 @@ static inline void draw_other(struct draw *d)
 		l->n = draw_between(d, 1, 20);
 	if (l->verb == VERB_BEGIN)
 		l->n = draw_between(d, 1, 3);
-	if (l->verb == VERB_SREAD || l->verb == VERB_SLEEP || l->verb == VERB_STOP)
+	if (l->verb == VERB_WAIT || l->verb == VERB_SLEEP || l->verb == VERB_STOP)
 		l->us = draw_below(d, 2000);
 }
 
-/* One process leaves before the others have done all. */
-static inline void draw_leave(struct draw *d)
+/* One process ends before the others have done all; some notice that it comes again. */
+static inline void draw_end(struct draw *d)
 {
-	draw_line(d, VERB_LEAVE, draw_place(d), draw_when(d));
+	struct line *l = draw_line(d, VERB_LEAVE, draw_place(d), draw_when(d));
+	uint64_t when = d->places[d->p->count - 1], again;
+
+	if (!l)
+		return;
+	if (draw_percent(d, 50)) {
+		l->verb = VERB_DIE;
+		l->us = draw_percent(d, 50) ? draw_below(d, 2000) : 0;
+	}
+	again = l->again = draw_percent(d, 70);
+	for (uint64_t i = 0; i < d->p->procs && again; i++) {
+		struct line *n = NULL;
+
+		if (i != l->at.proc && draw_percent(d, 70))
+			n = draw_line(d, VERB_NOTICE, (struct place){i, 0},
+				      draw_between(d, when, 1 << 20));
+		if (n)
+			n->with = (struct place){l->at.proc, 0};
+	}
+}
+
+/* How processes find and wait for entries. */
+static inline void draw_waits(struct draw *d)
+{
+	uint64_t n = draw_percent(d, 40) ? draw_between(d, 1, 4) : 0;
+
+	d->p->looks = draw_percent(d, 25);
+	if (draw_percent(d, 50))
+		d->p->waits = draw_below(d, API_COUNT(wait_words) - 1);
+	while (n--) {
+		struct line *l = draw_line(d, draw_percent(d, 70) ? VERB_DOZE : VERB_TALLY,
+					   draw_place(d), draw_when(d));
+
+		if (l && l->verb == VERB_TALLY)
+			l->us = draw_below(d, 3000);
+	}
 }
 
 static inline void draw_settings(struct draw *d)
@@ -301,8 +336,9 @@ static inline void draw(struct program *p, uint64_t seed)
 		draw_other(&d);
 	if (draw_percent(&d, 10))
 		draw_pump(&d);
-	if (!d.looks && draw_percent(&d, 10))
-		draw_leave(&d);
+	if (!d.looks && draw_percent(&d, 20))
+		draw_end(&d);
+	draw_waits(&d);
 	draw_sort(&d);
 }
 

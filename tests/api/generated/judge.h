@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The oracle: properties that every history has, whatever the library does inside. `judge_owes`
- * tells at any time what must still come, `judge` whether the whole history is right. Each failure
- * begins with the name of its property: docs/PROMISES.md refers to them. Needs world.h.
+ * tells at any time what must still come, `history` whether all that came was right. Each failure
+ * begins with the name of its property: docs/PROMISES.md refers to them. Needs lives.h.
  */
 #ifndef GENERATED_JUDGE_H
 #define GENERATED_JUDGE_H
@@ -35,7 +35,7 @@ static inline void judge_fences(const struct world *w, struct matching *x)
 	for (unsigned int i = 0; i < w->count; i++) {
 		const struct line *l = world_line(w, &w->ops[i]);
 
-		if (line_receives(l) || !op_accepted(&w->ops[i]))
+		if (line_receives(l) || !op_accepted(&w->ops[i]) || op_orphan(w, &w->ops[i]))
 			continue;
 		if (l->fence && *judge_held(&waits, l) < i && *judge_held(x, l) > i)
 			*judge_held(x, l) = i;
@@ -79,28 +79,32 @@ static inline bool judge_same(const struct world *w, const struct op *r, const s
 {
 	const struct line *l = world_line(w, m);
 
-	return line_sends(l) && op_state(m) != OP_NONE && op_begun(w, m) &&
-	       line_fits(world_line(w, r), l) &&
+	return line_sends(l) && op_called(m) && op_begun(w, m) && line_fits(world_line(w, r), l) &&
 	       (e->source.proc == PLACE_ANY || place_same(e->source, l->at)) &&
 	       l->len == e->len + e->olen && (!line_tagged(l) || l->tag == e->tag) &&
 	       (l->data ? op_number(w, m) + 1 : 0) == e->data && judge_head(w, r, e, m);
 }
 
-/* Messages too short to be named were taken in order, since they are equal to receives. Of one refused only if need be. */
+/*
+ * Messages too short to be named were taken in order, since they are equal to receives. What may have
+ * been lost is taken for lost, if another one was not.
+ */
 static inline unsigned int judge_unnamed(const struct world *w, const struct matching *x,
 					 const struct op *r, const struct entry *e)
 {
-	unsigned int refused = WORLD_NONE;
+	unsigned int unsure = WORLD_NONE;
 
 	for (unsigned int m = 0; m < w->count; m++) {
-		if (x->by[m] != WORLD_NONE || !judge_same(w, r, e, &w->ops[m]))
+		const struct op *o = &w->ops[m];
+
+		if (x->by[m] != WORLD_NONE || !judge_same(w, r, e, o))
 			continue;
-		if (op_accepted(&w->ops[m]))
+		if (o->target_life == r->life && !op_lost(w, o))
 			return m;
-		if (refused == WORLD_NONE)
-			refused = m;
+		if (unsure == WORLD_NONE)
+			unsure = m;
 	}
-	return refused;
+	return unsure;
 }
 
 /* The message that entry `e` of receive `r` tells of. Returns whether nobody else has it. */
@@ -157,9 +161,9 @@ static inline bool judge_match(struct world *w, struct matching *x)
 
 		if (op_state(o) != OP_POSTED || !op_begun(w, o))
 			continue;
-		if (line_receives(l) && !op_ended(o))
+		if (line_receives(l) && !op_ended(o) && !op_orphan(w, o))
 			x->posted[x->posted_count++] = i;
-		if (line_sends(l) && x->by[i] == WORLD_NONE && !op_lost(w, o) &&
+		if (line_sends(l) && x->by[i] == WORLD_NONE && !op_unsure(w, o) &&
 		    !judge_is_held(w, x, o))
 			x->waiting[x->waiting_count++] = i;
 	}
@@ -227,13 +231,13 @@ static inline bool judge_owes(const struct world *w, const struct matching *x, c
 {
 	const struct line *l = world_line(w, o);
 
-	if (!op_accepted(o) || op_ended(o) || !op_begun(w, o) || world_left(w, l->at.proc) ||
+	if (!op_accepted(o) || op_ended(o) || !op_begun(w, o) || op_orphan(w, o) ||
 	    judge_is_held(w, x, o))
 		return false;
 	if (line_receives(l))
 		return op_state(o) == OP_CANCELLED;
 	if (world_left(w, l->with.proc))
-		return line_reported(l);
+		return line_reported(l) && world_gone(w, l->with.proc);
 	return line_reported(l) && !judge_is_stuck(w, x, o) &&
 	       (x->by[op_number(w, o)] != WORLD_NONE || judge_ends_alone(w, l));
 }
@@ -244,8 +248,8 @@ static inline bool judge_owes_there(const struct world *w, const struct matching
 {
 	const struct line *l = world_line(w, o);
 
-	if (line_receives(l) || !op_accepted(o) || !op_begun(w, o) || op_lost(w, o) ||
-	    world_left(w, l->with.proc) || judge_is_held(w, x, o))
+	if (line_receives(l) || !op_accepted(o) || !op_begun(w, o) || op_unsure(w, o) ||
+	    judge_is_held(w, x, o))
 		return false;
 	if (line_sends(l) ? x->by[op_number(w, o)] != WORLD_NONE || !judge_wanted(w, x, o)
 			  : !line_reported_there(l) || op_reported_there(o))
@@ -257,259 +261,15 @@ static inline bool judge_owes_there(const struct world *w, const struct matching
 static inline bool judge_unknown(const struct world *w, const struct matching *x,
 				 const struct op *o)
 {
-	return op_accepted(o) && (op_lost(w, o) || judge_is_stuck(w, x, o));
+	return op_unsure(w, o) || (op_accepted(o) && judge_is_stuck(w, x, o));
 }
 
 /* Returns whether the library has done `o`, at the end. */
 static inline bool judge_performed(const struct world *w, const struct matching *x,
 				   const struct op *o)
 {
-	return op_accepted(o) &&
-	       (op_ended(o) || (!judge_is_held(w, x, o) && !judge_unknown(w, x, o)));
-}
-
-/* ---- The whole history ----------------------------------------------------------------------- */
-
-/* once: what was accepted ends once, what was injected without an entry; delivered: it does end */
-static inline void judge_once(struct world *w, const struct matching *x, const struct op *o)
-{
-	const struct line *l = world_line(w, o);
-	unsigned int most = op_accepted(o) && line_reported(l);
-
-	if (o->entries > most && !l->multi)
-		world_fail(w, "once: %s has %u completions, at most %u are right", world_name(w, o),
-			   o->entries, most);
-	if (o->there > (op_accepted(o) && line_reported_there(l)))
-		world_fail(w, "once: the target of %s has %u completions", world_name(w, o),
-			   o->there);
-	if (judge_owes(w, x, o) || judge_owes_there(w, x, o))
-		world_fail(w, "delivered: %s has not ended", world_name(w, o));
-}
-
-#define JUDGE_FLAGS                                                                                \
-	(FI_SEND | FI_RECV | FI_MSG | FI_TAGGED | FI_READ | FI_WRITE | FI_RMA | FI_ATOMIC |        \
-	 FI_REMOTE_READ | FI_REMOTE_WRITE | FI_REMOTE_CQ_DATA)
-
-static const uint64_t judge_flags[] = {
-	[VERB_SEND] = FI_SEND | FI_MSG,    [VERB_TSEND] = FI_SEND | FI_TAGGED,
-	[VERB_RECV] = FI_RECV | FI_MSG,    [VERB_TRECV] = FI_RECV | FI_TAGGED,
-	[VERB_WRITE] = FI_WRITE | FI_RMA,  [VERB_READ] = FI_READ | FI_RMA,
-	[VERB_ADD] = FI_WRITE | FI_ATOMIC, [VERB_FETCH] = FI_READ | FI_ATOMIC,
-	[VERB_SWAP] = FI_READ | FI_ATOMIC,
-};
-
-/* ends: in success; entry: with the flags of its kind */
-static inline void judge_done(struct world *w, const struct op *o, const struct entry *e)
-{
-	uint64_t flags = judge_flags[world_line(w, o)->verb];
-
-	if (e->err && !world_left(w, world_line(w, o)->with.proc))
-		world_fail(w, "ends: %s ended with %d", world_name(w, o), e->err);
-	else if (!e->err && (e->flags & JUDGE_FLAGS & ~FI_REMOTE_CQ_DATA) != flags)
-		world_fail(w, "entry: %s has flags %#" PRIx64 ", right are %#" PRIx64,
-			   world_name(w, o), e->flags, flags);
-}
-
-/* length: what fits the buffer, and FI_ETRUNC with the rest if there is one */
-static inline void judge_length(struct world *w, const struct op *r, const struct entry *e,
-				const struct op *m)
-{
-	size_t len = world_line(w, m)->len, room = line_room(world_line(w, r)) - e->from;
-	size_t fits = len < room ? len : room;
-
-	if (e->err != (len > room ? FI_ETRUNC : 0) || e->len != fits || e->olen != len - fits)
-		world_fail(w, "length: %s took %s: error %d, len %zu, olen %zu", world_name(w, r),
-			   world_name(w, m), e->err, e->len, e->olen);
-}
-
-/* fits: the receive and the message; entry: flags, tag, data and source are the message's */
-static inline void judge_entry(struct world *w, const struct op *r, const struct entry *e,
-			       const struct op *m)
-{
-	const struct line *l = world_line(w, m);
-	uint64_t flags = judge_flags[world_line(w, r)->verb] | (l->data ? FI_REMOTE_CQ_DATA : 0);
-
-	if (!op_accepted(m))
-		world_fail(w, "fits: %s was refused, and %s has it", world_name(w, m),
-			   world_name(w, r));
-	else if (!line_fits(world_line(w, r), l))
-		world_fail(w, "fits: %s took %s", world_name(w, r), world_name(w, m));
-	else if ((e->flags & JUDGE_FLAGS) != flags)
-		world_fail(w, "entry: %s took %s: flags %#" PRIx64 ", right are %#" PRIx64,
-			   world_name(w, r), world_name(w, m), e->flags, flags);
-	else if ((line_tagged(l) && e->tag != l->tag) ||
-		 e->data != (l->data ? op_number(w, m) + 1 : 0) ||
-		 (e->source.proc != PLACE_ANY && !place_same(e->source, l->at)))
-		world_fail(w,
-			   "entry: %s took %s: tag %" PRIu64 ", data %" PRIu64 ", source p%" PRIu64
-			   ".e%" PRIu64,
-			   world_name(w, r), world_name(w, m), e->tag, e->data, e->source.proc,
-			   e->source.ep);
-}
-
-/* The errors of a receive: no message of it is looked at here. */
-static inline void judge_receive(struct world *w, const struct op *r, const struct entry *e)
-{
-	bool cancelled = e->err == FI_ECANCELED && r->state == OP_CANCELLED;
-
-	if (e->err && e->err != FI_ETRUNC && !cancelled && !world_any_left(w))
-		world_fail(w, "ends: %s ended with %d", world_name(w, r), e->err);
-}
-
-/* Returns whether a receive took message `m`, or an equal one, that began at a time nobody knows. */
-static inline bool judge_taken_later(const struct world *w, const struct matching *x,
-				     unsigned int m)
-{
-	const struct line *l = world_line(w, &w->ops[m]);
-
-	for (unsigned int i = 0; i < w->count; i++) {
-		const struct line *k = world_line(w, &w->ops[i]);
-
-		if (line_sends(k) && x->by[i] != WORLD_NONE &&
-		    world_line(w, &w->ops[x->by[i]])->start != START_NOW &&
-		    (i == m || (x->entry[i]->message == WORLD_NONE && place_same(k->at, l->at) &&
-				k->verb == l->verb && k->tag == l->tag && k->len == l->len)))
-			return true;
-	}
-	return false;
-}
-
-/*
- * order: of two messages of one sender, the later one, `second`, took receive `r`, which fits the
- * first one, too: then that was taken by an earlier receive, or before it in the same buffer.
- */
-static inline void judge_senders_order(struct world *w, const struct matching *x,
-				       unsigned int second)
-{
-	const struct line *l = world_line(w, &w->ops[second]);
-	unsigned int r = x->by[second];
-
-	if (l->start != START_NOW || judge_taken_later(w, x, second))
-		return;
-	for (unsigned int first = 0; first < second; first++) {
-		const struct line *f = world_line(w, &w->ops[first]);
-
-		if (line_sends(f) && op_state(&w->ops[first]) == OP_POSTED &&
-		    f->start == START_NOW && place_same(f->at, l->at) &&
-		    !op_lost(w, &w->ops[first]) && line_fits(world_line(w, &w->ops[r]), f) &&
-		    !judge_taken_later(w, x, first) &&
-		    (x->by[first] == WORLD_NONE || x->by[first] > r ||
-		     (x->by[first] == r && x->entry[first]->from > x->entry[second]->from)))
-			world_fail(w, "order: %s was overtaken by %s, which %s took",
-				   world_name(w, &w->ops[first]), world_name(w, &w->ops[second]),
-				   world_name(w, &w->ops[r]));
-	}
-}
-
-/* order: of two receives, the later one took message `m`, which fits the first one: that has ended */
-static inline void judge_receives_order(struct world *w, const struct matching *x, unsigned int m)
-{
-	const struct line *l = world_line(w, &w->ops[m]);
-
-	if (judge_taken_later(w, x, m) || world_left(w, l->with.proc))
-		return;
-	for (unsigned int first = 0; first < x->by[m]; first++) {
-		const struct line *f = world_line(w, &w->ops[first]);
-
-		if (line_receives(f) && op_state(&w->ops[first]) == OP_POSTED &&
-		    f->start == START_NOW && line_fits(f, l) && !op_ended(&w->ops[first]))
-			world_fail(w, "order: %s was passed over when %s took %s",
-				   world_name(w, &w->ops[first]), world_name(w, &w->ops[x->by[m]]),
-				   world_name(w, &w->ops[m]));
-	}
-}
-
-static inline void judge_message(struct world *w, const struct matching *x, unsigned int m)
-{
-	const struct op *r = &w->ops[x->by[m]];
-	const struct entry *e = x->entry[m];
-
-	judge_entry(w, r, e, &w->ops[m]);
-	if (world_line(w, r)->how != HOW_DISCARD)
-		judge_length(w, r, e, &w->ops[m]);
-	judge_senders_order(w, x, m);
-	judge_receives_order(w, x, m);
-}
-
-/* atomics: the words hold what was added, and those who fetched saw each value between once */
-static inline void judge_adds(struct world *w, const struct matching *x, unsigned int proc,
-			      unsigned int word)
-{
-	static bool seen[WORLD_OPS + 1];
-	uint64_t sum = 0, unknown = 0, end = w->procs[proc].words[word];
-
-	memset(seen, 0, sizeof(seen));
-	for (unsigned int i = 0; i < w->count; i++) {
-		const struct op *o = &w->ops[i];
-		const struct line *l = world_line(w, o);
-
-		if ((l->verb != VERB_ADD && l->verb != VERB_FETCH) || l->with.proc != proc ||
-		    l->tag % WORLD_WORDS != word)
-			continue;
-		unknown += judge_unknown(w, x, o);
-		if (!judge_performed(w, x, o))
-			continue;
-		sum++;
-		if (l->verb == VERB_ADD)
-			continue;
-		if (o->old >= end || seen[o->old])
-			world_fail(w,
-				   "atomics: %s saw %" PRIu64 ", seen before or not below %" PRIu64,
-				   world_name(w, o), o->old, end);
-		else
-			seen[o->old] = true;
-	}
-	if (end < sum || end > sum + unknown)
-		world_fail(w, "atomics: word %u of p%u is %" PRIu64 " after %" PRIu64 " times 1",
-			   word, proc, end, sum);
-}
-
-/* atomics: one of those who swap saw 0, all others its number */
-static inline void judge_swaps(struct world *w, const struct matching *x, unsigned int proc,
-			       unsigned int word)
-{
-	uint64_t end = w->procs[proc].words[WORLD_WORDS + word];
-
-	for (unsigned int i = 0; i < w->count; i++) {
-		const struct op *o = &w->ops[i];
-		const struct line *l = world_line(w, o);
-
-		if (l->verb == VERB_SWAP && l->with.proc == proc && l->tag % WORLD_WORDS == word &&
-		    judge_performed(w, x, o) && !world_any_left(w) &&
-		    o->old != (end == i + 1 ? 0 : end))
-			world_fail(w, "atomics: %s saw %" PRIu64 ", and the word is %" PRIu64,
-				   world_name(w, o), o->old, end);
-	}
-}
-
-static inline void judge_op(struct world *w, const struct matching *x, const struct op *o)
-{
-	const struct entry *e = NULL;
-	bool receives = line_receives(world_line(w, o));
-
-	judge_once(w, x, o);
-	while ((e = world_entry(w, o, e)))
-		if (receives)
-			judge_receive(w, o, e);
-		else
-			judge_done(w, o, e);
-	if (x->by[op_number(w, o)] != WORLD_NONE)
-		judge_message(w, x, op_number(w, o));
-}
-
-static inline void judge(struct world *w)
-{
-	static struct matching x;
-
-	if (!judge_match(w, &x))
-		return;
-	for (unsigned int i = 0; i < w->count && !world_failed(w); i++)
-		judge_op(w, &x, &w->ops[i]);
-	for (unsigned int i = 0; i < w->program.procs; i++)
-		for (unsigned int j = 0; j < WORLD_WORDS && !world_left(w, i); j++) {
-			judge_adds(w, &x, i, j);
-			judge_swaps(w, &x, i, j);
-		}
+	return op_accepted(o) && !op_lost(w, o) &&
+	       (op_ended(o) || (!judge_is_held(w, x, o) && !judge_is_stuck(w, x, o)));
 }
 
 #endif

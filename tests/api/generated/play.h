@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a process does for each line of a program. Needs round.h, call.h. */
+/* What a process does for each line of a program. Needs fate.h, call.h. */
 #ifndef GENERATED_PLAY_H
 #define GENERATED_PLAY_H
-
-#include <sys/time.h>
 
 #define PLAY_ALL (1u << 30) /* begins whatever still waits */
 
@@ -24,10 +22,15 @@ static inline unsigned int play_under_way(const struct self *s, const struct lin
 	return count;
 }
 
-/* Returns whether the target of `l` has left. */
-static inline bool play_gone(const struct self *s, const struct line *l)
+/* Notes who calls `o`, and for whom; whether it is accepted will be seen. */
+static inline void play_calling(struct self *s, struct op *o)
 {
-	return l->with.proc != PLACE_ANY && world_left(s->w, l->with.proc);
+	uint64_t target = world_line(s->w, o)->with.proc;
+
+	o->life = life_of(s->w, s->me);
+	if (target != PLACE_ANY)
+		o->target_life = s->known[target];
+	__atomic_store_n(&o->state, OP_CALLING, __ATOMIC_RELEASE);
 }
 
 /* Calls again with rounds between while the call is refused. */
@@ -41,18 +44,19 @@ static inline void play_op(struct self *s, struct op *o)
 	struct call *c = call_new(s, o);
 	ssize_t ret;
 
+	play_calling(s, o);
 	while ((ret = call(s, c)) == -FI_EAGAIN) {
 		s->mine->doing = "is refused by -FI_EAGAIN";
 		round_one(s);
 		if (!round_over(s, &wait, again ? 1 : round_limit(s)))
 			continue;
-		if (play_under_way(s, l) < size && !play_gone(s, l) &&
+		if (play_under_way(s, l) < size && !op_unsure(s->w, o) &&
 		    !judge_is_held(s->w, &s->matching, o))
 			PROC_FAIL(s, "accepted: %s is refused for ever", world_name(s->w, o));
 		break;
 	}
 	end->full = ret == -FI_EAGAIN ? l : NULL;
-	if (ret && ret != -FI_EAGAIN && !play_gone(s, l))
+	if (ret && ret != -FI_EAGAIN && !op_target_gone(s->w, o))
 		PROC_FAIL(s, "call: %s: %zd %s", world_name(s->w, o), ret, api_word(ret));
 	if (!line_reported(l) || ret)
 		proc_buffer_free(s, o);
@@ -115,7 +119,8 @@ static inline void play_cancel(struct self *s, const struct line *l)
 		const struct line *k = world_line(s->w, o);
 
 		if (!line_receives(k) || k->at.proc != s->me || (l && k->at.ep != l->at.ep) ||
-		    op_state(o) != OP_POSTED || op_ended(o) || k->how == HOW_CLAIM ||
+		    op_state(o) != OP_POSTED || op_ended(o) || op_orphan(s->w, o) ||
+		    k->how == HOW_CLAIM ||
 		    k->start == START_DEFERRED) /* which fi_cancel does not take back */
 			continue;
 		PROC_OK(s, fi_cancel(&s->ends[k->at.ep].ep->fid, &s->contexts[i]));
@@ -135,66 +140,12 @@ static inline void play_begin(struct self *s, uint64_t ep, uint64_t n)
 	round_called(s);
 }
 
-static inline void play_stopped(int sig)
-{
-	(void)sig;
-	raise(SIGSTOP); /* trial_wait lets it go on */
-}
-
-static inline void play_stop(const struct line *l)
-{
-	struct itimerval in = {.it_value = {0, (suseconds_t)(l->us + 1)}};
-
-	signal(SIGALRM, play_stopped);
-	setitimer(ITIMER_REAL, &in, NULL);
-}
-
-static inline void play_sleep(struct self *s, uint64_t us)
-{
-	__atomic_store_n(&s->mine->state, PROC_WAITS, __ATOMIC_RELEASE);
-	usleep((useconds_t)us);
-	__atomic_store_n(&s->mine->state, PROC_CALLS, __ATOMIC_RELEASE);
-}
-
-static inline bool play_receives(const struct self *s)
-{
-	for (unsigned int i = 0; i < s->w->count; i++) {
-		const struct line *l = world_line(s->w, &s->w->ops[i]);
-
-		if (l->at.proc == s->me && line_receives(l) && op_accepted(&s->w->ops[i]) &&
-		    !op_ended(&s->w->ops[i]))
-			return true;
-	}
-	return false;
-}
-
-static inline bool play_others_idle(const struct self *s)
-{
-	for (unsigned int i = 0; i < s->w->program.procs; i++)
-		if (i != s->me && !__atomic_load_n(&s->w->procs[i].idle, __ATOMIC_ACQUIRE))
-			return false;
-	return true;
-}
-
-static inline void play_await(struct self *s)
-{
-	s->mine->doing = "waits for what must come";
-	for (;;) {
-		if (play_others_idle(s) || !play_receives(s)) {
-			round_owed(s);
-			if (!s->owed)
-				break;
-		}
-		__atomic_store_n(&s->mine->idle, true, __ATOMIC_RELEASE);
-		round_one(s);
-	}
-	__atomic_store_n(&s->mine->idle, false, __ATOMIC_RELEASE);
-}
-
 /* `first`: the first operation of the line, if it begins any */
 static inline void play_line(struct self *s, const struct line *l, struct op *first)
 {
 	s->mine->doing = "does";
+	if (s->mine->going && !line_begins(l) && l->verb >= VERB_LEAVE)
+		return; /* it will end soon enough */
 	switch (l->verb) {
 	case VERB_BEGIN:
 		play_begin(s, l->at.ep, l->n);
@@ -205,20 +156,33 @@ static inline void play_line(struct self *s, const struct line *l, struct op *fi
 	case VERB_ROUND:
 		round_times(s, l->n);
 		break;
-	case VERB_SREAD:
-		for (unsigned int i = 0; i < s->queue_count; i++)
-			round_sread(s, s->queues[i], (int)(l->us / 1000) + 1);
+	case VERB_WAIT:
+		block(s, (int)(l->us / 1000) + 1);
+		break;
+	case VERB_DOZE:
+		block_doze(s);
+		break;
+	case VERB_TALLY:
+		for (unsigned int i = 0; i < PROC_COUNTERS && s->w->program.counters; i++)
+			block_count(s, s->ends[l->at.ep].counters[i], (int)(l->us / 1000) + 1);
 		break;
 	case VERB_AWAIT:
-		play_await(s);
+		wait_await(s);
 		break;
 	case VERB_SLEEP:
-		play_sleep(s, l->us);
+		wait_sleep(s, l->us);
 		break;
 	case VERB_LEAVE:
-		break; /* play_lines does it */
+		fate_leave(s, l);
+		break;
+	case VERB_DIE:
+		fate_die(s, l);
+		break;
+	case VERB_NOTICE:
+		wait_notice(s, l->with.proc);
+		break;
 	case VERB_STOP:
-		play_stop(l);
+		wait_stop(l);
 		break;
 	default:
 		for (uint64_t i = 0; i < l->n; i++) {
@@ -246,7 +210,7 @@ static inline void play_finish(struct self *s)
 {
 	const unsigned int more = 2 * ROUND_LOOKS;
 
-	if (s->mine->left) {
+	if (s->over) {
 		proc_meet(s);
 		proc_meet(s);
 		return;
@@ -264,189 +228,66 @@ static inline void play_finish(struct self *s)
 	proc_meet(s);
 }
 
-/* What has been written into the memory, and nothing beside. */
-static inline void play_memory(struct self *s)
-{
-	for (unsigned int i = 0; i < s->w->count; i++) {
-		const struct op *o = &s->w->ops[i];
-		const struct line *l = world_line(s->w, o);
-		const unsigned char *at = s->memory + o->at;
-
-		if (l->with.proc != s->me || (l->verb != VERB_WRITE && l->verb != VERB_READ))
-			continue;
-		if (judge_unknown(s->w, &s->matching, o))
-			continue;
-		if (l->verb == VERB_WRITE && !judge_performed(s->w, &s->matching, o)
-			    ? !proc_untouched(at, l->len)
-			    : !world_holds(at, l->len, i))
-			PROC_FAIL(s, "bytes: what %s has written or read", world_name(s->w, o));
-		if (!proc_untouched(at + l->len, WORLD_GAP))
-			PROC_FAIL(s, "bytes: written behind %s", world_name(s->w, o));
-	}
-	memcpy(s->mine->words, s->memory, sizeof(s->mine->words));
-}
-
-/* Returns whether `o` may have ended, and counted, though its process has read no entry of it. */
-static inline bool play_may_end(const struct self *s, const struct op *o)
-{
-	const struct line *l = world_line(s->w, o);
-
-	return op_accepted(o) && !op_ended(o) && !line_receives(l) &&
-	       (line_reported(l) || judge_unknown(s->w, &s->matching, o));
-}
-
-/* `more`: that may have ended, too */
-static inline void play_counts(struct self *s, struct fid_cntr *cntr, uint64_t good, uint64_t more,
-			       uint64_t bad, const char *what)
-{
-	uint64_t has = fi_cntr_read(cntr), errors = fi_cntr_readerr(cntr);
-
-	if (has < good || has > good + more || errors != bad)
-		PROC_FAIL(s,
-			  "counters: %s in p%u: %" PRIu64 " and %" PRIu64
-			  " errors, right are %" PRIu64 " to %" PRIu64 " and %" PRIu64,
-			  what, s->me, has, errors, good, good + more, bad);
-}
-
-/* counters: what has ended, in success and in error, and what was injected */
-static inline void play_counter(struct self *s, unsigned int ep, unsigned int which)
-{
-	static const char *const names[] = {"sends", "receives", "reads", "writes"};
-	uint64_t good = 0, more = 0, bad = 0;
-
-	for (unsigned int i = 0; i < s->w->count; i++) {
-		const struct op *o = &s->w->ops[i];
-		const struct line *l = world_line(s->w, o);
-		const struct entry *e = NULL;
-
-		if (l->at.proc != s->me || l->at.ep != ep || l->start == START_DEFERRED ||
-		    l->how == HOW_DISCARD || !(judge_flags[l->verb] & proc_counts[which]))
-			continue;
-		good += !line_reported(l) && judge_performed(s->w, &s->matching, o);
-		more += play_may_end(s, o);
-		while ((e = world_entry(s->w, o, e))) {
-			good += !e->err && e->flags & proc_counts[which];
-			bad += e->err && e->err != FI_ECANCELED;
-		}
-	}
-	play_counts(s, s->ends[ep].counters[which], good, more, bad, names[which]);
-}
-
-/* counters: deferred work that has ended */
-static inline void play_deferred(struct self *s, unsigned int ep)
-{
-	uint64_t good = 0, more = 0, bad = 0;
-
-	for (unsigned int i = 0; i < s->w->count; i++) {
-		const struct op *o = &s->w->ops[i];
-		const struct line *l = world_line(s->w, o);
-		const struct entry *e = world_entry(s->w, o, NULL);
-
-		if (l->at.proc != s->me || l->at.ep != ep || l->start != START_DEFERRED)
-			continue;
-		more += play_may_end(s, o);
-		good += e && !e->err;
-		bad += e && e->err != 0;
-	}
-	play_counts(s, s->ends[ep].done, good, more, bad, "deferred work");
-}
-
-static inline void play_look(struct self *s)
-{
-	if (s->mine->left)
-		return;
-	round_owed(s);
-	play_memory(s);
-	if (world_any_left(s->w))
-		return;
-	for (unsigned int i = 0; i < s->w->program.eps; i++)
-		if (s->ends[i].done)
-			play_deferred(s, i);
-	for (unsigned int i = 0; i < s->w->program.eps && s->w->program.counters; i++)
-		for (unsigned int j = 0; j < PROC_COUNTERS; j++)
-			play_counter(s, i, j);
-}
-
-static inline void *play_helper(void *self)
-{
-	struct self *s = self;
-
-	while (!__atomic_load_n(&s->helper_ends, __ATOMIC_ACQUIRE)) {
-		for (unsigned int i = 0; i < s->queue_count; i++)
-			fi_cq_read(s->queues[i], NULL, 0);
-		usleep(50);
-	}
-	return NULL;
-}
-
-static inline void play_close(struct self *s)
-{
-	s->mine->doing = "closes";
-	__atomic_store_n(&s->helper_ends, true, __ATOMIC_RELEASE);
-	if (s->w->program.helper)
-		pthread_join(s->helper, NULL);
-	proc_close(s);
-}
-
-/* What others owe to this process, and what it has begun, does not count any more. */
-static inline void play_leave(struct self *s)
-{
-	__atomic_store_n(&s->mine->left, true, __ATOMIC_RELEASE);
-	__atomic_store_n(&s->mine->idle, true, __ATOMIC_RELEASE);
-	__atomic_store_n(&s->mine->finished, true, __ATOMIC_RELEASE);
-	__atomic_store_n(&s->mine->state, PROC_WAITS, __ATOMIC_RELEASE);
-	play_close(s);
-	__atomic_store_n(&s->mine->closed, true, __ATOMIC_RELEASE);
-}
-
-static inline void play_lines(struct self *s)
+/* All lines from `from` on. Who is to be killed waits for that. */
+static inline void play_lines(struct self *s, int from)
 {
 	struct world *w = s->w;
 	unsigned int op = 0;
 
-	for (unsigned int i = 0; i < w->program.count && !s->mine->left; i++) {
+	for (int i = 0; i < (int)w->program.count && !s->over; i++) {
 		const struct line *l = &w->program.lines[i];
 
-		s->mine->line = (int)i;
-		if (l->at.proc == s->me && l->verb == VERB_LEAVE)
-			play_leave(s);
-		else if (l->at.proc == s->me)
-			play_line(s, l, &w->ops[op]);
-		while (op < w->count && w->ops[op].line == i)
+		while (op < w->count && (int)w->ops[op].line < i)
 			op++;
+		if (i < from || l->at.proc != s->me)
+			continue;
+		s->mine->line = i;
+		play_line(s, l, &w->ops[op]);
 	}
+	while (s->mine->going)
+		round_one(s);
 }
 
 /* Begins and then takes back what is left over. */
 static inline void play_rest(struct self *s)
 {
 	play_finish(s);
-	for (unsigned int i = 0; i < s->w->program.eps && !s->mine->left; i++)
+	for (unsigned int i = 0; i < s->w->program.eps && !s->over; i++)
 		play_begin(s, i, PLAY_ALL);
 	play_finish(s);
-	if (!s->mine->left)
+	if (!s->over)
 		play_cancel(s, NULL);
 	play_finish(s);
 }
 
-/* The whole program, in one of its processes. */
+/* Instead of one that was killed, and does not come again, does nothing. */
+static inline void play_begin_life(struct self *s)
+{
+	s->over = proc_again(s) && !s->mine->again;
+	if (s->over)
+		fate_absent(s, true);
+	else if (proc_again(s))
+		fate_again(s);
+	else
+		fate_open(s);
+}
+
+/* The whole program, or the rest of one that was killed, in one of its processes. */
 static inline void play(struct world *w, unsigned int me)
 {
 	static struct self s;
 
 	s = (struct self){.w = w, .me = me, .mine = &w->procs[me], .rounds = 1};
-	s.mine->doing = "opens";
 	for (unsigned int i = 0; i < w->program.set_count; i++)
 		putenv(w->program.sets[i]);
-	proc_open(&s);
-	if (w->program.helper)
-		pthread_create(&s.helper, NULL, play_helper, &s);
-	play_lines(&s);
+	play_begin_life(&s);
+	play_lines(&s, proc_again(&s) ? s.mine->line + 1 : 0);
 	play_rest(&s);
-	play_look(&s);
+	if (!s.over)
+		final(&s);
 	proc_meet(&s);
-	if (!s.mine->left)
-		play_close(&s);
+	if (!s.over)
+		fate_close(&s);
 }
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* One process of a program and its objects. Needs judge.h. */
+/* One process of a program and its objects. Needs history.h. */
 #ifndef GENERATED_PROC_H
 #define GENERATED_PROC_H
 
@@ -11,7 +11,11 @@ enum {
 	PROC_EMPTY = 0x5a,
 };
 
+static const enum fi_wait_obj proc_waits[] = {FI_WAIT_UNSPEC, FI_WAIT_SET, FI_WAIT_FD};
+
 enum { COUNT_SENDS, COUNT_RECEIVES, COUNT_READS, COUNT_WRITES, PROC_COUNTERS };
+
+enum { PROC_POLLED = PROC_QUEUES + PROGRAM_EPS * PROC_COUNTERS };
 
 static const uint64_t proc_counts[] = {FI_SEND, FI_RECV, FI_READ, FI_WRITE};
 
@@ -40,6 +44,8 @@ struct self {
 	struct fid_fabric *fabric;
 	struct fid_domain *domain;
 	struct fid_av *av;
+	struct fid_wait *set;  /* NULL: waits otherwise */
+	struct fid_poll *poll; /* NULL: reads each queue */
 	struct fid_cq *queues[PROC_QUEUES];
 	unsigned int queue_count;
 	struct end ends[PROGRAM_EPS];
@@ -48,6 +54,8 @@ struct self {
 	unsigned char *memory; /* that others read and write */
 	pthread_t helper;
 	bool helper_ends;
+	bool over;                         /* has left, and plays no more */
+	unsigned int known[PROGRAM_PROCS]; /* lives of the others that it knows of */
 	union {
 		struct fi_context2 context;
 		struct fi_triggered_context later;
@@ -120,16 +128,17 @@ static inline struct fid_cq *proc_queue(struct self *s)
 {
 	struct fi_cq_attr attr = {.format = FI_CQ_FORMAT_TAGGED,
 				  .size = s->w->program.cq_size,
-				  .wait_obj = FI_WAIT_UNSPEC};
+				  .wait_obj = proc_waits[s->w->program.waits],
+				  .wait_set = s->set};
 	struct fid_cq **to = &s->queues[s->queue_count++];
 
-	PROC_OK(s, fi_cq_open(s->domain, &attr, to, NULL));
+	PROC_OK(s, fi_cq_open(s->domain, &attr, to, to));
 	return *to;
 }
 
 static inline void proc_count(struct self *s, struct end *e)
 {
-	struct fi_cntr_attr attr = {.events = FI_CNTR_EVENTS_COMP};
+	struct fi_cntr_attr attr = {.events = FI_CNTR_EVENTS_COMP, .wait_obj = FI_WAIT_UNSPEC};
 
 	for (unsigned int i = 0; i < PROC_COUNTERS; i++) {
 		PROC_OK(s, fi_cntr_open(s->domain, &attr, &e->counters[i], NULL));
@@ -145,12 +154,31 @@ static inline void proc_trigger(struct self *s, struct end *e)
 	PROC_OK(s, fi_ep_alias(e->ep, &e->alias[1], FI_RECV | FI_TRIGGER));
 }
 
+/* Returns whether this is not its first life. */
+static inline bool proc_again(const struct self *s)
+{
+	return life_of(s->w, s->me) != 0;
+}
+
+/* Who comes again has the addresses of before. */
+static inline void proc_address(struct self *s, unsigned int i)
+{
+	if (!proc_again(s))
+		return;
+	free(s->info->src_addr);
+	s->info->src_addrlen = s->mine->name_len[i];
+	s->info->src_addr = malloc(s->info->src_addrlen);
+	memcpy(s->info->src_addr, s->mine->names[i], s->info->src_addrlen);
+}
+
 static inline void proc_open_end(struct self *s, unsigned int i)
 {
 	const struct program *p = &s->w->program;
 	struct end *e = &s->ends[i];
 	size_t len = WORLD_NAME, multi = PROGRAM_MULTI;
+	char name[WORLD_NAME];
 
+	proc_address(s, i);
 	PROC_OK(s, fi_endpoint(s->domain, s->info, &e->ep, NULL));
 	PROC_OK(s, fi_ep_bind(e->ep, &s->av->fid, 0));
 	e->tx = p->queues == QUEUES_ALL && i ? s->ends[0].tx : proc_queue(s);
@@ -164,7 +192,31 @@ static inline void proc_open_end(struct self *s, unsigned int i)
 	PROC_OK(s, fi_enable(e->ep));
 	if (proc_triggers(p))
 		proc_trigger(s, e);
-	PROC_OK(s, fi_getname(&e->ep->fid, s->mine->names[i], &len));
+	PROC_OK(s, fi_getname(&e->ep->fid, name, &len));
+	if (proc_again(s) && (len != s->mine->name_len[i] || memcmp(name, s->mine->names[i], len)))
+		PROC_FAIL(s, "call: p%u.e%u has another address than it asked for", s->me, i);
+	memcpy(s->mine->names[i], name, len);
+	s->mine->name_len[i] = len;
+}
+
+/* Calls `change`, fi_poll_add or fi_poll_del, for each queue and counter. */
+static inline void proc_polled(struct self *s,
+			       int (*change)(struct fid_poll *, struct fid *, uint64_t))
+{
+	for (unsigned int i = 0; i < s->queue_count; i++)
+		PROC_OK(s, change(s->poll, &s->queues[i]->fid, 0));
+	for (unsigned int i = 0; i < s->w->program.eps && s->w->program.counters; i++)
+		for (unsigned int j = 0; j < PROC_COUNTERS; j++)
+			PROC_OK(s, change(s->poll, &s->ends[i].counters[j]->fid, 0));
+}
+
+/* The set that names queues with entries, and counters that have changed. */
+static inline void proc_poll(struct self *s)
+{
+	struct fi_poll_attr attr = {0};
+
+	PROC_OK(s, fi_poll_open(s->domain, &attr, &s->poll));
+	proc_polled(s, fi_poll_add);
 }
 
 /* The memory for others. What they read is there; what they write comes. */
@@ -203,21 +255,30 @@ static inline void proc_open(struct self *s)
 {
 	const struct program *p = &s->w->program;
 	struct fi_av_attr av = {.type = p->av ? FI_AV_TABLE : FI_AV_MAP};
+	struct fi_wait_attr wait = {.wait_obj = FI_WAIT_UNSPEC};
 
 	proc_info(s);
 	PROC_OK(s, fi_fabric(s->info->fabric_attr, &s->fabric, NULL));
+	if (p->waits == WAITS_SET)
+		PROC_OK(s, fi_wait_open(s->fabric, &wait, &s->set));
 	PROC_OK(s, fi_domain(s->fabric, s->info, &s->domain, NULL));
 	PROC_OK(s, fi_av_open(s->domain, &av, &s->av, NULL));
 	for (unsigned int i = 0; i < p->eps; i++)
 		proc_open_end(s, i);
+	if (p->looks)
+		proc_poll(s);
 	proc_memory(s);
-	proc_meet(s);
-	for (unsigned int i = 0; i < p->procs; i++)
+	if (!proc_again(s))
+		proc_meet(s);
+	for (unsigned int i = 0; i < p->procs; i++) {
+		s->known[i] = life_of(s->w, i);
 		for (unsigned int j = 0; j < p->eps; j++)
 			if (fi_av_insert(s->av, s->w->procs[i].names[j], 1, &s->addr[i][j], 0,
 					 NULL) != 1)
 				PROC_FAIL(s, "call: fi_av_insert");
-	proc_meet(s);
+	}
+	if (!proc_again(s))
+		proc_meet(s);
 }
 
 static inline void proc_close_end(struct self *s, struct end *e)
@@ -237,11 +298,18 @@ static inline void proc_close_end(struct self *s, struct end *e)
 
 static inline void proc_close(struct self *s)
 {
+	if (s->poll) {
+		proc_polled(s, fi_poll_del);
+		PROC_OK(s, fi_close(&s->poll->fid));
+	}
 	for (unsigned int i = 0; i < s->w->program.eps; i++)
 		proc_close_end(s, &s->ends[i]);
 	for (unsigned int i = 0; i < s->queue_count; i++)
 		PROC_OK(s, fi_close(&s->queues[i]->fid));
+	if (s->set)
+		PROC_OK(s, fi_close(&s->set->fid));
 	PROC_OK(s, fi_close(&s->mr->fid));
+	free(s->memory);
 	PROC_OK(s, fi_close(&s->av->fid));
 	PROC_OK(s, fi_close(&s->domain->fid));
 	PROC_OK(s, fi_close(&s->fabric->fid));

@@ -39,17 +39,22 @@ enum verb {
 	VERB_BEGIN,  /* adds `n` to the counter that operations of `start` wait for */
 	VERB_CANCEL, /* the oldest `n` receives that wait */
 	VERB_ROUND,  /* `n` times; see world.h */
-	VERB_SREAD,  /* waits for entries of each queue, `us` at most */
+	VERB_WAIT,   /* for what comes, `us` at most */
+	VERB_DOZE,   /* sleeps until nothing is owed to it */
+	VERB_TALLY,  /* waits until each counter has one more, `us` at most */
 	VERB_AWAIT,  /* rounds until all receives have ended, or nothing more can come */
 	VERB_SLEEP,
-	VERB_LEAVE, /* closes all, and does nothing any more */
-	VERB_STOP,  /* the process is stopped after `us`, for as long */
+	VERB_LEAVE,  /* closes all, and does nothing any more, or comes again */
+	VERB_DIE,    /* is killed now; or after `us`, while it goes on */
+	VERB_NOTICE, /* waits until the process `with` has left and come again */
+	VERB_STOP,   /* the process is stopped after `us`, for as long */
 	VERB_COUNT
 };
 
-static const char *const verb_names[] = {"send",  "tsend", "recv",  "trecv", "write",  "read",
-					 "add",   "fetch", "swap",  "begin", "cancel", "round",
-					 "sread", "await", "sleep", "leave", "stop"};
+static const char *const verb_names[] = {"send", "tsend",  "recv",  "trecv", "write",  "read",
+					 "add",  "fetch",  "swap",  "begin", "cancel", "round",
+					 "wait", "doze",   "tally", "await", "sleep",  "leave",
+					 "die",  "notice", "stop"};
 
 /* What names a value, in a line or in the header: as a number, or as a word of `words`. */
 struct key {
@@ -94,6 +99,8 @@ static const char *const key_words[] = {"given", "chosen", NULL};
 static const char *const progress_words[] = {"manual", "auto", NULL};
 static const char *const threading_words[] = {"domain", "safe", NULL};
 static const char *const queue_words[] = {"own", "one", "all", NULL};
+static const char *const wait_words[] = {"sread", "set", "fd", NULL};
+static const char *const look_words[] = {"read", "poll", NULL};
 static const char *const av_words[] = {"map", "table", NULL};
 
 /* The place of an endpoint; `proc` and `ep` of the line itself, and of its partner. */
@@ -116,6 +123,7 @@ struct line {
 	uint64_t after; /* value of the counter */
 	uint64_t how;
 	uint64_t multi; /* a buffer for many messages */
+	uint64_t again; /* who leaves or dies comes again, at its addresses */
 };
 
 static const struct key line_keys[] = {
@@ -133,6 +141,7 @@ static const struct key line_keys[] = {
 	{"how", offsetof(struct line, how), HOW_POST, how_words},
 	{"multi", offsetof(struct line, multi), 0, no_yes},
 	{"level", offsetof(struct line, level), 0, level_words},
+	{"again", offsetof(struct line, again), 0, no_yes},
 };
 
 enum queues {
@@ -141,9 +150,17 @@ enum queues {
 	QUEUES_ALL, /* one for a process */
 };
 
+enum waits {
+	WAITS_SREAD, /* fi_cq_sread of each queue */
+	WAITS_SET,   /* fi_wait */
+	WAITS_FD,    /* fi_trywait and poll */
+};
+
 struct program {
 	uint64_t procs, eps, batch, queues, cq_size, tx_size, av;
 	uint64_t progress, threading;
+	uint64_t waits; /* how a process sleeps */
+	uint64_t looks; /* at each queue, or at those that a poll set names */
 	uint64_t
 		helper; /* FI_THREAD_SAFE alone: a second thread of each process makes progress, too */
 	uint64_t keys; /* of memory: chosen by the program, with offsets, or given by the library */
@@ -167,6 +184,8 @@ static const struct key program_keys[] = {
 	{"threading", offsetof(struct program, threading), 0, threading_words},
 	{"helper", offsetof(struct program, helper), 0, no_yes},
 	{"counters", offsetof(struct program, counters), 0, no_yes},
+	{"waits", offsetof(struct program, waits), WAITS_SREAD, wait_words},
+	{"looks", offsetof(struct program, looks), 0, look_words},
 };
 
 static inline uint64_t *key_value(const struct key *k, void *of)
@@ -219,6 +238,11 @@ static inline bool keys_take(const struct key *keys, size_t count, void *of, cha
 	return false;
 }
 
+static inline bool place_same(struct place a, struct place b)
+{
+	return a.proc == b.proc && a.ep == b.ep;
+}
+
 static inline bool line_begins(const struct line *l)
 {
 	return l->verb < VERB_BEGIN;
@@ -232,6 +256,22 @@ static inline bool line_sends(const struct line *l)
 static inline bool line_receives(const struct line *l)
 {
 	return l->verb == VERB_RECV || l->verb == VERB_TRECV;
+}
+
+/*
+ * Returns whether what `first` calls begins before what a later line of its endpoint calls: work with
+ * FI_TRIGGER is begun in the order of the thresholds, then of the calls.
+ */
+static inline bool line_begins_before(const struct line *first, const struct line *second)
+{
+	return place_same(first->at, second->at) && first->start != START_DEFERRED &&
+	       second->start != START_DEFERRED && first->after <= second->after;
+}
+
+/* Returns whether a line is nothing without a partner. */
+static inline bool line_directed(const struct line *l)
+{
+	return l->verb == VERB_NOTICE || (line_begins(l) && !line_receives(l));
 }
 
 static inline bool line_tagged(const struct line *l)
@@ -383,7 +423,7 @@ static inline bool program_valid(const struct program *p)
 		if (l->at.proc >= p->procs || l->at.ep >= p->eps ||
 		    (l->with.proc != PLACE_ANY &&
 		     (l->with.proc >= p->procs || l->with.ep >= p->eps)) ||
-		    (line_begins(l) && !line_receives(l) && l->with.proc == PLACE_ANY) ||
+		    (line_directed(l) && l->with.proc == PLACE_ANY) ||
 		    (l->form == FORM_INJECT && l->len > PROGRAM_INJECT))
 			return false;
 	}

@@ -14,16 +14,24 @@ static inline bool round_read(struct self *s, struct fid_cq *cq)
 	return took_read(s, cq, fi_cq_readfrom(cq, e, batch, sources), e, sources);
 }
 
-static inline bool round_sread(struct self *s, struct fid_cq *cq, int ms)
+/* Reads each queue, or those that the poll set names. Returns whether something came. */
+static inline bool round_queues(struct self *s)
 {
-	struct fi_cq_tagged_entry e;
-	fi_addr_t source = FI_ADDR_UNSPEC;
-	ssize_t ret;
+	void *named[PROC_POLLED];
+	int count = (int)s->queue_count;
+	bool came = false;
 
-	__atomic_store_n(&s->mine->state, PROC_WAITS, __ATOMIC_RELEASE);
-	ret = fi_cq_sreadfrom(cq, &e, 1, &source, NULL, ms);
-	__atomic_store_n(&s->mine->state, PROC_CALLS, __ATOMIC_RELEASE);
-	return took_read(s, cq, ret, &e, &source);
+	if (s->poll)
+		count = fi_poll(s->poll, named, PROC_POLLED);
+	if (count < 0)
+		PROC_FAIL(s, "call: fi_poll: %d %s", count, api_word(count));
+	for (int i = 0; i < count; i++) {
+		struct fid_cq **queue = s->poll ? named[i] : &s->queues[i];
+
+		if (queue) /* no counter */
+			came |= round_read(s, *queue);
+	}
+	return came;
 }
 
 static inline void round_called(struct self *s)
@@ -42,9 +50,10 @@ static inline bool round_others(struct self *s)
 	for (unsigned int i = 0; i < s->w->program.procs; i++) {
 		struct proc *p = &s->w->procs[i];
 
-		if (i == s->me || __atomic_load_n(&p->closed, __ATOMIC_ACQUIRE))
+		if (i == s->me || world_gone(s->w, i))
 			continue;
 		while (__atomic_load_n(&p->calls, __ATOMIC_ACQUIRE) == s->seen[i] &&
+		       !world_gone(s->w, i) &&
 		       __atomic_load_n(&p->state, __ATOMIC_ACQUIRE) == PROC_CALLS)
 			sched_yield();
 		all &= __atomic_load_n(&p->calls, __ATOMIC_ACQUIRE) != s->seen[i];
@@ -123,10 +132,8 @@ static inline void round_owed(struct self *s)
 /* Returns whether something came. */
 static inline bool round_one(struct self *s)
 {
-	bool came = false;
+	bool came = round_queues(s);
 
-	for (unsigned int i = 0; i < s->queue_count; i++)
-		came |= round_read(s, s->queues[i]);
 	round_called(s);
 	if (!came)
 		usleep(20); /* timers of the library have to run out within some rounds */

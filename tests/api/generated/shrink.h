@@ -99,7 +99,7 @@ static inline void shrink(const struct program *p)
 {
 	static struct shrink s;
 
-	s = (struct shrink){.end = api_seconds() + SHRINK_SECONDS * trial_slower()};
+	s = (struct shrink){.end = api_seconds() + SHRINK_SECONDS * world_slower()};
 	if (!shrink_keep(&s, p)) {
 		printf("# passes when run again\n");
 		program_print(p, stdout);

@@ -28,13 +28,12 @@ static inline void took_after(struct self *s, const struct op *m)
 {
 	const struct line *l = world_line(s->w, m);
 
-	if (l->start != START_NOW)
-		return;
 	for (const struct op *o = s->w->ops; o < m; o++) {
 		const struct line *k = world_line(s->w, o);
 
-		if (k->verb == VERB_WRITE && k->start == START_NOW && op_accepted(o) &&
-		    place_same(k->at, l->at) && place_same(k->with, l->with) &&
+		if (k->verb == VERB_WRITE && line_begins_before(k, l) && op_accepted(o) &&
+		    o->life == m->life && !op_target_gone(s->w, o) && place_same(k->at, l->at) &&
+		    place_same(k->with, l->with) &&
 		    !world_holds(s->memory + o->at, k->len, op_number(s->w, o)))
 			PROC_FAIL(s, "saw: %s was received before %s was there",
 				  world_name(s->w, m), world_name(s->w, o));

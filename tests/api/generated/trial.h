@@ -9,13 +9,6 @@
 
 enum verdict { TRIAL_GOOD, TRIAL_BAD, TRIAL_TOO_LARGE };
 
-static inline unsigned int trial_slower(void)
-{
-	const char *slower = getenv("SLOWER");
-
-	return slower && atoi(slower) > 0 ? (unsigned int)atoi(slower) : 1;
-}
-
 static volatile sig_atomic_t trial_over;
 
 static inline void trial_alarm(int sig)
@@ -54,18 +47,38 @@ static inline void trial_continue(pid_t pid)
 	kill(pid, SIGCONT);
 }
 
-static inline void trial_ended(struct world *w, const pid_t *pids, pid_t pid, int status)
+/* Begins a process, or another one for one that was killed. */
+static inline void trial_begin(struct world *w, pid_t *pids, unsigned int i)
 {
-	unsigned int i = 0;
+	w->procs[i].going = false;
+	if (!(pids[i] = fork()))
+		trial_child(w, i);
+}
 
-	while (pids[i] != pid)
-		i++;
+/* Returns whether process `i` has ended for good. */
+static inline bool trial_ended(struct world *w, pid_t *pids, unsigned int i, int status)
+{
+	if (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL && w->procs[i].going &&
+	    !world_failed(w)) {
+		trial_begin(w, pids, i);
+		return false;
+	}
 	if (WIFSIGNALED(status))
 		world_fail(w, "crash: p%u ended by signal %d in line %d", i, WTERMSIG(status),
 			   w->procs[i].line + 1);
 	else if (WEXITSTATUS(status))
 		world_fail(w, "crash: p%u exited with %d in line %d", i, WEXITSTATUS(status),
 			   w->procs[i].line + 1);
+	return true;
+}
+
+static inline unsigned int trial_which(const pid_t *pids, pid_t pid)
+{
+	unsigned int i = 0;
+
+	while (pids[i] != pid)
+		i++;
+	return i;
 }
 
 /* Waits for all. After a failure, or at the limit, ends them. */
@@ -80,8 +93,7 @@ static inline void trial_wait(struct world *w, pid_t *pids)
 		if (pid > 0 && WIFSTOPPED(status)) {
 			trial_continue(pid);
 		} else if (pid > 0) {
-			trial_ended(w, pids, pid, status);
-			left--;
+			left -= trial_ended(w, pids, trial_which(pids, pid), status);
 		}
 		if (trial_over)
 			trial_where(w);
@@ -104,14 +116,13 @@ static inline enum verdict trial(const struct program *p, char *why, size_t size
 		fflush(NULL);
 		trial_over = 0;
 		sigaction(SIGALRM, &alarmed, NULL);
-		alarm(TRIAL_SECONDS * trial_slower());
+		alarm(TRIAL_SECONDS * world_slower());
 		for (unsigned int i = 0; i < p->procs; i++)
-			if (!(pids[i] = fork()))
-				trial_child(w, i);
+			trial_begin(w, pids, i);
 		trial_wait(w, pids);
 		alarm(0);
 		if (!world_failed(w))
-			judge(w);
+			history(w);
 		snprintf(why, size, "%s", w->why);
 		verdict = world_failed(w) ? TRIAL_BAD : TRIAL_GOOD;
 	}

@@ -20,9 +20,10 @@ enum {
 };
 
 enum op_state {
-	OP_NONE,      /* not called yet */
-	OP_POSTED,    /* accepted */
-	OP_REFUSED,   /* -FI_EAGAIN as long as the queue was full */
+	OP_NONE,    /* not called yet */
+	OP_CALLING, /* nobody knows whether it will be accepted, or was if its process is killed */
+	OP_POSTED,  /* accepted */
+	OP_REFUSED, /* -FI_EAGAIN as long as the queue was full */
 	OP_CANCELLED, /* accepted, and fi_cancel called */
 };
 
@@ -30,12 +31,14 @@ enum op_state {
 struct op {
 	unsigned int line;
 	enum op_state state;
-	unsigned int entries; /* completions, errors too, that its process has read */
-	bool ended;           /* the last one, which releases a buffer for many messages */
-	unsigned int there;   /* that its target has read */
-	unsigned int first;   /* entry in the log of its process; WORLD_NONE */
-	size_t at;            /* in the memory of its target */
-	uint64_t old;         /* what a fetching atomic brought */
+	unsigned int entries;     /* completions, errors too, that its process has read */
+	bool ended;               /* the last one, which releases a buffer for many messages */
+	unsigned int there;       /* that its target has read */
+	unsigned int life;        /* of its process */
+	unsigned int target_life; /* that its process knew of, when it called */
+	unsigned int first;       /* entry in the log of its process; WORLD_NONE */
+	size_t at;                /* in the memory of its target */
+	uint64_t old;             /* what a fetching atomic brought */
 };
 
 /* What a completion said. */
@@ -59,13 +62,16 @@ enum proc_state {
 struct proc {
 	unsigned int calls;
 	enum proc_state state;
-	bool idle;     /* begins nothing before something has come */
-	bool left;     /* has closed all, or is about to */
-	bool closed;   /* the first of these */
-	bool finished; /* has done all lines, and nothing is owed to it */
+	bool idle;         /* begins nothing before something has come */
+	unsigned int life; /* see lives.h */
+	bool again;        /* comes again at its address */
+	bool going;        /* is about to leave, or to be killed: still there */
+	bool torn;         /* was to be killed while it called the library */
+	bool finished;     /* has done all lines, and nothing is owed to it */
 	int line;
 	const char *doing;
 	char names[PROGRAM_EPS][WORLD_NAME];
+	size_t name_len[PROGRAM_EPS];
 	uint64_t begun[PROGRAM_EPS];     /* value of the counters that `start` waits for */
 	size_t tx_size;                  /* of an endpoint */
 	uint64_t base, key;              /* of its memory */
@@ -143,6 +149,14 @@ static inline size_t line_room(const struct line *l)
 {
 	return line_receives(l) && l->with.proc == PLACE_ANY && l->len < WORLD_FIRST ? WORLD_FIRST
 										     : l->len;
+}
+
+/* How many times longer limits of time are. */
+static inline unsigned int world_slower(void)
+{
+	const char *slower = getenv("SLOWER");
+
+	return slower && atoi(slower) > 0 ? (unsigned int)atoi(slower) : 1;
 }
 
 /* ---- Bytes ----------------------------------------------------------------------------------- */
@@ -297,6 +311,14 @@ static inline enum op_state op_state(const struct op *o)
 	return __atomic_load_n(&o->state, __ATOMIC_ACQUIRE);
 }
 
+/* Returns whether `o` was accepted, or may have been. */
+static inline bool op_called(const struct op *o)
+{
+	enum op_state s = op_state(o);
+
+	return s != OP_NONE && s != OP_REFUSED;
+}
+
 static inline bool op_accepted(const struct op *o)
 {
 	enum op_state s = op_state(o);
@@ -309,44 +331,9 @@ static inline bool op_ended(const struct op *o)
 	return __atomic_load_n(&o->ended, __ATOMIC_ACQUIRE);
 }
 
-/* Returns whether an operation that was to begin later may have done so. */
-static inline bool op_begun(const struct world *w, const struct op *o)
-{
-	const struct line *l = world_line(w, o);
-
-	return l->start == START_NOW ||
-	       __atomic_load_n(&w->procs[l->at.proc].begun[l->at.ep], __ATOMIC_ACQUIRE) >= l->after;
-}
-
-static inline bool world_left(const struct world *w, uint64_t proc)
-{
-	return __atomic_load_n(&w->procs[proc].left, __ATOMIC_ACQUIRE);
-}
-
-static inline bool world_any_left(const struct world *w)
-{
-	for (unsigned int i = 0; i < w->program.procs; i++)
-		if (world_left(w, i))
-			return true;
-	return false;
-}
-
-/* Returns whether nobody knows how `o` has ended: its process has left before. */
-static inline bool op_lost(const struct world *w, const struct op *o)
-{
-	const struct line *l = world_line(w, o);
-
-	return world_left(w, l->at.proc) && line_reported(l) && !op_ended(o);
-}
-
 static inline bool op_reported_there(const struct op *o)
 {
 	return __atomic_load_n(&o->there, __ATOMIC_ACQUIRE) > 0;
-}
-
-static inline bool place_same(struct place a, struct place b)
-{
-	return a.proc == b.proc && a.ep == b.ep;
 }
 
 /* Returns whether receive `r` may take message `m`. */
