@@ -28,7 +28,6 @@
 
 #include <errno.h>
 #include <rdma/fi_errno.h>
-#include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
@@ -424,40 +423,4 @@ bool conn_poll(struct worker *worker)
 	if (worker->handshakes || worker->acceptor.count || worker->unread)
 		expire(worker, any);
 	return any;
-}
-
-void conn_disconnect(struct peer *peer)
-{
-	if (peer->state != PEER_CONNECTED && peer->state != PEER_RETIRING)
-		return;
-	if (peer->conn.inside)
-		send(peer->conn.sock, &(char){BOOT_DISCONNECT}, 1, MSG_DONTWAIT | MSG_NOSIGNAL);
-	else
-		peer->real->ops->send(peer->real, NULL, 0, 0, WIRE_HEAD(WIRE_DISCONNECT, 0, 0, 0),
-				      0);
-}
-
-void conn_drain(struct worker *worker)
-{
-	for (unsigned int i = 0; i < LINK_KINDS; i++)
-		if (worker->via[i].state && worker->via[i].transport->drain)
-			worker->via[i].transport->drain(worker->via[i].state);
-}
-
-void conn_close(struct worker *worker)
-{
-	LIST_EACH (at, &worker->peers_list)
-		conn_disconnect(LIST_ENTRY(at, struct peer, in_worker));
-	conn_drain(worker);
-	LIST_EACH_SAFE (at, &worker->peers_list) {
-		struct peer *peer = LIST_ENTRY(at, struct peer, in_worker);
-
-		peer_failed(peer, FI_ECANCELED);
-		peer_free(peer);
-	}
-	acceptor_close(&worker->acceptor);
-	source_free(&worker->sources);
-	conn_timer_clear(worker);
-	stall_close(worker);
-	free(worker->cm_data);
 }

@@ -180,12 +180,6 @@ void conn_rails_take(struct worker *worker, struct accepted *conn);
  * clients leave nothing behind.
  */
 void conn_forget(struct peer *peer);
-/* Sends a disconnect message to a connected peer. */
-void conn_disconnect(struct peer *peer);
-/*
- * Waits, a bounded time, until peers have received what was sent. Called before sockets are closed.
- */
-void conn_drain(struct worker *worker);
 /*
  * Handles the end of a connection by the peer or the network, with `err` (positive): logs it, then
  * conn_fail.
@@ -197,6 +191,14 @@ void conn_ended(struct peer *peer, int err);
  * or NULL.
  */
 void conn_fail(struct peer *peer, int err, const struct wire_hello *hello);
+
+/* conn_close.c */
+/* Sends a disconnect message to a connected peer. */
+void conn_disconnect(struct peer *peer);
+/*
+ * Waits, a bounded time, until peers have received what was sent. Called before sockets are closed.
+ */
+void conn_drain(struct worker *worker);
 
 /* conn_single.c: the worker of a connected endpoint */
 
