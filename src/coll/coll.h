@@ -92,8 +92,8 @@ static inline int coll_reach(struct coll *coll, fi_addr_t addr)
 /* Sends a control message to that endpoint; connects to it. Returns 0 or a negative error: unreachable. */
 int coll_say(struct coll *coll, fi_addr_t addr, const struct wire_group *msg);
 /*
- * Answers a control message of that peer, within its budget. Never connects: the peer may be a stranger, who chose its
- * address. One whose connection has ended knows, or need not, what the answer says.
+ * Answers a control message of that peer, within its budget. Never connects: the peer may be no member, and chose its
+ * address itself. One whose connection has ended knows, or need not, what the answer says.
  */
 void coll_answer(struct peer *peer, const struct wire_group *msg);
 

@@ -39,7 +39,7 @@ PAYLOAD = {
     "src/xfer/rma/rma_reply.c": {"*": OUT},
     "src/xfer/rma/rma_direct.c": {"rma_notify": OUT},
     "src/xfer/rma/rma_tx.c": {"*": OUT},
-    "src/coll/coll.c": {"coll_answer": OUT, "coll_hear": JUDGE},
+    "src/coll/coll.c": {"packet_of": OUT, "coll_hear": JUDGE},
     "src/coll/exchange.c": {"take_in": COPY, "was_early": OUT, "exchange_take": PASS, "send": OUT},
     "src/coll/group/early_queue.c": {"early_queue_put": COPY},
 }
