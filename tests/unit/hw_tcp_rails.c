@@ -3,6 +3,8 @@
  * Links with several rails over sockets of the test, and between two workers: order and completeness while rails come and
  * go, what a peer may not send, and what is asked of the engine.
  */
+#include <poll.h>
+
 #include "rails_pair.h"
 
 START_TEST(in_order)
@@ -101,6 +103,36 @@ static size_t hear_now(int sock, unsigned char *to, size_t len)
 
 	return n > 0 ? (size_t)n : 0;
 }
+
+/* Reads a whole chunk, while the link's owner does not call. Returns the place of its end. */
+static uint64_t hear_chunk(int sock)
+{
+	static unsigned char got[TCP_CHUNK];
+	struct pollfd p = {.fd = sock, .events = POLLIN};
+	struct tcp_chunk c = {.len = 0};
+
+	for (size_t have = 0, n; have < CHUNK + c.len; have += n) {
+		ck_assert_int_eq(poll(&p, 1, 5000), 1);
+		n = have < CHUNK ? hear_now(sock, (unsigned char *)&c + have, CHUNK - have)
+				 : hear_now(sock, got, CHUNK + c.len - have);
+		ck_assert_uint_gt(n, 0);
+	}
+	return c.at + c.len;
+}
+
+/* What the kernel has not taken of packets goes out although the owner never calls again. */
+START_TEST(leaves)
+{
+	uint32_t id = raw_link();
+	uint64_t stream = 0;
+
+	let_flusher(id, true);
+	while (!post(id, 200000, 1))
+		stream += FRAME + 200000;
+	while (hear_chunk(peer_of(id)) != stream)
+		;
+}
+END_TEST
 
 /* What was under way on a rail that ends, and is not acknowledged, goes over the other one; what is acknowledged does not. */
 START_TEST(sent_again)
@@ -461,6 +493,7 @@ int main(void)
 	tcase_add_test(tcase, out_of_order);
 	tcase_add_test(tcase, in_the_middle);
 	tcase_add_loop_test(tcase, hostile, 0, 6);
+	tcase_add_test(tcase, leaves);
 	tcase_add_test(tcase, sent_again);
 	tcase_add_test(tcase, arrived);
 	tcase_add_test(tcase, acknowledges);

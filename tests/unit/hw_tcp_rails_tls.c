@@ -331,6 +331,7 @@ START_TEST(asks_for_keys)
 	first = rails_of(id)->rail;
 	if (!first->secure.tls)
 		return; /* the kernel encrypts, and lets no such request pass */
+	let_flusher(id, false);
 	while (!_i && !first->busy)
 		posted += !post(id, 200000, posted);
 	for (unsigned int i = 0; i < REQUESTS && !joints[id - 1].ends; i++) {

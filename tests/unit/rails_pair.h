@@ -31,11 +31,21 @@ static inline void rails(void)
 		bytes[i] = (unsigned char)(i * 13 + i / 257);
 }
 
+/* Who sends by the link: its owner alone, so that tests know when, or the flusher, too? */
+static inline void let_flusher(uint32_t id, bool may)
+{
+	((struct tcp_link *)link_of(id))->own->no_flusher = !may;
+}
+
 /* The link of a test, whose other end is a socket of the test. */
 static inline uint32_t raw_link(void)
 {
+	uint32_t id;
+
 	rails();
-	return join_raw();
+	id = join_raw();
+	let_flusher(id, false);
+	return id;
 }
 
 static inline uint32_t link_between(void)

@@ -77,13 +77,13 @@ enum tcp_pace {
 	TCP_PACES
 };
 
-/* The owner of a link and the flusher take turns to send: tcp_flusher.h. */
-struct tcp_turn {
+/* Guards what a link has to send, which its owner sends, or else the flusher: tcp_flusher.h. */
+struct tcp_output {
 	struct lock lock;   /* the flusher only tries it */
 	unsigned int depth; /* calls of the owner that hold it, one within the other */
 	enum tcp_pace pace; /* the list of the flusher that the link is in */
 	struct list in_flusher;
-	uint64_t since_ms; /* coarse ms: the owner's last turn that left something */
+	uint64_t since_ms; /* coarse ms: when the owner last left something */
 };
 
 struct tcp_gather;
@@ -135,7 +135,7 @@ struct tcp_link {
 	struct tcp_tls secure;   /* of a link without `rails` */
 	struct tcp_rails *rails; /* NULL: none, as most links. See tcp_rails.h. */
 	struct tcp_rest *rest;
-	struct tcp_turn turn;
+	struct tcp_output output;
 	size_t row;       /* bytes of long messages sent since, up to TCP_BATCH_MAX */
 	size_t zcopy_min; /* link.zcopy_min, unless the link gathers */
 	/* Packets that wait to go out together; NULL: none. See tcp_gather.h. */

@@ -169,7 +169,7 @@ static int tcp_connect(void *state, const struct link_peer *peer, struct link **
 	list_init(&l->in_attend);
 	list_init(&l->in_gathering);
 	list_init(&l->in_held);
-	list_init(&l->turn.in_flusher);
+	list_init(&l->output.in_flusher);
 	if (peer->rails)
 		err = add_rails(l, peer);
 	else if (peer->key)

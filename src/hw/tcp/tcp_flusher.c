@@ -24,14 +24,14 @@
 #define TICK_NS    50000   /* ns between two ticks: no gathered packet waits longer */
 #define LOOK_NS    5000000 /* ns between two looks at rests */
 #define IDLE_TICKS 20u     /* ticks or looks that found nothing; then there are no more of them */
-#define REST_MS    20      /* ms without a turn of the owner after which a rest is sent */
+#define REST_MS    20      /* ms without a call after which a rest is sent */
 
 static struct {
 	/* Guarded by FORKED_FLUSHER_OPENING. */
 	unsigned int users; /* workers that have opened it */
 	pthread_t thread;
 	/* Guarded by FORKED_FLUSHER. Links in other lists than that of TCP_NEVER, which is empty. */
-	struct list links[TCP_PACES];  /* struct tcp_turn.in_flusher */
+	struct list links[TCP_PACES];  /* struct tcp_output.in_flusher */
 	unsigned int added[TCP_PACES]; /* links that have entered the list */
 	enum tcp_pace pace;            /* of the thread; but for TCP_TICKS it waits for `wake` */
 	bool stop;
@@ -55,13 +55,13 @@ static void send_list(enum tcp_pace pace, unsigned int ms)
 	uint64_t now = clock_coarse_ms();
 
 	LIST_EACH (node, &flusher.links[pace]) {
-		struct tcp_link *l = LIST_ENTRY(node, struct tcp_link, turn.in_flusher);
+		struct tcp_link *l = LIST_ENTRY(node, struct tcp_link, output.in_flusher);
 
-		if (!lock_try(&l->turn.lock))
+		if (!lock_try(&l->output.lock))
 			continue;
-		if (now - l->turn.since_ms >= ms)
+		if (now - l->output.since_ms >= ms)
 			send_for(l);
-		lock_give(&l->turn.lock);
+		lock_give(&l->output.lock);
 	}
 }
 
@@ -131,18 +131,18 @@ static void *run(void *arg)
 
 void tcp_flusher_set(struct tcp_link *l, enum tcp_pace pace)
 {
-	struct tcp_turn *turn = &l->turn;
+	struct tcp_output *out = &l->output;
 
-	turn->since_ms = pace == TCP_LOOKS ? clock_coarse_ms() : 0;
+	out->since_ms = pace == TCP_LOOKS ? clock_coarse_ms() : 0;
 	if (pace && !tcp_flusher_open(l->own))
 		pace = TCP_NEVER;
-	if (turn->pace == pace)
+	if (out->pace == pace)
 		return;
-	turn->pace = pace;
+	out->pace = pace;
 	forked_take(FORKED_FLUSHER);
-	list_remove(&turn->in_flusher);
+	list_remove(&out->in_flusher);
 	if (pace) {
-		list_push(&flusher.links[pace], &turn->in_flusher);
+		list_push(&flusher.links[pace], &out->in_flusher);
 		flusher.added[pace]++;
 		wake_thread(pace);
 	}

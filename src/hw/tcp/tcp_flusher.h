@@ -2,7 +2,7 @@
 /*
  * The flusher: a thread of the process that sends what links have gathered, and what the kernel did not take of their
  * packets, if their owner does not call progress soon: what a call has accepted arrives, whatever its process does then. It
- * sends at exit(), too. What is to go out belongs to whoever has the link's turn.
+ * sends at exit(), too. Gathered packets, a rest, and the windows of rails are touched with the link's output locked.
  */
 #ifndef WEFT_HW_TCP_FLUSHER_H
 #define WEFT_HW_TCP_FLUSHER_H
@@ -14,14 +14,14 @@ bool tcp_flusher_open(struct tcp *t);
 /* The worker closes. The thread runs while there is one that has opened it. */
 void tcp_flusher_close(struct tcp *t);
 
-/* The owner's turn ends, with something to send or nothing any more: enters the link in the list of that pace. */
+/* Enters the link, whose output is locked, in the list of that pace. */
 void tcp_flusher_set(struct tcp_link *l, enum tcp_pace pace);
 
-/* The owner's turn begins. Turns may be nested. */
-static inline void tcp_flusher_enter(struct tcp_link *l)
+/* The owner locks the output; it may do so again within that. */
+static inline void tcp_flusher_lock(struct tcp_link *l)
 {
-	if (!l->turn.depth++)
-		lock_take(&l->turn.lock);
+	if (!l->output.depth++)
+		lock_take(&l->output.lock);
 }
 
 static inline enum tcp_pace tcp_flusher_pace(const struct tcp_link *l)
@@ -31,15 +31,15 @@ static inline enum tcp_pace tcp_flusher_pace(const struct tcp_link *l)
 	return l->tx == TCP_REST && l->sock >= 0 ? TCP_LOOKS : TCP_NEVER;
 }
 
-static inline void tcp_flusher_leave(struct tcp_link *l)
+static inline void tcp_flusher_unlock(struct tcp_link *l)
 {
 	enum tcp_pace pace = tcp_flusher_pace(l);
 
-	if (--l->turn.depth)
+	if (--l->output.depth)
 		return;
-	if (__builtin_expect(pace != l->turn.pace || pace == TCP_LOOKS, 0))
+	if (__builtin_expect(pace != l->output.pace || pace == TCP_LOOKS, 0))
 		tcp_flusher_set(l, pace);
-	lock_give(&l->turn.lock);
+	lock_give(&l->output.lock);
 }
 
 #endif

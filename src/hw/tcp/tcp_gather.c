@@ -78,7 +78,7 @@ static struct tcp_gather *take(struct tcp_link *l)
 	return g;
 }
 
-/* Within a turn. */
+/* Locked. */
 static void end(struct tcp_link *l)
 {
 	struct tcp_gather *g;
@@ -100,18 +100,18 @@ void tcp_gather_end(struct tcp_link *l)
 {
 	if (!l->gather)
 		return;
-	tcp_flusher_enter(l);
+	tcp_flusher_lock(l);
 	end(l);
-	tcp_flusher_leave(l);
+	tcp_flusher_unlock(l);
 }
 
 void tcp_gather_drop(struct tcp_link *l)
 {
 	if (!l->gather)
 		return;
-	tcp_flusher_enter(l);
+	tcp_flusher_lock(l);
 	free(take(l));
-	tcp_flusher_leave(l);
+	tcp_flusher_unlock(l);
 }
 
 bool tcp_gather_end_all(struct tcp *t)
@@ -161,12 +161,12 @@ static bool add(struct tcp_link *l, const struct packet *p, const struct iovec *
 	struct tcp_gather *g;
 	bool fits;
 
-	tcp_flusher_enter(l);
+	tcp_flusher_lock(l);
 	g = buffer_of(l);
 	fits = g && make_space(l, g, sizeof(struct tcp_frame) + p->len);
 	if (fits)
 		copy_in(g, p, iov, count);
-	tcp_flusher_leave(l);
+	tcp_flusher_unlock(l);
 	return fits;
 }
 

@@ -14,7 +14,7 @@
 #define TCP_GATHER_MAX 16384u /* bytes of packets that go out by one call */
 #define TCP_STREAM_MIN 16u    /* packets without a progress call between them that make a stream */
 
-/* Bytes of packets that one link has gathered; they belong to the link's turn (tcp_flusher.h). */
+/* Bytes of packets that one link has gathered, guarded by the lock of its output (tcp_flusher.h). */
 struct tcp_gather {
 	int err;     /* errno of the send that failed; 0: none has */
 	size_t sent; /* bytes that the kernel has taken */
@@ -73,7 +73,7 @@ int tcp_gather_add(struct tcp_link *l, const struct packet *p, const struct iove
 void tcp_gather_end(struct tcp_link *l);
 /* The same for all links. True: something waited. */
 bool tcp_gather_end_all(struct tcp *t);
-/* Sends as much of it as the kernel takes. Within a turn, the flusher's or the owner's. */
+/* Sends as much of it as the kernel takes. Locked. */
 void tcp_gather_send(struct tcp_link *l);
 /* Drops what waits: the link has failed. */
 void tcp_gather_drop(struct tcp_link *l);

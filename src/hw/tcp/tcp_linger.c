@@ -105,7 +105,7 @@ static void reap(struct tcp_link *l)
 	struct tcp *t = l->own;
 
 	t->count--;
-	tcp_flusher_enter(l);
+	tcp_flusher_lock(l);
 	tcp_gather_drop(l);
 	list_remove(&l->in_attend);
 	list_remove(&l->in_state);
@@ -118,7 +118,7 @@ static void reap(struct tcp_link *l)
 	if (l->sock >= 0)
 		forked_close(l->sock);
 	l->sock = -1;
-	tcp_flusher_leave(l);
+	tcp_flusher_unlock(l);
 	if (t->in_progress)
 		list_push(&t->closed, &l->in_state);
 	else

@@ -81,7 +81,7 @@ int tcp_rails_watch(struct tcp_link *l, uint32_t events)
 {
 	int err = 0;
 
-	tcp_flusher_enter(l);
+	tcp_flusher_lock(l);
 	for (uint32_t i = 0; i < WIRE_RAILS_MAX; i++) {
 		struct tcp_rail *r = &l->rails->rail[i];
 		bool waits = r->busy && tcp_rails_usable(r);
@@ -96,7 +96,7 @@ int tcp_rails_watch(struct tcp_link *l, uint32_t events)
 		else
 			r->events = wanted;
 	}
-	tcp_flusher_leave(l);
+	tcp_flusher_unlock(l);
 	l->events = events;
 	return err;
 }
@@ -162,7 +162,7 @@ static void ready(struct tcp_link *l, uint32_t rail)
 	tcp_rails_flush(l);
 }
 
-/* As tcp_rails_join, within a turn. */
+/* As tcp_rails_join, locked. */
 static int join(struct tcp_link *l, uint32_t rail, const struct link_peer *peer)
 {
 	int err;
@@ -188,9 +188,9 @@ int tcp_rails_join(struct link *link, uint32_t rail, const struct link_peer *pee
 	if (link->ops->send != tcp_rails_send || rail >= WIRE_RAILS_MAX || l->ended || l->closed ||
 	    l->tx == TCP_FAILED)
 		return -FI_ENOTCONN;
-	tcp_flusher_enter(l);
+	tcp_flusher_lock(l);
 	err = join(l, rail, peer);
-	tcp_flusher_leave(l);
+	tcp_flusher_unlock(l);
 	return err;
 }
 
@@ -220,7 +220,7 @@ static void shut(const struct tcp_rail *r)
 		shutdown(r->sock, SHUT_WR);
 }
 
-/* As tcp_rails_linger, within a turn. */
+/* As tcp_rails_linger, locked. */
 static bool linger(struct tcp_link *l)
 {
 	if (!tcp_rails_drop(l))
@@ -244,8 +244,8 @@ bool tcp_rails_linger(struct tcp_link *l)
 {
 	bool done;
 
-	tcp_flusher_enter(l);
+	tcp_flusher_lock(l);
 	done = linger(l);
-	tcp_flusher_leave(l);
+	tcp_flusher_unlock(l);
 	return done;
 }

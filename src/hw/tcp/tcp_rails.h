@@ -132,7 +132,7 @@ int tcp_rails_post(struct link *link, const struct packet *p, const struct iovec
 int tcp_rails_copy_out(struct link *link);
 void tcp_rails_more(struct link *link);
 void tcp_rails_push(struct link *link);
-/* Gives the rails what they take. True: something went. Within a turn, the flusher's or the owner's. */
+/* Gives the rails what they take. True: something went. Locked. */
 bool tcp_rails_fill(struct tcp_link *l);
 /* The same for the owner: asks and answers, too, and finds out what is out. */
 bool tcp_rails_flush(struct tcp_link *l);

@@ -249,8 +249,8 @@ void tcp_rails_poll(struct tcp *t, uint64_t now)
 
 		if (!l->rails || l->tx == TCP_FAILED)
 			continue;
-		tcp_flusher_enter(l);
+		tcp_flusher_lock(l);
 		check_link(l, elapsed, period);
-		tcp_flusher_leave(l);
+		tcp_flusher_unlock(l);
 	}
 }

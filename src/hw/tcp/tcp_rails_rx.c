@@ -246,8 +246,8 @@ static void open_up(struct tcp_link *l)
 	rx_ready(l->own->worker, l->id);
 }
 
-/* As tcp_rails_recv, within a turn. */
-static ssize_t recv_turn(struct tcp_link *l, const struct iovec *iov, size_t count)
+/* As tcp_rails_recv, locked. */
+static ssize_t recv_locked(struct tcp_link *l, const struct iovec *iov, size_t count)
 {
 	const struct room room = {{l->own->buf, TCP_READ}, tcp_tls_room(l->own)};
 	struct tcp_rails *rails = l->rails;
@@ -277,10 +277,10 @@ ssize_t tcp_rails_recv(struct tcp_link *l, const struct iovec *iov, size_t count
 	ssize_t len;
 	int err;
 
-	tcp_flusher_enter(l);
-	len = recv_turn(l, iov, count);
+	tcp_flusher_lock(l);
+	len = recv_locked(l, iov, count);
 	err = errno;
-	tcp_flusher_leave(l);
+	tcp_flusher_unlock(l);
 	errno = err;
 	return len;
 }

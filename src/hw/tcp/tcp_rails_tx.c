@@ -227,7 +227,7 @@ bool tcp_rails_fill(struct tcp_link *l)
 	return any;
 }
 
-/* As tcp_rails_flush, within a turn. */
+/* As tcp_rails_flush, locked. */
 static bool flush(struct tcp_link *l)
 {
 	bool any = tcp_rails_fill(l);
@@ -248,9 +248,9 @@ bool tcp_rails_flush(struct tcp_link *l)
 
 	if (l->tx >= TCP_SECURING || l->shut)
 		return false;
-	tcp_flusher_enter(l);
+	tcp_flusher_lock(l);
 	any = flush(l);
-	tcp_flusher_leave(l);
+	tcp_flusher_unlock(l);
 	return any;
 }
 
@@ -342,7 +342,7 @@ void tcp_rails_hear(struct tcp_rails *rails, const struct packet *p)
 	}
 }
 
-/* As put, within a turn. */
+/* As put, locked. */
 static int take(struct tcp_link *l, const struct packet *p, const struct iovec *iov, size_t count,
 		bool counted)
 {
@@ -372,9 +372,9 @@ static int put(struct tcp_link *l, const struct packet *p, const struct iovec *i
 {
 	int err;
 
-	tcp_flusher_enter(l);
+	tcp_flusher_lock(l);
 	err = take(l, p, iov, count, counted);
-	tcp_flusher_leave(l);
+	tcp_flusher_unlock(l);
 	return err;
 }
 

@@ -87,10 +87,10 @@ int tcp_rest_keep(struct tcp_link *l, const struct tcp_outgoing *o, size_t sent)
 		tcp_fail(l, FI_ENOMEM);
 		return -FI_EAGAIN;
 	}
-	tcp_flusher_enter(l);
+	tcp_flusher_lock(l);
 	put(l, r);
 	l->link.zcopy_posted += o->zcopy;
-	tcp_flusher_leave(l);
+	tcp_flusher_unlock(l);
 	return 0;
 }
 
@@ -121,14 +121,14 @@ int tcp_rest_end(struct tcp_link *l, const void *bytes, size_t len)
 {
 	struct tcp_rest *r;
 
-	tcp_flusher_enter(l);
+	tcp_flusher_lock(l);
 	r = copy_left(l->rest, len);
 	if (r) {
 		memcpy((unsigned char *)&r->iov[1] + r->left, bytes, len);
 		r->left = r->iov[0].iov_len = r->left + len;
 		replace(l, r);
 	}
-	tcp_flusher_leave(l);
+	tcp_flusher_unlock(l);
 	return r ? 0 : -FI_EAGAIN;
 }
 
@@ -140,13 +140,13 @@ int tcp_zcopy_copy_out(struct link *link)
 	tcp_gather_end(l);
 	if (!link_holds(link) || !l->rest)
 		return 0;
-	tcp_flusher_enter(l);
+	tcp_flusher_lock(l);
 	r = copy_left(l->rest, 0);
 	if (r)
 		replace(l, r);
 	else
 		tcp_fail(l, FI_ENOMEM);
-	tcp_flusher_leave(l);
+	tcp_flusher_unlock(l);
 	return r ? 0 : -FI_ENOMEM;
 }
 
@@ -182,7 +182,7 @@ int tcp_rest_batch(struct tcp_link *l, const struct tcp_frame *f, const struct i
 {
 	struct tcp_rest *r;
 
-	tcp_flusher_enter(l);
+	tcp_flusher_lock(l);
 	r = l->rest && !l->rest->packets ? NULL : batch_of(l);
 	if (r)
 		batch_add(l, r, f, payload);
@@ -190,7 +190,7 @@ int tcp_rest_batch(struct tcp_link *l, const struct tcp_frame *f, const struct i
 		tcp_row_add(l, r->left);
 		tcp_flush(l);
 	}
-	tcp_flusher_leave(l);
+	tcp_flusher_unlock(l);
 	return r ? 0 : -FI_EAGAIN;
 }
 
@@ -225,7 +225,7 @@ void tcp_rest_send(struct tcp_link *l)
 		r->err = errno;
 }
 
-/* As tcp_flush, within a turn. */
+/* As tcp_flush, locked. */
 static bool flush(struct tcp_link *l)
 {
 	struct tcp_rest *r = l->rest;
@@ -255,8 +255,8 @@ bool tcp_flush(struct tcp_link *l)
 {
 	bool went;
 
-	tcp_flusher_enter(l);
+	tcp_flusher_lock(l);
 	went = flush(l);
-	tcp_flusher_leave(l);
+	tcp_flusher_unlock(l);
 	return went;
 }

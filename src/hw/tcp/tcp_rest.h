@@ -2,7 +2,7 @@
 /*
  * Rest of a link: bytes of packets that the kernel has not taken yet. A rest is a copy or, for
  * zero-copy packets, a list of segments in the owners' memory. Progress calls send the rest, or else
- * the flusher; no later packet overtakes it. It belongs to the link's turn (tcp_flusher.h).
+ * the flusher; no later packet overtakes it. Guarded by the lock of the link's output (tcp_flusher.h).
  */
 #ifndef WEFT_HW_TCP_REST_H
 #define WEFT_HW_TCP_REST_H
@@ -43,7 +43,7 @@ int tcp_rest_end(struct tcp_link *l, const void *bytes, size_t len);
  */
 int tcp_rest_batch(struct tcp_link *l, const struct tcp_frame *f, const struct iovec *payload);
 
-/* Sends as much of the rest as the kernel takes. Within a turn, the flusher's or the owner's. */
+/* Sends as much of the rest as the kernel takes. Locked. */
 void tcp_rest_send(struct tcp_link *l);
 /* Frees the rest, if there is one. */
 void tcp_rest_drop(struct tcp_link *l);

@@ -49,10 +49,10 @@ void tcp_fail(struct tcp_link *l, int err)
 {
 	LOG_INFO(LOG_EP_DATA, "tcp: the connection to peer %#x broke: %s", l->id, fi_strerror(err));
 	l->err = err == EPIPE ? FI_ECONNRESET : err;
-	tcp_flusher_enter(l);
+	tcp_flusher_lock(l);
 	tcp_gather_drop(l);
 	tcp_block(l, TCP_FAILED);
-	tcp_flusher_leave(l);
+	tcp_flusher_unlock(l);
 }
 
 bool tcp_passing(int err)
