@@ -44,11 +44,18 @@ void *worker_successor(const struct worker *worker, const void *state);
 /* Handles a complete packet. */
 void rx_deliver(struct worker *worker, uint32_t src, const struct packet *p);
 /*
- * Returns memory to collect the payload of a packet in, aligned for any type; NULL: there is none.
- * The engine keeps a message that no receive waits for where it was collected.
+ * A link is to keep so many bytes of what it has received, and cannot deliver yet. False: it must not, and the engine is
+ * about to end the connection. With 0 bytes: some of what it keeps has become complete. What it keeps it releases before its
+ * `close` returns.
  */
-void *rx_payload_new(struct worker *worker, size_t len);
-void rx_payload_free(struct worker *worker, void *payload); /* accepts NULL */
+bool rx_hold(struct worker *worker, uint32_t src, size_t bytes);
+void rx_release(struct worker *worker, uint32_t src, size_t bytes);
+/*
+ * Returns memory to collect the payload of a packet in, aligned for any type, which counts as held; NULL: there is none, or
+ * not for this peer. The engine keeps a message that no receive waits for where it was collected.
+ */
+void *rx_payload_new(struct worker *worker, uint32_t src, size_t len);
+void rx_payload_free(struct worker *worker, uint32_t src, void *payload); /* accepts NULL */
 /* As rx_deliver, of a packet whose payload was collected; its memory is the engine's from now on. */
 void rx_deliver_collected(struct worker *worker, uint32_t src, const struct packet *p);
 /*

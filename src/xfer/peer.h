@@ -265,6 +265,8 @@ void peer_describe(const struct peer *peer, struct fi_weft_peer *state);
 
 /* Returns the prov_errno of operations that end with the connection, by `err` (positive). */
 int peer_reason(const struct peer *peer, int err);
+/* Returns the error (positive) that a peer ends with which is to be disconnected. */
+int peer_fault(const struct peer *peer);
 /* Returns the peer's address as text, for the log; valid until this thread's next call. */
 const char *peer_text(const struct peer *peer);
 /* Queues the peer for output by the next progress calls, and wakes sleeping waiters to make one. */

@@ -67,6 +67,13 @@ int peer_reason(const struct peer *peer, int err)
 	return conn->over_budget ? REASON_BUDGET : reason_of(err);
 }
 
+int peer_fault(const struct peer *peer)
+{
+	return peer->conn.starved                       ? FI_ENOMEM
+	       : peer->conn.overdue || peer->conn.stuck ? FI_ETIMEDOUT
+							: FI_EPROTO;
+}
+
 const char *peer_text(const struct peer *peer)
 {
 	static __thread char text[ADDR_STR_MAX + 32];

@@ -4,6 +4,7 @@
  * go, what a peer may not send, and what is asked of the engine.
  */
 #include <poll.h>
+#include <sys/mman.h>
 
 #include "rails_pair.h"
 
@@ -298,6 +299,68 @@ START_TEST(gives_back)
 }
 END_TEST
 
+/* Fills the window but for the stream's first byte. */
+static void fill_window(uint32_t id)
+{
+	for (uint64_t at = 1; at < TCP_WINDOW; at += 32768) {
+		uint32_t len = at + 32768 <= TCP_WINDOW ? 32768 : (uint32_t)(TCP_WINDOW - at);
+
+		put_chunk(peer_of(id), at, 0, len, 0);
+		write_all(peer_of(id), bytes, len);
+	}
+	PROGRESS_UNTIL(rails_of(id)->in.count == 1 && rails_of(id)->in.span[0].to == TCP_WINDOW);
+}
+
+/* What comes out of order is held, until it is read; the engine may refuse that. */
+START_TEST(holds)
+{
+	uint32_t id = raw_link(), other = join_raw();
+
+	fill_window(id);
+	ck_assert_uint_eq(joints[id - 1].held, TCP_WINDOW);
+	ck_assert_uint_eq(joints[id - 1].renewed, 0);
+	engine.holds_none = true;
+	put_chunk(peer_of(other), 1, 0, 1, 0);
+	PROGRESS_UNTIL(joints[other - 1].ends == 1);
+	ck_assert_int_eq(joints[other - 1].ended, FI_EPROTO);
+}
+END_TEST
+
+/* Bytes of the window that are in memory. */
+static size_t resident(uint32_t id)
+{
+	static unsigned char in[TCP_WINDOW / 4096];
+	size_t pages = 0;
+
+	ck_assert_int_eq(mincore(rails_of(id)->in.bytes, TCP_WINDOW, in), 0);
+	for (size_t i = 0; i < sizeof(in); i++)
+		pages += in[i] & 1;
+	return pages * 4096;
+}
+
+/* A link that is closed, and still has something to send, keeps nothing of what comes. */
+START_TEST(lingers_empty)
+{
+	uint32_t id = raw_link();
+	struct tcp_link *l = (struct tcp_link *)link_of(id);
+	uint64_t tag = 0;
+
+	fill_window(id);
+	ck_assert_uint_gt(resident(id), TCP_WINDOW / 2);
+	while (!post(id, sizeof(bytes), tag++))
+		make_progress(0);
+	close_joint(id);
+	ck_assert_ptr_nonnull(l->rails->in.bytes);
+	joints[id - 1].link = &l->link;
+	ck_assert_uint_eq(resident(id), 0);
+	put_chunk(peer_of(id), 0, 0, 32768, 0);
+	write_all(peer_of(id), bytes, 32768);
+	PROGRESS_UNTIL(l->rails->in.begin == TCP_WINDOW);
+	ck_assert_uint_eq(resident(id), 0);
+	joints[id - 1].link = NULL;
+}
+END_TEST
+
 /* No rail is left, but one is being made: the link stays, and goes on by it. */
 START_TEST(awaits)
 {
@@ -501,6 +564,8 @@ int main(void)
 	tcase_add_test(tcase, silent_within_chunk);
 	tcase_add_test(tcase, read_after_reset);
 	tcase_add_test(tcase, gives_back);
+	tcase_add_test(tcase, holds);
+	tcase_add_test(tcase, lingers_empty);
 	tcase_add_loop_test(tcase, awaits, 0, 2);
 	tcase_add_test(tcase, lingers);
 	tcase_add_test(tcase, follows);

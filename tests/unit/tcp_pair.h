@@ -43,11 +43,13 @@ static struct side sides[2];
 /* One link. The transport knows it by its index in `joints` plus one. */
 static struct joint {
 	struct side *side;
-	struct link *link; /* NULL: closed */
-	int peer;          /* the test's socket, or -1 */
-	int ended;         /* error that rx_ended reported */
-	int ends;          /* calls of rx_ended */
-	bool ready;        /* rx_ready was called */
+	struct link *link;    /* NULL: closed */
+	int peer;             /* the test's socket, or -1 */
+	int ended;            /* error that rx_ended reported */
+	int ends;             /* calls of rx_ended */
+	bool ready;           /* rx_ready was called */
+	size_t held;          /* bytes: rx_hold, rx_release */
+	unsigned int renewed; /* calls of rx_hold with 0 bytes */
 } joints[LINKS];
 static unsigned int joint_count;
 
@@ -79,6 +81,7 @@ static struct {
 	bool places;        /* take payloads by direct placement */
 	size_t wanted;      /* bytes received of each placed payload */
 	bool coming;        /* a rail is being made */
+	bool holds_none;    /* refuse what rx_hold asks for */
 	uint32_t rails;     /* of new links; the first worker makes their sockets */
 	const uint8_t *key; /* of new sockets; NULL: they are not encrypted */
 	size_t segment;     /* bytes of each segment that rx_placement_iov returns */
@@ -118,6 +121,7 @@ static inline void close_joint(uint32_t src)
 
 	joints[src - 1].link = NULL;
 	link->ops->close(link);
+	ck_assert_uint_eq(joints[src - 1].held, 0);
 }
 
 /* The upcalls of the engine, replaced. */
@@ -131,16 +135,32 @@ void rx_deliver(struct worker *worker, uint32_t src, const struct packet *p)
 	ck_assert_mem_eq(seen[seen_count - 1].payload, p->payload, p->len);
 }
 
-void *rx_payload_new(struct worker *worker, size_t len)
+void *rx_payload_new(struct worker *worker, uint32_t src, size_t len)
 {
-	(void)worker;
+	joint_of(worker, src);
 	return malloc(len);
 }
 
-void rx_payload_free(struct worker *worker, void *payload)
+void rx_payload_free(struct worker *worker, uint32_t src, void *payload)
+{
+	(void)worker, (void)src;
+	free(payload);
+}
+
+bool rx_hold(struct worker *worker, uint32_t src, size_t bytes)
+{
+	struct joint *j = joint_of(worker, src);
+
+	j->renewed += !bytes;
+	j->held += engine.holds_none ? 0 : bytes;
+	return !engine.holds_none;
+}
+
+void rx_release(struct worker *worker, uint32_t src, size_t bytes)
 {
 	(void)worker;
-	free(payload);
+	ck_assert_uint_ge(joints[src - 1].held, bytes);
+	joints[src - 1].held -= bytes;
 }
 
 void rx_deliver_collected(struct worker *worker, uint32_t src, const struct packet *p)

@@ -234,6 +234,82 @@ START_TEST(known_sender_goes_on)
 }
 END_TEST
 
+/* ---- What links keep of packets that are not complete ----------------------------------------- */
+
+#define PART (LIMIT / 5) /* bytes: two fit the half of unknown senders */
+
+static void *hold(struct peer *peer)
+{
+	return rx_payload_new(fake.worker, pool_id(peer), PART);
+}
+
+static void release(struct peer *peer, void *payload)
+{
+	rx_payload_free(fake.worker, pool_id(peer), payload);
+}
+
+/* Of unknown senders the one is disconnected for which nothing has become complete for longest; none of the address vector. */
+START_TEST(unknown_senders_hold)
+{
+	struct peer *peer[] = {sender_new(0, false), sender_new(1, false), sender_new(2, false),
+			       sender_new(3, true)};
+	void *part[4][3];
+
+	for (int n = 0; n < 3; n++)
+		ck_assert_ptr_nonnull(part[3][n] = hold(peer[3]));
+	ck_assert_ptr_nonnull(part[0][0] = hold(peer[0]));
+	ck_assert_ptr_nonnull(part[1][0] = hold(peer[1]));
+	ck_assert(rx_hold(fake.worker, pool_id(peer[0]), 0));
+	ck_assert_ptr_nonnull(part[2][0] = hold(peer[2]));
+	ck_assert(!peer[0]->conn.over_budget && !peer[2]->conn.over_budget);
+	ck_assert(peer[1]->conn.over_budget && !peer[3]->conn.over_budget);
+	ck_assert_ptr_null(hold(peer[1]));
+	ck_assert_uint_eq(stats().unexpected_disconnected, 1);
+	for (int n = 0; n < 3; n++)
+		release(peer[3], part[3][n]);
+	for (int i = 0; i < 3; i++)
+		release(peer[i], part[i][0]);
+	ck_assert_uint_eq(fake.worker->budget.held, 0);
+	for (int i = 0; i < 4; i++)
+		go(peer[i]);
+}
+END_TEST
+
+/* What is complete is counted with the messages, and no longer as held. */
+START_TEST(held_becomes_a_message)
+{
+	struct peer *peer = sender_new(0, false);
+	struct packet p = {.head = WIRE_HEAD(WIRE_MSG, WIRE_TAGGED, 0, 0), .tag = 7, .len = PART};
+	size_t before = stats().unexpected_bytes;
+
+	p.payload = hold(peer);
+	ck_assert_uint_gt(fake.worker->budget.held, PART);
+	rx_deliver_collected(fake.worker, pool_id(peer), &p);
+	ck_assert_uint_eq(fake.worker->budget.held, 0);
+	ck_assert_uint_gt(stats().unexpected_bytes, before + PART);
+	go(peer);
+}
+END_TEST
+
+/* It comes into the address vector while its link keeps something. */
+START_TEST(held_by_one_who_becomes_known)
+{
+	struct peer *peer = sender_new(0, false);
+	void *part = hold(peer);
+	fi_addr_t addr;
+	char text[32];
+
+	snprintf(text, sizeof(text), "fi_shm://sender-%u", names);
+	ck_assert_uint_gt(fake.worker->budget.held, 0);
+	ck_assert_int_eq(fi_av_insert(fake.av, text, 1, &addr, 0, NULL), 1);
+	ck_assert(rx_hold(fake.worker, pool_id(peer), 0));
+	ck_assert_uint_eq(fake.worker->budget.held, 0);
+	release(peer, part);
+	ck_assert_uint_eq(peer->rx.account.held, 0);
+	go(peer);
+}
+END_TEST
+
 /* ---- Pauses ----------------------------------------------------------------------------------- */
 
 /* Messages that nobody receives fill the mark for ever: others still go on when theirs are received. */
@@ -300,6 +376,9 @@ int main(void)
 	tcase_add_test(limits, unknown_sender_goes_on);
 	tcase_add_test(limits, known_senders_lose_nothing);
 	tcase_add_test(limits, known_sender_goes_on);
+	tcase_add_test(limits, unknown_senders_hold);
+	tcase_add_test(limits, held_becomes_a_message);
+	tcase_add_test(limits, held_by_one_who_becomes_known);
 	tcase_add_checked_fixture(pauses, setup, fake_shut);
 	tcase_add_loop_test(pauses, others_are_not_held_up, 0, 2);
 	tcase_add_test(pauses, figures);

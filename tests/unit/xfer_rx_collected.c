@@ -9,7 +9,7 @@ static unsigned char in[LEN];
 /* Collects a payload, all of it `byte`. Returns its memory. */
 static unsigned char *collected(unsigned char byte)
 {
-	unsigned char *payload = rx_payload_new(fake.worker, LEN);
+	unsigned char *payload = rx_payload_new(fake.worker, pool_id(fake.peer), LEN);
 
 	ck_assert_ptr_nonnull(payload);
 	ck_assert_uint_eq((uintptr_t)payload % 16, 0);
@@ -75,12 +75,12 @@ START_TEST(memory_is_used_again)
 	post();
 	expect(4);
 	ck_assert_ptr_eq(collected(5), payload); /* was kept */
-	rx_payload_free(fake.worker, payload);
+	rx_payload_free(fake.worker, pool_id(fake.peer), payload);
 	ck_assert_ptr_eq(collected(6), payload); /* did not come */
 	comes(WIRE_OPS - 1, payload);            /* was no message */
 	ck_assert_ptr_eq(collected(7), payload);
-	rx_payload_free(fake.worker, payload);
-	rx_payload_free(fake.worker, NULL);
+	rx_payload_free(fake.worker, pool_id(fake.peer), payload);
+	rx_payload_free(fake.worker, pool_id(fake.peer), NULL);
 }
 END_TEST
 

@@ -35,7 +35,6 @@ void tcp_free(struct tcp_link *l)
 	if (l->sock >= 0)
 		forked_close(l->sock);
 	tcp_tls_end(&l->secure);
-	rx_payload_free(l->own->worker, l->kept);
 	free(l);
 }
 
@@ -132,6 +131,10 @@ void tcp_close_link(struct link *link)
 	bool broken = link->failed || l->ended || l->tx >= TCP_SECURING || tcp_zcopy_copy_out(link);
 
 	l->closed = true;
+	rx_payload_free(t->worker, l->id, l->kept);
+	l->kept = NULL;
+	if (l->rails)
+		tcp_rails_forget(l);
 	list_remove(&l->in_held);
 	/* The last open link is closed: no timer may wake a sleeper for tcp_alive_poll. */
 	if (--t->live == 0 && t->timer >= 0) {

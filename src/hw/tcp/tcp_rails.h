@@ -142,8 +142,12 @@ void tcp_rails_hear(struct tcp_rails *rails, const struct packet *p);
 /* tcp_rails_rx.c */
 /* As recvmsg. Reads the rails only when all that has come is read. */
 ssize_t tcp_rails_recv(struct tcp_link *l, const struct iovec *iov, size_t count);
+/* The link is closed: what comes is dropped, and what has come is. */
+void tcp_rails_forget(struct tcp_link *l);
 /* Reads and drops what comes. False: the link ends. */
 bool tcp_rails_drop(struct tcp_link *l);
+/* Closes the window of what comes if it is empty and was not used since the last call. */
+void tcp_rails_trim_in(struct tcp_link *l);
 
 /* Has the peer read all? What it has not may go again over another rail, as long as the link is there. */
 static inline bool tcp_rails_arrived(const struct tcp_link *l)

@@ -187,8 +187,9 @@ static void trim_encrypted(struct tcp_rail *r)
 }
 
 /* Closes windows that are not used, unless a rail, which may be silent, is in the middle of a chunk. */
-static void trim(struct tcp_rails *rails)
+static void trim(struct tcp_link *l)
 {
+	struct tcp_rails *rails = l->rails;
 	bool sends = false, receives = false;
 
 	for (uint32_t i = 0; i < WIRE_RAILS_MAX; i++) {
@@ -198,14 +199,15 @@ static void trim(struct tcp_rails *rails)
 	if (!sends)
 		tcp_window_trim(&rails->out);
 	if (!receives)
-		tcp_window_trim(&rails->in);
+		tcp_rails_trim_in(l);
 	for (uint32_t i = 0; i < WIRE_RAILS_MAX && !rails->out.bytes; i++)
 		trim_encrypted(&rails->rail[i]);
 }
 
 /* Nothing was sent since the last check: what the windows hold is asked for, and given back. */
-static void rest(struct tcp_rails *rails)
+static void rest(struct tcp_link *l)
 {
+	struct tcp_rails *rails = l->rails;
 	struct tcp_window *out = &rails->out;
 
 	if (rails->quiet == out->next && out->begin < out->next && rails->ask <= out->begin) {
@@ -213,7 +215,7 @@ static void rest(struct tcp_rails *rails)
 		rails->ask_due = true;
 	}
 	rails->quiet = out->next;
-	trim(rails);
+	trim(l);
 }
 
 static void check_link(struct tcp_link *l, uint64_t elapsed, uint32_t period)
@@ -227,7 +229,7 @@ static void check_link(struct tcp_link *l, uint64_t elapsed, uint32_t period)
 	else
 		rails->silence += counted(elapsed, timeout);
 	tcp_rails_name(l);
-	rest(rails);
+	rest(l);
 	tcp_rails_flush(l);
 	if (l->sock < 0 && !rail_coming(l->own->worker, l->id))
 		tcp_fail(l, rails->err ? rails->err : FI_ECONNRESET);

@@ -46,6 +46,39 @@ static void asked(struct tcp_rails *rails, uint64_t at)
 		rails->asked = at;
 }
 
+/* Memory for what comes. A closed link notes its places alone. 0 or a positive error: the link ends. */
+static int open_window(struct tcp_link *l)
+{
+	struct tcp_window *in = &l->rails->in;
+
+	if (in->bytes)
+		return 0;
+	if (!l->closed && !rx_hold(l->own->worker, l->id, TCP_WINDOW))
+		return FI_EPROTO;
+	if (tcp_window_open(in))
+		return 0;
+	if (!l->closed)
+		rx_release(l->own->worker, l->id, TCP_WINDOW);
+	return FI_ENOMEM;
+}
+
+void tcp_rails_trim_in(struct tcp_link *l)
+{
+	bool held = l->rails->in.bytes;
+
+	tcp_window_trim(&l->rails->in);
+	if (held && !l->rails->in.bytes)
+		rx_release(l->own->worker, l->id, TCP_WINDOW);
+}
+
+void tcp_rails_forget(struct tcp_link *l)
+{
+	if (!l->rails->in.bytes)
+		return;
+	tcp_window_forget(&l->rails->in);
+	rx_release(l->own->worker, l->id, TCP_WINDOW);
+}
+
 /* The head is complete. 0 or a positive error: the link ends. */
 static int take_head(struct tcp_link *l, struct tcp_rail *r)
 {
@@ -60,7 +93,7 @@ static int take_head(struct tcp_link *l, struct tcp_rail *r)
 	if (r->in.asks)
 		asked(rails, r->in.at);
 	if (r->in.len)
-		return tcp_window_open(&rails->in) ? 0 : FI_ENOMEM;
+		return open_window(l);
 	expect_head(r);
 	return 0;
 }
@@ -80,7 +113,7 @@ static int note(struct tcp_link *l, struct tcp_rail *r, size_t len)
 	return FI_EPROTO;
 }
 
-/* Copies bytes of a chunk to their place, but for those that came before. 0 or a positive error. */
+/* Copies bytes of a chunk to their place, but for those that came before, and all of a closed link. 0 or a positive error. */
 static int put(struct tcp_link *l, struct tcp_rail *r, const unsigned char *from, size_t len)
 {
 	struct tcp_window *in = &l->rails->in;
@@ -88,7 +121,7 @@ static int put(struct tcp_link *l, struct tcp_rail *r, const unsigned char *from
 	size_t skip = at < in->next ? (size_t)(in->next - at) : 0;
 	struct iovec iov[2];
 
-	if (skip < len)
+	if (skip < len && !l->closed)
 		iov_scatter(iov, tcp_window_iov(in, at + skip, len - skip, iov), 0, from + skip,
 			    len - skip);
 	return note(l, r, len);
@@ -126,7 +159,7 @@ static size_t places(const struct tcp_link *l, const struct tcp_rail *r, const s
 	size_t left = r->have == sizeof(r->in) ? r->in.len - r->got : 0, count = 0;
 	uint64_t at = r->in.at + r->got;
 
-	*placed = left >= PLACE_MIN && tcp_window_lacks(in, at, left) ? left : 0;
+	*placed = left >= PLACE_MIN && !l->closed && tcp_window_lacks(in, at, left) ? left : 0;
 	if (*placed)
 		count = tcp_window_iov(in, at, left, iov);
 	iov[count] = *buf;
@@ -208,8 +241,11 @@ static void answer(struct tcp_link *l)
 	uint64_t read = rails->in.begin;
 
 	if (rails->acked < rails->asked &&
-	    (read >= rails->asked || read / TCP_ASK > rails->acked / TCP_ASK))
+	    (read >= rails->asked || read / TCP_ASK > rails->acked / TCP_ASK)) {
 		rails->ack_due = true;
+		if (rails->in.bytes && !l->closed)
+			rx_hold(l->own->worker, l->id, 0);
+	}
 	if (rails->ack_due || rails->ask_due || rails->out.again || rails->marks)
 		tcp_rails_flush(l);
 }

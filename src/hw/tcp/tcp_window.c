@@ -32,6 +32,12 @@ void tcp_window_close(struct tcp_window *w)
 	w->span = NULL;
 }
 
+void tcp_window_forget(struct tcp_window *w)
+{
+	if (w->bytes)
+		madvise(w->bytes, TCP_WINDOW, MADV_DONTNEED);
+}
+
 void tcp_window_trim(struct tcp_window *w)
 {
 	bool empty = w->begin == w->next && w->end <= w->next && !w->count;

@@ -43,6 +43,8 @@ struct tcp_window {
 /* Gives a window memory, unless it has some. Called before bytes enter it. False: there is none. */
 bool tcp_window_open(struct tcp_window *w);
 void tcp_window_close(struct tcp_window *w);
+/* Gives the memory of the bytes back, which are lost: parts are noted as before. */
+void tcp_window_forget(struct tcp_window *w);
 /* Closes an empty window that was not used since the last call. */
 void tcp_window_trim(struct tcp_window *w);
 /* Fills in where the bytes are: one or two segments, whose number it returns. */

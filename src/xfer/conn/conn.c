@@ -306,7 +306,7 @@ void rx_ended(struct worker *worker, uint32_t src, int err)
 	struct peer *peer = pool_find(&worker->peer_pool, src);
 
 	if (peer && peer_linked(peer))
-		conn_ended(peer, err);
+		conn_ended(peer, peer->conn.over_budget ? peer_fault(peer) : err);
 }
 
 /*
@@ -315,12 +315,8 @@ void rx_ended(struct worker *worker, uint32_t src, int err)
  */
 void conn_expel(struct peer *peer)
 {
-	int err = peer->conn.starved                       ? FI_ENOMEM
-		  : peer->conn.overdue || peer->conn.stuck ? FI_ETIMEDOUT
-							   : FI_EPROTO;
-
 	if (peer->state != PEER_CONNECTED || !peer->conn.inside) {
-		rx_ended(peer->worker, pool_id(peer), err);
+		rx_ended(peer->worker, pool_id(peer), peer_fault(peer));
 		return;
 	}
 	shutdown(peer->conn.sock, SHUT_WR);

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "xfer/msg/budget.h"
 
-#include <rdma/fi_ext_weft.h>
-
 #include "base/env.h"
 #include "base/log.h"
 #include "core/av.h"
@@ -87,9 +85,15 @@ void budget_fini(struct budget *b)
 
 /* ---- Accounts -------------------------------------------------------------------------------- */
 
+/* Does anything of it count? A link's bytes do not with a peer of the address vector, which is allowed them. */
+static bool counts(const struct account *a)
+{
+	return a->sum.count || (a->held && !a->known);
+}
+
 static void join_holders(struct budget *b, struct account *a)
 {
-	if (!list_empty(&a->in_budget) || !a->sum.count || a == &b->gone)
+	if (!list_empty(&a->in_budget) || !counts(a) || a == &b->gone)
 		return;
 	list_push(&b->holders[a->known], &a->in_budget);
 	b->holder_count[a->known]++;
@@ -125,10 +129,14 @@ static void reclassify(struct budget *b, struct account *a, fi_addr_t src)
 	leave_holders(b, a);
 	if (a->known)
 		subtract(&b->known, a->sum.bytes, a->sum.count);
+	else
+		b->held -= a->held;
 	a->src = src;
 	a->known = known;
 	if (a->known)
 		add(&b->known, a->sum.bytes, a->sum.count);
+	else
+		b->held += a->held;
 	join_holders(b, a);
 	set_sources(&a->kept, src);
 	set_sources(&a->left, src);
@@ -167,7 +175,22 @@ void budget_uncharge(struct budget *b, struct unexpected *u)
 	if (a->sum.count || a == &b->gone)
 		return;
 	peer_of(&a->in_budget)->rx.unheard = 0;
-	leave_holders(b, a);
+	if (!counts(a))
+		leave_holders(b, a);
+}
+
+void budget_release(struct peer *peer, size_t bytes)
+{
+	struct budget *b = budget_of(peer);
+	struct account *a = &peer->rx.account;
+
+	if (bytes > a->held) /* it was expelled */
+		bytes = a->held;
+	a->held -= bytes;
+	if (!a->known)
+		b->held -= bytes;
+	if (!counts(a))
+		leave_holders(b, a);
 }
 
 void budget_leave(struct budget *b, struct unexpected *u)
@@ -240,7 +263,7 @@ static void drop_all(struct list *messages)
 	}
 }
 
-/* The sender that took least notice of XOFF, or else has most. */
+/* The sender that took least notice of XOFF, or else has most; of several the one that has had it longest. */
 static struct peer *worst_of(const struct list *holders)
 {
 	struct peer *worst = NULL;
@@ -248,7 +271,7 @@ static struct peer *worst_of(const struct list *holders)
 
 	LIST_EACH (node, holders) {
 		struct peer *peer = peer_of(node);
-		size_t beyond = peer->rx.unheard + peer->rx.kept;
+		size_t beyond = peer->rx.unheard + peer->rx.kept + peer->rx.account.held;
 
 		if (!worst || beyond > most ||
 		    (beyond == most && peer->rx.account.sum.bytes > worst->rx.account.sum.bytes)) {
@@ -269,9 +292,9 @@ static void disconnect(struct budget *b, struct peer *peer)
 	addr_print(&peer->name, text, sizeof(text));
 	LOG_WARN(
 		LOG_EP_DATA,
-		"%s: %zu bytes in %zu unexpected messages, and all peers exceed "
+		"%s: %zu bytes in %zu unexpected messages and %zu of what is not complete, and all peers exceed "
 		"FI_WEFT_UNEXPECTED_LIMIT=%zu or FI_WEFT_UNEXPECTED_COUNT=%zu: disconnecting the peer",
-		text, sum->bytes, sum->count, env_get()->unexpected_limit,
+		text, sum->bytes, sum->count, peer->rx.account.held, env_get()->unexpected_limit,
 		env_get()->unexpected_count);
 	b->disconnected++;
 	peer_expel(peer);
@@ -285,6 +308,14 @@ static void expel(struct budget *b, struct peer *peer)
 	b->dropped += peer->rx.account.sum.count;
 	drop_all(&peer->rx.account.kept);
 	drop_all(&peer->rx.account.left);
+	budget_release(peer, SIZE_MAX);
+}
+
+/* What peers have that the address vector does not hold. */
+static struct budget_sum of_others(const struct budget *b)
+{
+	return (struct budget_sum){b->all.bytes - b->known.bytes + b->held,
+				   b->all.count - b->known.count};
 }
 
 /* Drops the oldest messages of senders that have gone. */
@@ -292,7 +323,7 @@ static void drop_left(struct budget *b, size_t bytes, const struct budget_sum *l
 {
 	struct budget_sum lower = {limit->bytes - limit->bytes / SLACK,
 				   limit->count - limit->count / SLACK};
-	struct budget_sum others = b->all;
+	struct budget_sum others = of_others(b);
 
 	if (log_due(&b->logged))
 		LOG_WARN(
@@ -302,7 +333,6 @@ static void drop_left(struct budget *b, size_t bytes, const struct budget_sum *l
 			"FI_WEFT_UNEXPECTED_COUNT=%zu",
 			b->gone.sum.bytes, b->gone.sum.count, env_get()->unexpected_limit,
 			env_get()->unexpected_count);
-	subtract(&others, b->known.bytes, b->known.count);
 	LIST_EACH_SAFE (node, &b->gone.left) {
 		struct unexpected *u = LIST_ENTRY(node, struct unexpected, in_account);
 
@@ -320,15 +350,15 @@ static bool admit_unknown(struct budget *b, size_t bytes)
 	const struct budget_sum limit = half();
 
 	for (;;) {
-		struct budget_sum others = b->all;
+		struct budget_sum others = of_others(b);
 		struct peer *worst;
 
-		subtract(&others, b->known.bytes, b->known.count);
 		if (!exceeds(&others, bytes, &limit))
 			return true;
 		worst = worst_of(&b->holders[0]);
 		if (b->gone.sum.count &&
-		    (!worst || b->gone.sum.bytes >= worst->rx.account.sum.bytes))
+		    (!worst ||
+		     b->gone.sum.bytes >= worst->rx.account.sum.bytes + worst->rx.account.held))
 			drop_left(b, bytes, &limit);
 		else if (worst)
 			expel(b, worst);
@@ -388,46 +418,22 @@ bool budget_admit(struct peer *peer, fi_addr_t src, size_t bytes)
 	return false;
 }
 
-/* ---- Pauses ---------------------------------------------------------------------------------- */
-
-/* All that the address vector does not hold have one share together. */
-static struct budget_sum share_of(const struct peer *peer, size_t mark)
+bool budget_hold(struct peer *peer, size_t bytes)
 {
-	const struct budget *b = budget_of(peer);
-	size_t parts = b->holder_count[1] + (b->all.count != b->known.count);
+	struct budget *b = budget_of(peer);
+	struct account *a = &peer->rx.account;
 
-	if (!peer->rx.account.known)
-		parts *= b->holder_count[0];
-	if (!parts)
-		parts = 1;
-	return (struct budget_sum){mark / parts, env_get()->unexpected_count / 4 / parts};
-}
-
-bool budget_pauses(const struct peer *peer, size_t mark)
-{
-	struct budget_sum share = share_of(peer, mark);
-	const struct budget_sum *own = &peer->rx.account.sum;
-
-	return own->bytes > share.bytes || own->count > share.count;
-}
-
-bool budget_resumes(const struct peer *peer, size_t mark)
-{
-	struct budget_sum share = share_of(peer, mark);
-	const struct budget_sum *own = &peer->rx.account.sum;
-
-	return own->bytes <= share.bytes / 2 && own->count <= share.count / 2;
-}
-
-bool budget_full(const struct budget *b, size_t mark)
-{
-	return b->all.bytes > mark || b->all.count > env_get()->unexpected_count / 4;
-}
-
-void budget_stats(const struct budget *b, struct fi_weft_stats *stats)
-{
-	stats->unexpected_bytes = b->all.bytes;
-	stats->unexpected_count = b->all.count;
-	stats->unexpected_dropped = b->dropped;
-	stats->unexpected_disconnected = b->disconnected;
+	if (peer->conn.over_budget)
+		return false;
+	reclassify(b, a, peer_addr(peer));
+	if (bytes && !a->known && !admit_unknown(b, bytes))
+		disconnect(b, peer);
+	if (peer->conn.over_budget)
+		return false;
+	leave_holders(b, a);
+	a->held += bytes;
+	if (!a->known)
+		b->held += bytes;
+	join_holders(b, a);
+	return true;
 }

@@ -3,7 +3,7 @@
  * What a worker keeps of messages that no receive waits for: one budget, whatever context they are
  * for and however often their senders connect. Each peer of the address vector has an account,
  * which outlives its connections; peers that the vector does not hold have one each while they are
- * connected, and share one afterwards.
+ * connected, and share one afterwards. What links of those keep of packets that are not complete counts, too.
  *
  * Within FI_WEFT_UNEXPECTED_MAX all is well. Beyond it senders with more than their share get XOFF.
  * What is under way then is kept, but not without limit: half of FI_WEFT_UNEXPECTED_LIMIT (bytes)
@@ -40,16 +40,18 @@ struct budget_sum {
 /* Messages of one sender. Those of a peer: struct peer.rx.account. */
 struct account {
 	struct budget_sum sum;
+	size_t held;           /* bytes that its link keeps of what is not complete */
 	fi_addr_t src;         /* of the sender, when it was looked up last; or FI_ADDR_NOTAVAIL */
 	bool known;            /* the address vector held it then */
 	struct list kept;      /* struct unexpected.in_account, whose sender is connected */
 	struct list left;      /* the same, whose sender is disconnected; oldest first */
-	struct list in_budget; /* budget->holders[known], while anything is kept; not of `gone` */
+	struct list in_budget; /* budget->holders[known], while anything counts; not of `gone` */
 };
 
 struct budget {
 	struct worker *worker;
 	struct budget_sum all, known; /* `known` is part of `all` */
+	size_t held;                  /* sum of account.held of those that are not known */
 	struct list holders[2];       /* struct account.in_budget; [1]: known ones */
 	size_t holder_count[2];
 	struct account gone;       /* of peers that the vector does not hold, disconnected */
@@ -78,6 +80,12 @@ bool budget_admit(struct peer *peer, fi_addr_t src, size_t bytes);
 void budget_charge(struct budget *b, struct unexpected *u);
 /* Takes it off again; does nothing if it is on none. */
 void budget_uncharge(struct budget *b, struct unexpected *u);
+/*
+ * The peer's link is to keep so many bytes more. False: it must not, as the peer is about to be disconnected. May drop
+ * messages of others, and disconnect them. With 0 bytes: what the link keeps has become complete, and is others' by now.
+ */
+bool budget_hold(struct peer *peer, size_t bytes);
+void budget_release(struct peer *peer, size_t bytes);
 /* The sender of the message is disconnected: sets u->peer to NULL. */
 void budget_leave(struct budget *b, struct unexpected *u);
 /* A peer is disconnected. */

@@ -126,21 +126,47 @@ static struct unexpected *of_payload(void *payload)
 	return LIST_ENTRY(payload, struct unexpected, payload);
 }
 
-void *rx_payload_new(struct worker *worker, size_t len)
+bool rx_hold(struct worker *worker, uint32_t src, size_t bytes)
 {
-	struct unexpected *u = spare_get(&worker->spare, sizeof(*u) + len);
+	struct peer *peer = pool_find(&worker->peer_pool, src);
 
-	return u ? u->payload : NULL;
+	return peer && budget_hold(peer, bytes);
 }
 
-void rx_payload_free(struct worker *worker, void *payload)
+void rx_release(struct worker *worker, uint32_t src, size_t bytes)
 {
-	if (payload)
-		spare_put(&worker->spare, of_payload(payload));
+	struct peer *peer = pool_find(&worker->peer_pool, src);
+
+	if (peer)
+		budget_release(peer, bytes);
+}
+
+void *rx_payload_new(struct worker *worker, uint32_t src, size_t len)
+{
+	struct unexpected *u;
+
+	if (!rx_hold(worker, src, sizeof(*u) + len))
+		return NULL;
+	u = spare_get(&worker->spare, sizeof(*u) + len);
+	if (!u) {
+		rx_release(worker, src, sizeof(*u) + len);
+		return NULL;
+	}
+	u->kept = len;
+	return u->payload;
+}
+
+void rx_payload_free(struct worker *worker, uint32_t src, void *payload)
+{
+	if (!payload)
+		return;
+	rx_release(worker, src, rx_cost(of_payload(payload)));
+	spare_put(&worker->spare, of_payload(payload));
 }
 
 void rx_deliver_collected(struct worker *worker, uint32_t src, const struct packet *p)
 {
+	rx_release(worker, src, sizeof(struct unexpected) + p->len);
 	worker->collected = of_payload((void *)(uintptr_t)p->payload);
 	rx_deliver(worker, src, p);
 	spare_put(&worker->spare, worker->collected);
