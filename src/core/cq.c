@@ -36,8 +36,10 @@ bool cq_grow(struct cq *cq)
 	return true;
 }
 
-static void overrun(struct cq *cq)
+void cq_overrun(struct cq *cq)
 {
+	if (cq->is_overrun)
+		return;
 	LOG_WARN(LOG_CQ,
 		 "out of memory: queue overrun, completions after the %u unread ones are lost",
 		 cq->tail - cq->head);
@@ -46,6 +48,7 @@ static void overrun(struct cq *cq)
 	cq->limit = cq->tail;
 	for (unsigned int i = 0; i < cq->workers.count; i++)
 		xfer_starve(cq->workers.list[i].worker);
+	wait_notify(&cq->wait);
 }
 
 /* `limit` leaves one slot free, for the overrun entry. */
@@ -57,7 +60,7 @@ struct cq_slot *cq_slot_slow(struct cq *cq)
 		cq->limit = cq->head + cq->mask;
 		if (cq->tail != cq->limit || cq_grow(cq))
 			return &cq->ring[cq->tail++ & cq->mask];
-		overrun(cq);
+		cq_overrun(cq);
 	}
 	return &dropped;
 }
@@ -74,9 +77,7 @@ void cq_push_error(struct cq *cq, const struct cq_slot *entry, const struct cq_e
 	struct cq_slot slot = *entry;
 
 	if (!error) {
-		if (!cq->is_overrun)
-			overrun(cq);
-		wait_notify(&cq->wait);
+		cq_overrun(cq);
 		return;
 	}
 	*error = *why;

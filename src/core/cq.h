@@ -68,9 +68,12 @@ int cq_open(struct fid_domain *domain, struct fi_cq_attr *attr, struct fid_cq **
 /* Doubles the ring. false: out of memory, nothing changed. */
 bool cq_grow(struct cq *cq);
 /*
+ * Memory is out for what the queue must tell: its last entry is FI_EOVERRUN, and the peers of its workers are disconnected.
+ */
+void cq_overrun(struct cq *cq);
+/*
  * Slow path of cq_slot: moves `limit` on after reads, or grows the ring. If memory for that is out,
- * the queue overruns: its last entry is FI_EOVERRUN, and the peers of its workers are disconnected.
- * fi_cq(3)
+ * the queue overruns. fi_cq(3)
  */
 struct cq_slot *cq_slot_slow(struct cq *cq);
 

@@ -51,10 +51,11 @@ void rx_deliver(struct worker *worker, uint32_t src, const struct packet *p);
 bool rx_hold(struct worker *worker, uint32_t src, size_t bytes);
 void rx_release(struct worker *worker, uint32_t src, size_t bytes);
 /*
- * Returns memory to collect the payload of a packet in, aligned for any type, which counts as held; NULL: there is none, or
- * not for this peer. The engine keeps a message that no receive waits for where it was collected.
+ * Returns memory to collect the payload of a packet in, aligned for any type, which counts as held; p->payload is ignored. NULL:
+ * there is none, or not for this peer; the receive of a message has been told, and the engine is about to end the connection.
+ * The engine keeps a message that no receive waits for where it was collected.
  */
-void *rx_payload_new(struct worker *worker, uint32_t src, size_t len);
+void *rx_payload_new(struct worker *worker, uint32_t src, const struct packet *p);
 void rx_payload_free(struct worker *worker, uint32_t src, void *payload); /* accepts NULL */
 /* As rx_deliver, of a packet whose payload was collected; its memory is the engine's from now on. */
 void rx_deliver_collected(struct worker *worker, uint32_t src, const struct packet *p);

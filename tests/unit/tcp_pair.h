@@ -135,10 +135,10 @@ void rx_deliver(struct worker *worker, uint32_t src, const struct packet *p)
 	ck_assert_mem_eq(seen[seen_count - 1].payload, p->payload, p->len);
 }
 
-void *rx_payload_new(struct worker *worker, uint32_t src, size_t len)
+void *rx_payload_new(struct worker *worker, uint32_t src, const struct packet *p)
 {
 	joint_of(worker, src);
-	return malloc(len);
+	return malloc(p->len);
 }
 
 void rx_payload_free(struct worker *worker, uint32_t src, void *payload)

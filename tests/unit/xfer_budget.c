@@ -240,7 +240,9 @@ END_TEST
 
 static void *hold(struct peer *peer)
 {
-	return rx_payload_new(fake.worker, pool_id(peer), PART);
+	const struct packet p = {.head = WIRE_HEAD(WIRE_MSG, WIRE_TAGGED, 0, 0), .len = PART};
+
+	return rx_payload_new(fake.worker, pool_id(peer), &p);
 }
 
 static void release(struct peer *peer, void *payload)

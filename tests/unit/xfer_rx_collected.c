@@ -9,7 +9,8 @@ static unsigned char in[LEN];
 /* Collects a payload, all of it `byte`. Returns its memory. */
 static unsigned char *collected(unsigned char byte)
 {
-	unsigned char *payload = rx_payload_new(fake.worker, pool_id(fake.peer), LEN);
+	const struct packet p = {.head = WIRE_HEAD(WIRE_MSG, WIRE_TAGGED, 0, 0), .len = LEN};
+	unsigned char *payload = rx_payload_new(fake.worker, pool_id(fake.peer), &p);
 
 	ck_assert_ptr_nonnull(payload);
 	ck_assert_uint_eq((uintptr_t)payload % 16, 0);

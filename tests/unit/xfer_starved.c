@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Proves what happens when a peer's packet cannot be kept for lack of memory: later packets are not
- * received, earlier unexpected messages stay, and the connection ends with an error on both sides.
+ * Proves what happens when a peer's packet cannot be kept for lack of memory: the receive of a message ends with the error,
+ * later packets are not received, earlier unexpected messages stay, and the connection ends with an error on both sides.
  */
 #include "fake_link.h"
 #include "starve.h"
@@ -50,7 +50,28 @@ START_TEST(unexpected_message)
 	fake_expect(in, FI_MSG | FI_RECV);
 	ck_assert_mem_eq(in, "kept", 4);
 	ck_assert_int_eq(fi_recv(fake.ep, in, 8, NULL, FI_ADDR_UNSPEC, in), 0);
+	fake_expect_error(in, FI_ENOMEM);
+	ck_assert_int_eq(fi_recv(fake.ep, in, 8, NULL, FI_ADDR_UNSPEC, in), 0);
 	fake_expect_nothing();
+}
+END_TEST
+
+/* There is no memory to collect a packet in. `_i`: a receive waits for it. */
+START_TEST(collected)
+{
+	const struct packet p = {.head = MSG, .len = BYTES};
+	unsigned char in[8];
+
+	if (_i)
+		ck_assert_int_eq(fi_recv(fake.ep, in, 8, NULL, FI_ADDR_UNSPEC, in), 0);
+	starve_begin();
+	ck_assert_ptr_null(rx_payload_new(fake.worker, pool_id(fake.peer), &p));
+	expect_disconnected();
+	if (!_i)
+		ck_assert_int_eq(fi_recv(fake.ep, in, 8, NULL, FI_ADDR_UNSPEC, in), 0);
+	fake_expect_error(in, FI_ENOMEM);
+	fake_expect_nothing();
+	ck_assert_uint_eq(fake.peer->rx.account.held, 0);
 }
 END_TEST
 
@@ -78,6 +99,8 @@ START_TEST(message_with_a_place)
 	starve_begin();
 	fake_says(MSG, 0, 0, bytes, BYTES);
 	starve_end();
+	ck_assert_int_eq(fi_recv(fake.ep, in, 8, NULL, FI_ADDR_UNSPEC, in), 0);
+	fake_expect_error(in, FI_ENOMEM);
 	ck_assert_int_eq(fi_recv(fake.ep, in, 8, NULL, FI_ADDR_UNSPEC, in), 0);
 	ck_assert_uint_eq(rx_placement_begin(fake.worker, pool_id(fake.peer), &p), 0);
 	expect_disconnected();
@@ -150,6 +173,7 @@ int main(void)
 
 	tcase_add_checked_fixture(starved, setup, teardown);
 	tcase_add_test(starved, unexpected_message);
+	tcase_add_loop_test(starved, collected, 0, 2);
 	tcase_add_test(starved, posted_receive);
 	tcase_add_test(starved, message_with_a_place);
 	tcase_add_test(starved, before_it_is_known_to_be_connected);

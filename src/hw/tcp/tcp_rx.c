@@ -126,7 +126,7 @@ static int begin(struct tcp_link *l)
 		l->placing = rx_placement_begin(l->own->worker, l->id, &p);
 	if (l->placing || l->closed)
 		return 0;
-	l->kept = rx_payload_new(l->own->worker, l->id, l->frame.len);
+	l->kept = rx_payload_new(l->own->worker, l->id, &p);
 	return l->kept ? 0 : FI_ENOMEM;
 }
 

@@ -275,6 +275,13 @@ void rx_accept(struct rx *rx, struct recv *r, const struct message *m)
 	rx_finish(rx, r, m, capacity, base, 0);
 }
 
+void rx_accept_lost(struct rx *rx, struct recv *r, const struct message *m)
+{
+	void *base = r->flags & FI_MULTI_RECV ? r->iov[0].iov_base : NULL;
+
+	rx_finish(rx, r, m, rx_reserve(rx, r, 0), base, FI_ENOMEM);
+}
+
 /*
  * Ends a posted receive; frees it unless messages are arriving in it. A multi-receive buffer is
  * released by this completion, or by that of the last arriving message.

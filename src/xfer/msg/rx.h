@@ -69,6 +69,7 @@ struct unexpected {
 	size_t kept;             /* bytes in `payload` */
 	fi_addr_t indexed_src;   /* source that the index has it by */
 	bool indexed;            /* is in rx->q->index */
+	bool lost;               /* there was no memory for its bytes */
 	struct account *account; /* which it is charged to, see budget.h; or NULL */
 	struct list in_account;
 	struct rx_equal equal[RX_KEYS];
@@ -167,6 +168,8 @@ static inline __attribute__((always_inline)) bool rx_post_one(struct rx *rx, boo
  * used up.
  */
 void rx_accept(struct rx *rx, struct recv *r, const struct message *m);
+/* Ends the receive with FI_ENOMEM: the bytes of its message were lost. */
+void rx_accept_lost(struct rx *rx, struct recv *r, const struct message *m);
 /* Does the sender of a packet with this head await ATS? */
 static inline bool rx_wants_ack(uint64_t head)
 {
@@ -227,6 +230,8 @@ static inline bool rx_wants_completion(const struct rx *rx, const struct recv *r
 struct rx *rx_context_of(struct worker *worker, struct peer *peer, const struct packet *p);
 /* Matches a checked message with a receive, or keeps it. */
 void rx_message(struct rx *rx, struct peer *peer, const struct packet *p);
+/* The same for one whose bytes were lost for want of memory. */
+void rx_message_lost(struct rx *rx, struct peer *peer, const struct packet *p);
 /* The same for an atomic on a tagged receive. */
 void rx_atomic(struct rx *rx, struct peer *peer, const struct packet *p);
 /* Ends a posted receive with `err` (positive). `flags`: FI_MSG or FI_TAGGED. */
@@ -256,7 +261,10 @@ static inline size_t rx_cost(const struct unexpected *u)
 fi_addr_t rx_reported(const struct rx *rx, struct peer *peer, fi_addr_t src);
 /* Returns the source of a kept message by now: the address vector may have got its sender since. */
 fi_addr_t rx_source(const struct unexpected *u);
-/* Keeps an unexpected message; sends XOFF if the context keeps too many bytes. */
+/*
+ * Keeps an unexpected message; sends XOFF if the context keeps too many bytes. Where memory is out, its place in the queue is
+ * kept, or else the completion queue overruns; and the sender is disconnected.
+ */
 void rx_store(struct rx *rx, const struct message *m, size_t payload_len);
 /* Returns the oldest kept message that matches the receive, or NULL. */
 struct unexpected *rx_unexpected(struct rx *rx, bool tagged, const struct recv_args *args);

@@ -131,6 +131,22 @@ void rx_message(struct rx *rx, struct peer *peer, const struct packet *p)
 		rx_store(rx, &m, p->len);
 }
 
+void rx_message_lost(struct rx *rx, struct peer *peer, const struct packet *p)
+{
+	struct message m = {.peer = peer,
+			    .src = peer_addr(peer),
+			    .head = p->head,
+			    .tag = p->tag,
+			    .data = p->data,
+			    .len = p->len};
+	struct recv *r = rx_find_posted(rx, wire_flags(p->head) & WIRE_TAGGED, m.src, m.tag);
+
+	if (r)
+		rx_accept_lost(rx, r, &m);
+	else
+		rx_store(rx, &m, p->len);
+}
+
 void rx_atomic(struct rx *rx, struct peer *peer, const struct packet *p)
 {
 	struct message m = rma_match(peer, p);
@@ -180,7 +196,7 @@ static void accept_unexpected(struct rx *rx, struct recv *r, struct unexpected *
 			    .payload = u->payload};
 
 	rx_take(rx, u);
-	rx_accept(u->rx, r, &m);
+	(u->lost ? rx_accept_lost : rx_accept)(u->rx, r, &m);
 	rx_drop(u);
 }
 

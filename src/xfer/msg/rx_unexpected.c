@@ -10,7 +10,9 @@
 
 #include "base/copy.h"
 #include "base/log.h"
+#include "cntr/cntr.h"
 #include "core/av.h"
+#include "core/cq.h"
 #include "link/upcall.h"
 #include "link/wire.h"
 #include "xfer/worker.h"
@@ -141,18 +143,32 @@ void rx_release(struct worker *worker, uint32_t src, size_t bytes)
 		budget_release(peer, bytes);
 }
 
-void *rx_payload_new(struct worker *worker, uint32_t src, size_t len)
+/* There is no memory for a packet of the peer. */
+static void lose(struct worker *worker, struct peer *peer, const struct packet *p)
 {
+	bool alone = wire_op(p->head) == WIRE_MSG && !wire_of_group(p->head);
+	struct rx *rx = alone ? rx_context_of(worker, peer, p) : NULL;
+
+	if (rx)
+		rx_message_lost(rx, peer, p);
+	if (!peer->conn.over_budget)
+		peer_starve(peer, "a packet");
+}
+
+void *rx_payload_new(struct worker *worker, uint32_t src, const struct packet *p)
+{
+	struct peer *peer = pool_find(&worker->peer_pool, src);
 	struct unexpected *u;
 
-	if (!rx_hold(worker, src, sizeof(*u) + len))
+	if (!peer || !budget_hold(peer, sizeof(*u) + p->len))
 		return NULL;
-	u = spare_get(&worker->spare, sizeof(*u) + len);
+	u = spare_get(&worker->spare, sizeof(*u) + p->len);
 	if (!u) {
-		rx_release(worker, src, sizeof(*u) + len);
+		budget_release(peer, sizeof(*u) + p->len);
+		lose(worker, peer, p);
 		return NULL;
 	}
-	u->kept = len;
+	u->kept = p->len;
 	return u->payload;
 }
 
@@ -173,7 +189,7 @@ void rx_deliver_collected(struct worker *worker, uint32_t src, const struct pack
 	worker->collected = NULL;
 }
 
-/* Returns the memory in which the payload lies, if it is ours, else a copy; NULL: no memory. */
+/* Returns the memory in which the payload lies, if it is ours, else a copy; NULL: no memory, or it was lost before. */
 static struct unexpected *memory_of(const struct message *m, size_t payload_len)
 {
 	struct worker *worker = m->peer->worker;
@@ -183,6 +199,8 @@ static struct unexpected *memory_of(const struct message *m, size_t payload_len)
 		worker->collected = NULL;
 		return u;
 	}
+	if (payload_len && !m->payload)
+		return NULL;
 	u = spare_get(&worker->spare, sizeof(*u) + payload_len);
 	if (u && payload_len)
 		copy_bytes(u->payload, m->payload, payload_len);
@@ -211,6 +229,26 @@ static struct unexpected *keep(struct rx *rx, const struct message *m, size_t pa
 	return u;
 }
 
+/*
+ * There is no memory for a message: keeps its place in the queue. Who waits for anything else than a plain message learns of it
+ * by the end of the connection.
+ */
+static struct unexpected *keep_lost(struct rx *rx, const struct message *m)
+{
+	struct unexpected *u;
+
+	if (wire_op(m->head) != WIRE_MSG || wire_of_group(m->head))
+		return NULL;
+	u = keep(rx, m, 0);
+	if (u)
+		u->lost = true;
+	else if (rx->cq)
+		cq_overrun(rx->cq);
+	else if (rx->cntr)
+		cntr_fail(rx->cntr);
+	return u;
+}
+
 void rx_store(struct rx *rx, const struct message *m, size_t payload_len)
 {
 	struct rx *q = rx->q;
@@ -224,13 +262,15 @@ void rx_store(struct rx *rx, const struct message *m, size_t payload_len)
 	if (!budget_admit(m->peer, m->src, bytes))
 		return;
 	u = keep(rx, m, payload_len);
-	if (!u) {
-		peer_starve(m->peer, "a message that no receive waits for");
-		return;
+	if (!u)
+		u = keep_lost(rx, m);
+	if (u) {
+		list_push(&q->unexpected[tagged], &u->link);
+		count_kept(q, &m->peer->worker->budget, u);
 	}
-	list_push(&q->unexpected[tagged], &u->link);
-	count_kept(q, &m->peer->worker->budget, u);
-	if (!grouped && pauses(rx, m->peer))
+	if (!u || u->lost)
+		peer_starve(m->peer, "a message that no receive waits for");
+	else if (!grouped && pauses(rx, m->peer))
 		send_xoff(q, m->peer);
 }
 
