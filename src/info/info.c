@@ -4,6 +4,7 @@
 
 #include "base/log.h"
 #include "info/info.h"
+#include "info/job_key.h"
 
 static const struct info_sizes present = {
 	sizeof(struct fi_info),
@@ -156,10 +157,10 @@ struct fi_info *info_blank(void)
 static void free_attrs(struct fi_info *info)
 {
 	if (info->ep_attr)
-		free(info->ep_attr->auth_key);
+		job_key_free(info->ep_attr->auth_key);
 	if (info->domain_attr) {
 		free(info->domain_attr->name);
-		free(info->domain_attr->auth_key);
+		job_key_free(info->domain_attr->auth_key);
 	}
 	if (info->fabric_attr) {
 		free(info->fabric_attr->name);

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <malloc.h>
 #include <rdma/fi_errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -134,7 +135,7 @@ static int put(struct fi_ep_attr *ep, const struct given *key)
 	if (!copy)
 		return -FI_ENOMEM;
 	memcpy(copy, key->bytes, key->len);
-	free(ep->auth_key);
+	job_key_free(ep->auth_key);
 	ep->auth_key = copy;
 	ep->auth_key_size = key->len;
 	return 0;
@@ -232,7 +233,7 @@ static int resolve(struct fi_info *info, const struct fi_info *domain, uint32_t 
 		err = check(&key, info);
 		return err || key.bytes == info->ep_attr->auth_key ? err : put(info->ep_attr, &key);
 	}
-	free(info->ep_attr->auth_key);
+	job_key_free(info->ep_attr->auth_key);
 	info->ep_attr->auth_key = NULL;
 	info->ep_attr->auth_key_size = 0;
 	return path && *path ? put_file(info, path) : 0;
@@ -268,6 +269,13 @@ int job_key_check_domain(const struct fi_info *info, uint32_t api)
 		return err ? err : check_vectors_of(info->domain_attr);
 	}
 	return key.len && FI_VERSION_GE(api, FI_VERSION(1, 5)) ? check(&key, info) : 0;
+}
+
+void job_key_free(uint8_t *key)
+{
+	if (key)
+		explicit_bzero(key, malloc_usable_size(key));
+	free(key);
 }
 
 static bool copy(uint8_t **to, const uint8_t *from, size_t len)

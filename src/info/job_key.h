@@ -38,6 +38,8 @@ int job_key_resolve(struct fi_info *info, const struct fi_info *domain, uint32_t
 int job_key_check_domain(const struct fi_info *info, uint32_t api);
 /* With FI_AV_AUTH_KEY the keys that an address vector of the domain may have; else 0. */
 unsigned int job_key_vector_max(const struct fi_info *info, uint32_t api);
+/* Wipes and frees a key of malloc. Accepts NULL. */
+void job_key_free(uint8_t *key);
 /* Copies the keys whose sizes are granted from hints into an entry of fi_getinfo. 0 or -FI_ENOMEM. */
 int job_key_copy(struct fi_info *info, const struct fi_info *hints);
 

@@ -56,6 +56,7 @@ static void fini_fields(struct worker *worker)
 	spare_fini(&worker->spare);
 	addr_free(&worker->name);
 	free(worker->addresses);
+	auth_close(&worker->auth);
 	free(worker->waiters);
 	free(worker->peers);
 	free(worker);

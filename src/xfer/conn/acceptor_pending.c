@@ -5,6 +5,7 @@
 #include <rdma/fi_errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/socket.h>
 
 #include "base/clock.h"
@@ -95,8 +96,11 @@ void acceptor_pending_free(struct acceptor *a, struct pending *p)
 
 	list_remove(&p->in_origin);
 	list_remove(&p->in_held);
-	a->held_count -= p->held != NULL;
-	free(p->held);
+	if (p->held) {
+		a->held_count--;
+		explicit_bzero(&p->held->auth, sizeof(p->held->auth));
+		free(p->held);
+	}
 	auth_end(&p->auth);
 	pool_put(&a->pool, p);
 	a->count--;

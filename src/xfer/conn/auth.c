@@ -38,6 +38,11 @@ void auth_open(struct auth_own *own, const struct fi_info *info, struct worker *
 		 levels[own->closed][own->keyed + own->encrypts]);
 }
 
+void auth_close(struct auth_own *own)
+{
+	explicit_bzero(&own->key, sizeof(own->key));
+}
+
 struct auth *auth_new(const struct job_key *key, bool encrypts)
 {
 	struct auth *auth = calloc(1, sizeof(*auth));

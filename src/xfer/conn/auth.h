@@ -57,6 +57,8 @@ struct auth_own {
 
 /* Fills in *own, which stays where it is, for what is opened with `info`. */
 void auth_open(struct auth_own *own, const struct fi_info *info, struct worker *worker);
+/* What *own is a part of is to be freed: wipes the key. */
+void auth_close(struct auth_own *own);
 /* A new proof; NULL: no memory. auth_end frees it, if there is one, and sets the pointer to NULL. */
 struct auth *auth_new(const struct job_key *key, bool encrypts);
 void auth_end(struct auth **auth);

@@ -161,6 +161,7 @@ void cm_close(struct cm_listener *l)
 	} else {
 		listen_drop(l->socks);
 		acceptor_close(&l->acceptor);
+		auth_close(&l->auth);
 		close(l->epfd);
 	}
 	free(l);
@@ -283,6 +284,7 @@ static struct accepted leave(struct cm_request *req)
 	struct accepted conn = req->conn;
 
 	addr_free(&req->name);
+	explicit_bzero(&req->conn.auth, sizeof(req->conn.auth));
 	free(req);
 	return conn;
 }
