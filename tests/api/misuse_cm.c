@@ -140,6 +140,7 @@ static ssize_t with_request(struct bench *b, int what)
 		break;
 	case 7: /* connected twice */
 		ret = fi_connect(active.ep, to.bytes, NULL, 0);
+		OK(fi_reject(c.pep, request->handle, NULL, 0));
 		break;
 	case 8: /* its listener is closed first */
 		CLOSE(c.pep);
@@ -151,9 +152,11 @@ static ssize_t with_request(struct bench *b, int what)
 		break;
 	case 9: /* rejected with a parameter at NULL */
 		ret = fi_reject(c.pep, request->handle, NULL, 100);
+		OK(fi_reject(c.pep, request->handle, NULL, 0));
 		break;
 	case 10:
 		ret = fi_listen(c.pep);
+		OK(fi_reject(c.pep, request->handle, NULL, 0));
 		break;
 	}
 	fi_freeinfo(request);

@@ -103,10 +103,11 @@ static ssize_t receives(struct rig *r, struct lists *l, int form)
 
 static ssize_t onesided(struct rig *r, struct lists *l, int form)
 {
+	struct iovec short_list = {memory, 8};
 	struct fi_msg_rma m = rma(r, l);
 
 	if (form & 4) {
-		m.msg_iov = &(struct iovec){memory, 8};
+		m.msg_iov = &short_list;
 		m.iov_count = 1;
 	}
 	switch (form & 3) {
