@@ -44,6 +44,7 @@ enum forked_lock {
 	FORKED_OPENED,          /* open fabrics and domains */
 	FORKED_INTERFACES,      /* addresses of this host's interfaces */
 	FORKED_NETLINK,         /* calls of libnl, which has locks of its own */
+	FORKED_CLOSER,          /* descriptors that its thread is to close */
 	FORKED_DESCRIPTORS,     /* those of forked_guard */
 	/* Fork does not wait for these: what they guard is the parent's alone. */
 	FORKED_RENEWED,

@@ -7,12 +7,12 @@
 
 #include "base/clock.h"
 #include "base/env.h"
-#include "base/forked.h"
 #include "base/log.h"
 #include "base/probe.h"
 #include "core/av_keys.h"
 #include "xfer/rndv/rxreq.h"
 #include "xfer/conn/conn.h"
+#include "xfer/conn/connect.h"
 #include "xfer/group.h"
 #include "xfer/joint.h"
 #include "xfer/worker.h"
@@ -272,9 +272,9 @@ static void forgive(struct peer *peer)
 static void close_sockets(struct peer *peer)
 {
 	if (peer->conn.sock >= 0)
-		forked_close(peer->conn.sock);
+		connect_close(peer->conn.sock);
 	if (peer->conn.wake >= 0 && peer->conn.wake != peer->conn.sock)
-		forked_close(peer->conn.wake);
+		connect_close(peer->conn.wake);
 	peer->conn.sock = peer->conn.wake = -1;
 }
 

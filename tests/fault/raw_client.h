@@ -4,6 +4,7 @@
 #define FAULT_RAW_CLIENT_H
 
 #include <fcntl.h>
+#include <sys/epoll.h>
 #include <sys/mman.h>
 
 #include "hello.h"
@@ -23,33 +24,55 @@ struct page {
 	 (1 << 19))
 #define SEALS (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
 
-/* Connects to the Unix socket of the endpoint `name`. */
-static inline int raw_connect(const struct name *name)
+/* Fills in the Unix socket address of the endpoint `name`; returns its length. */
+static inline socklen_t raw_address(const struct name *name, struct sockaddr_un *un)
 {
-	struct sockaddr_un un = {.sun_family = AF_UNIX};
 	struct sockaddr_in in;
-	int len, sock = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 	char text[INET_ADDRSTRLEN];
+	int len;
 
+	*un = (struct sockaddr_un){.sun_family = AF_UNIX};
 	memcpy(&in, name->bytes, sizeof(in));
 	if (strcmp(provider(), "shm"))
-		len = snprintf(un.sun_path + 1, 100, "weft/%s/%u",
+		len = snprintf(un->sun_path + 1, 100, "weft/%s/%u",
 			       inet_ntop(AF_INET, &in.sin_addr, text, sizeof(text)),
 			       ntohs(in.sin_port));
 	else
-		len = snprintf(un.sun_path + 1, 100, "weft/%s", name->bytes);
-	if (sock < 0 ||
-	    connect(sock, (struct sockaddr *)&un,
-		    (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)len)))
+		len = snprintf(un->sun_path + 1, 100, "weft/%s", name->bytes);
+	return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)len);
+}
+
+/* Connects to the Unix socket of the endpoint `name`. */
+static inline int raw_connect(const struct name *name)
+{
+	struct sockaddr_un un;
+	socklen_t len = raw_address(name, &un);
+	int sock = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+
+	if (sock < 0 || connect(sock, (struct sockaddr *)&un, len))
 		fail("cannot connect to the endpoint: %s", strerror(errno));
 	return sock;
 }
+
+/* Listens on the Unix socket that peers of the endpoint `name` connect to. */
+static inline int raw_listen(const struct name *name)
+{
+	struct sockaddr_un un;
+	socklen_t len = raw_address(name, &un);
+	int sock = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+
+	if (sock < 0 || bind(sock, (struct sockaddr *)&un, len) || listen(sock, 16))
+		fail("cannot take the name of an endpoint: %s", strerror(errno));
+	return sock;
+}
+
+#define FDS_MAX 16 /* descriptors sent at once */
 
 static inline void say(int sock, const void *words, size_t len, const int *fds, unsigned int count)
 {
 	union {
 		struct cmsghdr align;
-		char buf[CMSG_SPACE(4 * sizeof(int))];
+		char buf[CMSG_SPACE(FDS_MAX * sizeof(int))];
 	} control = {0};
 	struct iovec iov = {(void *)(uintptr_t)words, len};
 	struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1};
@@ -79,7 +102,7 @@ static inline int ring_file(size_t len, int seals, struct page page)
 	return fd;
 }
 
-enum { HELLO_FLAWS = 10, FILE_FLAWS = 11, MANNERS = 7 + HELLO_FLAWS + FILE_FLAWS };
+enum { HELLO_FLAWS = 10, FILE_FLAWS = 15, MANNERS = 7 + HELLO_FLAWS + FILE_FLAWS };
 
 /* Sends a hello with one wrong field, and a proper ring. */
 static inline void flawed_hello(int sock, unsigned int flaw, unsigned int n)
@@ -160,6 +183,18 @@ static inline void flawed_file(int sock, unsigned int flaw, unsigned int n)
 		break;
 	case 9:
 		fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+		break;
+	case 10:
+		fd = open("/dev/zero", O_RDWR | O_CLOEXEC);
+		break;
+	case 11:
+		fd = open("/", O_PATH | O_CLOEXEC);
+		break;
+	case 12:
+		fd = open("/proc/self/mem", O_RDWR | O_CLOEXEC);
+		break;
+	case 13:
+		fd = epoll_create1(EPOLL_CLOEXEC);
 		break;
 	default:
 		if (pipe2(pair, O_CLOEXEC))

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/closer.h"
 #include "base/forked.h"
 #include "base/log.h"
 #include "xfer/conn/acceptor_pending.h"
@@ -141,7 +142,7 @@ static void admit(struct acceptor *a, int sock, int listener)
 		return;
 	if (p)
 		acceptor_pending_free(a, p);
-	forked_close(sock);
+	connect_close(sock);
 }
 
 /* Mostly for lack of descriptors. The connection waits in the listener's backlog. */
@@ -159,7 +160,8 @@ static void accept_all(struct acceptor *a, int listener)
 	for (unsigned int i = 0; i < ACCEPTS_PER_CALL; i++) {
 		int sock;
 
-		if (a->auth && !a->auth->keys) { /* they wait until it has its keys */
+		/* They wait until it has its keys, or until what others have passed is closed. */
+		if ((a->auth && !a->auth->keys) || (listener == a->inside && closer_full())) {
 			pause_listening(a);
 			return;
 		}
@@ -203,7 +205,7 @@ static bool read_hello(struct acceptor *a, struct pending *p, struct accepted *c
 	leave(a, p);
 	if (ret > 0)
 		return true;
-	forked_close(conn->sock);
+	connect_close(conn->sock);
 	return false;
 }
 
@@ -269,7 +271,7 @@ void acceptor_expire(struct acceptor *a)
 void acceptor_dismiss(struct accepted *conn)
 {
 	hello_close_fds(conn->fds);
-	forked_close(conn->sock);
+	connect_close(conn->sock);
 }
 
 void acceptor_close(struct acceptor *a)
@@ -278,9 +280,9 @@ void acceptor_close(struct acceptor *a)
 
 	acceptor_pending_close(a);
 	if (a->inside >= 0)
-		forked_close(a->inside);
+		connect_close(a->inside);
 	for (unsigned int i = 0; i < a->networks; i++)
-		forked_close(a->network[i]);
+		connect_close(a->network[i]);
 	if (a->timer >= 0)
 		close(a->timer);
 	pool_fini(&a->pool);

@@ -10,7 +10,6 @@
 
 #include "base/clock.h"
 #include "base/env.h"
-#include "base/forked.h"
 #include "base/log.h"
 #include "xfer/conn/connect.h"
 #include "xfer/conn/hello.h"
@@ -145,7 +144,7 @@ void acceptor_pending_silent(struct acceptor *a, struct pending *p, uint64_t now
 			 from, (unsigned int)(now - p->since), p->origin->count, a->count,
 			 acceptor_pending_max(), (unsigned long long)a->dropped);
 	}
-	forked_close(p->sock);
+	connect_close(p->sock);
 	acceptor_pending_free(a, p);
 }
 
@@ -272,7 +271,7 @@ void acceptor_pending_close(struct acceptor *a)
 		if (p->held)
 			acceptor_dismiss(p->held);
 		else
-			forked_close(p->sock);
+			connect_close(p->sock);
 		acceptor_pending_free(a, p);
 	}
 }

@@ -32,7 +32,6 @@
 #include <sys/socket.h>
 
 #include "base/clock.h"
-#include "base/forked.h"
 #include "base/log.h"
 #include "xfer/conn/conn_own.h"
 #include "xfer/conn/connect.h"
@@ -139,7 +138,7 @@ static void challenged(struct peer *peer)
 
 static void crossed(struct peer *peer, const struct wire_hello *hello)
 {
-	forked_close(peer->conn.sock);
+	connect_close(peer->conn.sock);
 	peer->conn.sock = peer->conn.wake = -1;
 	peer->state = PEER_CROSSED;
 	peer->conn.incarnation = hello->incarnation;
@@ -256,10 +255,10 @@ static ssize_t hear_boot(struct peer *peer)
 	ssize_t len = 1;
 
 	for (int i = 0; i < BYTES_PER_EVENT && len > 0; i++) {
-		len = recv(peer->conn.sock, &byte, 1, MSG_DONTWAIT);
+		len = connect_hear(peer->conn.sock, &byte);
 		if (len < 0 && errno == ECONNRESET && !reset) {
 			reset = true;
-			len = recv(peer->conn.sock, &byte, 1, MSG_DONTWAIT);
+			len = connect_hear(peer->conn.sock, &byte);
 		}
 		if (len > 0)
 			peer->real->silent = false;

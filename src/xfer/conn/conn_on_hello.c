@@ -4,7 +4,6 @@
 #include <sys/epoll.h>
 
 #include "base/clock.h"
-#include "base/forked.h"
 #include "base/log.h"
 #include "xfer/conn/conn_own.h"
 #include "xfer/conn/connect.h"
@@ -15,7 +14,7 @@ static void abandon_attempt(struct peer *peer)
 	if (!peer_attempts(peer))
 		return;
 	if (peer->conn.sock >= 0)
-		forked_close(peer->conn.sock);
+		connect_close(peer->conn.sock);
 	peer->conn.sock = peer->conn.wake = -1;
 	conn_abandon(peer);
 	peer->state = PEER_IDLE;

@@ -8,7 +8,6 @@
 
 #include "base/clock.h"
 #include "base/env.h"
-#include "base/forked.h"
 #include "base/log.h"
 #include "xfer/conn/advertise.h"
 #include "xfer/conn/conn_own.h"
@@ -123,7 +122,7 @@ static int attempt(struct peer *peer, int sock, bool inside)
 	if (!err)
 		err = conn_watch(peer, inside ? EPOLLIN : EPOLLOUT);
 	if (err) {
-		forked_close(sock);
+		connect_close(sock);
 		peer->conn.sock = peer->conn.wake = -1;
 		return err;
 	}
@@ -193,7 +192,7 @@ void conn_wait_outside(struct peer *peer)
 static void end_attempt(struct peer *peer)
 {
 	if (peer->conn.sock >= 0)
-		forked_close(peer->conn.sock);
+		connect_close(peer->conn.sock);
 	peer->conn.sock = peer->conn.wake = -1;
 	conn_abandon(peer);
 }

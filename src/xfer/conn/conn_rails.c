@@ -12,7 +12,6 @@
 #include <sys/random.h>
 
 #include "base/clock.h"
-#include "base/forked.h"
 #include "base/hmac.h"
 #include "base/log.h"
 #include "link/upcall.h"
@@ -52,7 +51,7 @@ struct attempt {
 static void end(struct peer *peer, struct attempt *a)
 {
 	if (a->sock >= 0)
-		forked_close(a->sock);
+		connect_close(a->sock);
 	auth_end(&a->auth);
 	peer->rails->attempt[a->rail] = NULL;
 	pool_put(&peer->worker->rails->pool, a);
@@ -371,7 +370,7 @@ void conn_rails_event(struct worker *worker, uint32_t id)
 		return;
 	}
 	log_failure(&link->pair[a->rail], a->rail, -ret);
-	forked_close(a->sock);
+	connect_close(a->sock);
 	a->sock = -1; /* the next try is at the deadline */
 }
 

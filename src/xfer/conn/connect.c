@@ -123,7 +123,7 @@ int connect_keep(int sock, int err)
 		err = forked_guard(sock);
 	if (!err)
 		return sock;
-	close(sock);
+	connect_close(sock);
 	return err;
 }
 

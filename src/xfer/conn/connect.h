@@ -31,6 +31,11 @@ bool connect_is_spare(int sock);
  * closes it and returns the error.
  */
 int connect_keep(int sock, int err);
+/*
+ * Closes a socket of a connection, or a listener. On a Unix socket any process of the host may have left descriptors in messages that nobody
+ * has read; closing those may take as long as their sender likes, and is left to base/closer.h.
+ */
+void connect_close(int sock);
 void connect_set(int sock, int level, int option, int value);
 
 /*
@@ -44,6 +49,16 @@ int connect_inside(const struct addr *name);
  * error; -FI_EMFILE as above. `source`: an address of this host to connect from if possible, or NULL. The socket becomes writable when connect() has ended; connect_result returns the outcome.
  */
 int connect_network(const struct addr *name, const struct addr *source);
+/* What a message can bring: with less room the kernel closes the rest, and may wait (base/closer.h). */
+#define CONNECT_PASSED_MAX 253 /* descriptors: the kernel's SCM_MAX_FD */
+union connect_passed {
+	struct cmsghdr align;
+	char buf[CMSG_SPACE(CONNECT_PASSED_MAX * sizeof(int))];
+};
+/* Copies the descriptors that came with a received message into `fds`. Returns their number. */
+size_t connect_passed(struct msghdr *msg, int fds[CONNECT_PASSED_MAX]);
+/* Receives a byte, as recv() with MSG_DONTWAIT. Descriptors that come with it are closed. */
+ssize_t connect_hear(int sock, char *byte);
 /* Returns for how long (ms) the TCP connection has carried nothing, either way. */
 uint64_t connect_quiet_ms(int sock);
 /* Has the other end closed the connection? */

@@ -9,8 +9,10 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/closer.h"
 #include "base/log.h"
 #include "xfer/conn/addresses.h"
+#include "xfer/conn/connect.h"
 
 union control {
 	struct cmsghdr align;
@@ -137,18 +139,26 @@ void hello_close_fds(int fds[WIRE_FDS])
 	}
 }
 
-/* Takes the received descriptors. If the kernel discarded some (MSG_CTRUNC), closes all. */
+/* Is it a memory file, as ours are? Nothing that is done with one can wait for others. */
+static bool is_memory(int fd)
+{
+	return fcntl(fd, F_GET_SEALS) >= 0;
+}
+
+/* Takes the received descriptors; or leaves them to the closer, if they are not what a hello brings. */
 static void received_fds(struct msghdr *msg, int fds[WIRE_FDS])
 {
-	struct cmsghdr *c = CMSG_FIRSTHDR(msg);
+	int passed[CONNECT_PASSED_MAX];
+	size_t count = connect_passed(msg, passed);
+	bool good = count <= WIRE_FDS && !(msg->msg_flags & MSG_CTRUNC);
 
-	for (unsigned int i = 0; i < WIRE_FDS; i++)
-		fds[i] = -1;
-	if (!c || c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
-		return;
-	memcpy(fds, CMSG_DATA(c), c->cmsg_len - CMSG_LEN(0));
-	if (msg->msg_flags & MSG_CTRUNC)
-		hello_close_fds(fds);
+	for (size_t i = 0; i < count && good; i++)
+		good = is_memory(passed[i]);
+	for (size_t i = 0; i < count; i++)
+		if (good)
+			fds[i] = passed[i];
+		else
+			closer_close(passed[i]);
 }
 
 int hello_own_fds(struct worker *worker, int fds[WIRE_FDS])
@@ -208,11 +218,11 @@ static int recv_inside(int sock, struct wire_hello *hello, int fds[WIRE_FDS])
 {
 	/* cppcheck-suppress ctuuninitvar ; recvmsg writes it */
 	struct iovec iov = {hello, sizeof(*hello)};
-	union control control;
+	union connect_passed passed;
 	struct msghdr msg = {.msg_iov = &iov,
 			     .msg_iovlen = 1,
-			     .msg_control = control.buf,
-			     .msg_controllen = sizeof(control.buf)};
+			     .msg_control = passed.buf,
+			     .msg_controllen = sizeof(passed.buf)};
 	ssize_t len = recvmsg(sock, &msg, MSG_DONTWAIT | MSG_CMSG_CLOEXEC | MSG_TRUNC);
 	int ret;
 
@@ -222,11 +232,11 @@ static int recv_inside(int sock, struct wire_hello *hello, int fds[WIRE_FDS])
 	if (len < 0)
 		return errno == EAGAIN || errno == EINTR ? 0 : -errno;
 	/* Even an empty message may carry descriptors. */
-	received_fds(&msg, fds);
+	received_fds(&msg, fds); /* hello_recv has set all to -1 */
 	ret = len ? check(hello, len) : -FI_ECONNRESET;
 	if (ret > 0 && (fds[0] < 0) == brings_fds(hello->kind)) {
 		LOG_WARN(LOG_EP_CTRL, "hello of kind %u %s refused", hello->kind,
-			 fds[0] < 0 ? "without a ring" : "with descriptors");
+			 fds[0] < 0 ? "without a ring, or with more" : "with descriptors");
 		ret = -FI_EPROTO;
 	}
 	if (ret < 0)

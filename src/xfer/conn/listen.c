@@ -9,7 +9,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/forked.h"
 #include "base/log.h"
 #include "base/ports.h"
 #include "info/ifaces.h"
@@ -67,7 +66,7 @@ void listen_drop(int socks[2])
 {
 	for (enum acceptor_source i = ACCEPTOR_INSIDE; i <= ACCEPTOR_NETWORK; i++) {
 		if (socks[i] >= 0)
-			forked_close(socks[i]);
+			connect_close(socks[i]);
 		socks[i] = -1;
 	}
 }
