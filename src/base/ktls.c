@@ -75,7 +75,7 @@ int ktls_start(int sock, const struct tls_way *out, const struct tls_way *in)
 	}
 	err = install(sock, TLS_RX, in);
 	if (err)
-		LOG_WARN(LOG_EP_CTRL, "TLS of the kernel sends, but does not receive: %s",
+		LOG_PEER(LOG_EP_CTRL, "TLS of the kernel sends, but does not receive: %s",
 			 fi_strerror(err));
 	/* Our records have no padding: they can be decrypted straight to where they go. */
 	else if (setsockopt(sock, SOL_TLS, TLS_RX_EXPECT_NO_PAD, &yes, sizeof(yes)))

@@ -95,7 +95,21 @@ void log_put(const struct log_place *place, const char *msg);
 				__VA_ARGS__);                                                      \
 	} while (0)
 
-#define LOG_WARN(subsys, ...)  LOG_AT(FI_LOG_WARN, subsys, __VA_ARGS__)
+#define LOG_WARN(subsys, ...) LOG_AT(FI_LOG_WARN, subsys, __VA_ARGS__)
+/*
+ * As LOG_WARN, for what a peer can bring about, or anybody who reaches an endpoint: each such line of the sources writes one message in
+ * FI_LOG_INTERVAL, however often they do it.
+ */
+#define LOG_PEER(subsys, ...)                                                                      \
+	do {                                                                                       \
+		static uint64_t peer_showtime;                                                     \
+                                                                                                   \
+		if (log_enabled(FI_LOG_WARN, subsys) && log_due(&peer_showtime))                   \
+			log_write(&(struct log_place){LOG_PROV, FI_LOG_WARN, subsys, __func__,     \
+						      __LINE__},                                   \
+				  __VA_ARGS__);                                                    \
+	} while (0)
+
 #define LOG_TRACE(subsys, ...) LOG_AT(FI_LOG_TRACE, subsys, __VA_ARGS__)
 #define LOG_INFO(subsys, ...)  LOG_AT(FI_LOG_INFO, subsys, __VA_ARGS__)
 #define LOG_DEBUG(subsys, ...) LOG_AT(FI_LOG_DEBUG, subsys, __VA_ARGS__)

@@ -172,7 +172,7 @@ void coll_hear(struct worker *worker, struct peer *peer, const struct packet *p)
 	if (!c)
 		return;
 	if (p->len != sizeof(msg)) {
-		LOG_WARN(LOG_EP_DATA,
+		LOG_PEER(LOG_EP_DATA,
 			 "a control message about a group has %zu bytes instead of %zu: dropped",
 			 p->len, sizeof(msg));
 		return;

@@ -42,17 +42,16 @@ struct coll {
 	struct list ready;  /* struct op.in_ready: the messages of a round are complete */
 	struct list broken; /* struct group.in_broken: groups to be ended */
 	struct pool group_pool;
-	struct list idle;                   /* struct op.in_ready: unused operations */
-	uint64_t *managed;                  /* hash table of managed.c */
-	size_t managed_capacity;            /* slots of the table; a power of two or 0 */
-	size_t managed_count;               /* slots in use */
-	uint64_t left[COLL_LEFT];           /* ring of numbers of the groups closed last */
-	unsigned int left_count;            /* groups closed in all, modulo 2^32 */
-	uint64_t serials;                   /* groups created */
-	uint64_t wake_at;                   /* ms: next poll of the groups; 0: none is due */
-	unsigned int progress_calls;        /* counts progress calls while a poll is due */
-	uint64_t kept_shown, refused_shown; /* log_due: warnings of kept.c, of member.c */
-	bool running;                       /* coll_run is active */
+	struct list idle;            /* struct op.in_ready: unused operations */
+	uint64_t *managed;           /* hash table of managed.c */
+	size_t managed_capacity;     /* slots of the table; a power of two or 0 */
+	size_t managed_count;        /* slots in use */
+	uint64_t left[COLL_LEFT];    /* ring of numbers of the groups closed last */
+	unsigned int left_count;     /* groups closed in all, modulo 2^32 */
+	uint64_t serials;            /* groups created */
+	uint64_t wake_at;            /* ms: next poll of the groups; 0: none is due */
+	unsigned int progress_calls; /* counts progress calls while a poll is due */
+	bool running;                /* coll_run is active */
 	/* While joins are pending, readers of the event queue progress the worker. */
 	struct eq_driver driver;
 	/* Readers of the event queue progress the worker regularly, even if nothing arrives */

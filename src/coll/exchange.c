@@ -27,7 +27,7 @@ static bool differs(const struct op *op, const struct plan_message *m, uint64_t 
 			    !((tag ^ WIRE_GROUP_TAG(0, op->what, 0)) & WIRE_GROUP_WHAT_MASK),
 		    1))
 		return false;
-	LOG_WARN(LOG_EP_DATA,
+	LOG_PEER(LOG_EP_DATA,
 		 "the member of rank %u made another call: our collective is of kind %d", m->peer,
 		 (int)op->shape.kind);
 	return true;

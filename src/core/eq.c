@@ -27,7 +27,7 @@ static struct eq_event *new_event(uint32_t event, const void *buf, size_t len)
 	struct eq_event *e = malloc(sizeof(*e) + len);
 
 	if (!e) {
-		LOG_WARN(LOG_EQ, "out of memory: event %u of %zu bytes is lost", event, len);
+		LOG_PEER(LOG_EQ, "out of memory: event %u of %zu bytes is lost", event, len);
 		return NULL;
 	}
 	e->event = event;
@@ -57,7 +57,7 @@ int eq_post_error(struct eq *eq, const struct fi_eq_err_entry *entry)
 	struct eq_error *e = malloc(sizeof(*e) + len);
 
 	if (!e) {
-		LOG_WARN(LOG_EQ, "out of memory: an error (%d) is lost", entry->err);
+		LOG_PEER(LOG_EQ, "out of memory: an error (%d) is lost", entry->err);
 		return -FI_ENOMEM;
 	}
 	e->entry = *entry;

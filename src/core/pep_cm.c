@@ -155,7 +155,7 @@ static void announce(struct pep *pep, struct cm_request *req)
 		if (!eq_post(pep->eq, FI_CONNREQ, &event, sizeof(event.entry) + len))
 			return;
 	}
-	LOG_WARN(LOG_EP_CTRL,
+	LOG_PEER(LOG_EP_CTRL,
 		 "out of memory: a connection request is rejected, the other side may ask again");
 	if (c)
 		connreq_free(c);

@@ -224,7 +224,7 @@ void peer_over_budget(struct peer *peer, const char *of_what, size_t max)
 	if (peer->conn.over_budget)
 		return;
 	addr_print(&peer->name, text, sizeof(text));
-	LOG_WARN(LOG_EP_DATA, "%s exceeds %zu bytes %s: disconnecting the peer", text, max,
+	LOG_PEER(LOG_EP_DATA, "%s exceeds %zu bytes %s: disconnecting the peer", text, max,
 		 of_what);
 	peer_expel(peer);
 }
@@ -234,7 +234,7 @@ void peer_starve(struct peer *peer, const char *what)
 	char text[ADDR_STR_MAX + 32];
 
 	addr_print(&peer->name, text, sizeof(text));
-	LOG_WARN(LOG_EP_DATA, "%s: out of memory for %s: disconnecting the peer", text, what);
+	LOG_PEER(LOG_EP_DATA, "%s: out of memory for %s: disconnecting the peer", text, what);
 	peer->conn.starved = true;
 	peer_expel(peer);
 }
@@ -254,7 +254,7 @@ void peer_overdue(struct peer *peer, int ms)
 	char text[ADDR_STR_MAX + 32];
 
 	addr_print(&peer->name, text, sizeof(text));
-	LOG_WARN(LOG_EP_DATA,
+	LOG_PEER(LOG_EP_DATA,
 		 "%s: nothing came of a message that it announced for %d ms "
 		 "(FI_WEFT_SENDER_TIMEOUT=%d): its connection is ended",
 		 text, ms, env_get()->sender_timeout);

@@ -90,7 +90,7 @@ static int judge(struct wait *w, uint32_t id)
 	struct peer *peer = pool_find(&w->worker->peer_pool, id);
 
 	if (!peer || peer->conn.sock < 0) {
-		LOG_WARN(LOG_MR,
+		LOG_PEER(LOG_MR,
 			 "close: an access guard of peer %#x, which is not connected: taken away",
 			 id);
 		w->t->disown(w->state, id);

@@ -29,7 +29,7 @@ void stall_begin(struct worker *worker)
 	s->timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
 	if (s->timer < 0 || timerfd_settime(s->timer, 0, &every, NULL) ||
 	    epoll_ctl(worker->epfd, EPOLL_CTL_ADD, s->timer, &ev))
-		LOG_WARN(LOG_EP_CTRL, "no timer for looks at a ring: %s", strerror(errno));
+		LOG_PEER(LOG_EP_CTRL, "no timer for looks at a ring: %s", strerror(errno));
 }
 
 static void close_timer(struct stall *s)
@@ -84,7 +84,7 @@ static void warn(const struct peer *peer, const char *what)
 	char text[ADDR_STR_MAX + 32];
 
 	addr_print(&peer->name, text, sizeof(text));
-	LOG_WARN(LOG_EP_DATA, "ring: %s (process %d) has claimed a packet and does not send it: %s",
+	LOG_PEER(LOG_EP_DATA, "ring: %s (process %d) has claimed a packet and does not send it: %s",
 		 text, (int)connect_pid(peer->conn.sock), what);
 }
 
@@ -114,7 +114,7 @@ static void judge(struct worker *worker, uint32_t owner, uint64_t now)
 		warn(peer, "disconnected");
 		conn_expel(peer);
 	} else {
-		LOG_WARN(LOG_EP_DATA,
+		LOG_PEER(LOG_EP_DATA,
 			 "ring: skipped packet %#llx, which no connected peer is sending",
 			 (unsigned long long)s->mark);
 	}

@@ -113,7 +113,6 @@ struct worker {
 	struct {
 		uint64_t seen_av; /* av_version when they were looked up last */
 		uint64_t refused;
-		uint64_t logged; /* log_due */
 	} unknown;
 	/* Control messages about groups dropped: over FI_WEFT_JOINS_MAX. */
 	uint64_t joins_refused;
@@ -132,7 +131,7 @@ struct worker {
 		unsigned int asked;   /* peers that others were asked about since `asked_ms` */
 		uint64_t followed_ms; /* ms */
 		bool followed[WORKER_INTRODUCTIONS]; /* by their hash, since `followed_ms` */
-		uint64_t logged;                     /* log_due */
+		uint64_t logged; /* log_due, of attempts that they bring about */
 	} introduce;
 	/* conn_relay.c. */
 	struct {

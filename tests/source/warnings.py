@@ -15,8 +15,8 @@ LITERAL = re.compile(r'"((?:\\.|[^"\\])*)"')
 
 
 def warnings(source):
-    """Yields (line, text) of each LOG_WARN call."""
-    for call in re.finditer(r"\bLOG_WARN\(\s*LOG_\w+,\s*((?:\"(?:\\.|[^\"\\])*\"\s*)+)", source):
+    """Yields (line, text) of each LOG_WARN and LOG_PEER call."""
+    for call in re.finditer(r"\bLOG_(?:WARN|PEER)\(\s*LOG_\w+,\s*((?:\"(?:\\.|[^\"\\])*\"\s*)+)", source):
         yield source[:call.start()].count("\n") + 1, "".join(LITERAL.findall(call.group(1)))
 
 

@@ -50,7 +50,7 @@ static void hear_down(struct coll *c, struct peer *from, const struct wire_group
 		coll_answer(from, &abort);
 	} else if (!msg->id || msg->id & MANAGED_ID) {
 		/* It might be the number of a group that the parent is no member of. */
-		LOG_WARN(LOG_EP_CTRL, "join failed: %#llx is no number that a join assigns",
+		LOG_PEER(LOG_EP_CTRL, "join failed: %#llx is no number that a join assigns",
 			 (unsigned long long)msg->id);
 		join_fail(g, FI_EPROTO);
 	} else {
@@ -102,7 +102,7 @@ static void hear_ask(struct coll *c, struct peer *from, const struct wire_group 
 		member_refuse(c, from, msg);
 		return;
 	}
-	LOG_WARN(
+	LOG_PEER(
 		LOG_EP_CTRL,
 		"join: we wait for fi_addr %llu in a group of %u, but it waits for us in one of %u",
 		(unsigned long long)peer_addr(from), g->size, msg->size);

@@ -33,10 +33,8 @@ static void refuse(struct coll *c, const struct peer *from, unsigned int sort)
 	char text[ADDR_STR_MAX + 32];
 
 	c->worker->joins_refused++;
-	if (!log_enabled(FI_LOG_WARN, LOG_EP_CTRL) || !log_due(&c->kept_shown))
-		return;
 	addr_print(&from->name, text, sizeof(text));
-	LOG_WARN(LOG_EP_CTRL,
+	LOG_PEER(LOG_EP_CTRL,
 		 "%s from peer %s dropped: %zu joins for groups unknown here are queued already "
 		 "(FI_WEFT_JOINS_MAX=%zu, %u of this peer)",
 		 sort ? "end of a group" : "join", text, c->kept_count[0] + c->kept_count[1],
@@ -109,7 +107,7 @@ void kept_add(struct coll *c, struct peer *from, const struct wire_group *msg)
 	}
 	w = malloc(sizeof(*w));
 	if (!w) {
-		LOG_WARN(LOG_EP_CTRL,
+		LOG_PEER(LOG_EP_CTRL,
 			 "out of memory: an early message of %s about a join is dropped",
 			 peer_text(from));
 		return;

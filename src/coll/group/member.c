@@ -41,13 +41,6 @@ bool member_may(struct group *g, const struct peer *from, const struct wire_grou
 	}
 }
 
-/* Counts a message; returns whether to log it. */
-static bool refused(struct coll *c)
-{
-	c->worker->nonmember_refused++;
-	return log_enabled(FI_LOG_WARN, LOG_EP_CTRL) && log_due(&c->refused_shown);
-}
-
 static const char *kind_of(const struct wire_group *msg)
 {
 	static const char *const names[] = {"0",   "UP",    "DOWN",  "FAIL", "PROBE",
@@ -60,10 +53,9 @@ void member_refuse(struct coll *c, const struct peer *from, const struct wire_gr
 {
 	char text[TEXT_MAX];
 
-	if (!refused(c))
-		return;
+	c->worker->nonmember_refused++;
 	addr_print(&from->name, text, sizeof(text));
-	LOG_WARN(LOG_EP_CTRL,
+	LOG_PEER(LOG_EP_CTRL,
 		 "%s about a group dropped: its sender %s is not the member that may send it (rank "
 		 "%u); %llu such messages so far",
 		 kind_of(msg), text, msg->rank, (unsigned long long)c->worker->nonmember_refused);
@@ -73,11 +65,10 @@ void member_refuse_message(struct coll *c, const struct peer *from, uint64_t tag
 {
 	char text[TEXT_MAX] = "(disconnected)";
 
-	if (!refused(c))
-		return;
+	c->worker->nonmember_refused++;
 	if (from)
 		addr_print(&from->name, text, sizeof(text));
-	LOG_WARN(LOG_EP_CTRL,
+	LOG_PEER(LOG_EP_CTRL,
 		 "message to a group dropped: its sender %s is not the member of rank %u that it "
 		 "names; %llu such messages so far",
 		 text, (uint32_t)(tag & WIRE_GROUP_RANK_MASK),

@@ -202,7 +202,7 @@ static void attach_regions(struct shm_link *s, const struct link_peer *peer)
 	int err = peer->fds[1] < 0 ? 0 : mr_view_attach(&s->regions, peer->fds[1]);
 
 	if (err)
-		LOG_WARN(
+		LOG_PEER(
 			LOG_EP_CTRL,
 			"shm: process %d sent no usable table of regions: %s; one-sided operations go by packets",
 			(int)peer->pid, fi_strerror(-err));
@@ -213,7 +213,7 @@ static int join(struct shm_link *s, const struct link_peer *peer)
 	int err = shm_ring_attach(&s->ring, peer->fds[0]);
 
 	if (err)
-		LOG_WARN(
+		LOG_PEER(
 			LOG_EP_CTRL,
 			"shm: process %d sent no usable ring: %s (does it use the same version of the library?)",
 			(int)peer->pid, fi_strerror(-err));

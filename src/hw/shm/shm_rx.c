@@ -28,7 +28,7 @@ static __attribute__((noinline, cold)) uint32_t skip_spoilt(struct shm *shm,
 {
 	uint64_t word = ONCE(*ring_claim_at(&shm->ring, shm_head(shm)));
 
-	LOG_WARN(LOG_EP_DATA, "shm: dropped a packet of %u bytes from peer %#x: the limit is %u",
+	LOG_PEER(LOG_EP_DATA, "shm: dropped a packet of %u bytes from peer %#x: the limit is %u",
 		 ONCE(slot->len), ONCE(slot->src), SHM_PACKET_MAX);
 	return ring_is_claim(&shm->ring, shm_head(shm), word) ? claim_slots(word) : 1;
 }

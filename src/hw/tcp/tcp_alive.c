@@ -56,7 +56,7 @@ void tcp_alive_poll(struct tcp *t)
 	if ((timeout <= 0 || now < t->next_poll) && !t->due)
 		return;
 	if (t->timer >= 0 && read(t->timer, &expired, sizeof(expired)) < 0 && errno != EAGAIN)
-		LOG_WARN(LOG_EP_CTRL, "tcp: cannot read a timer: %s", fi_strerror(errno));
+		LOG_PEER(LOG_EP_CTRL, "tcp: cannot read a timer: %s", fi_strerror(errno));
 	t->due = false;
 	if (timeout <= 0 || now < t->next_poll)
 		return;
@@ -90,7 +90,7 @@ void tcp_alive_timer(struct tcp *t)
 	if (t->timer < 0 ||
 	    timerfd_settime(t->timer, 0, &(struct itimerspec){every, every}, NULL) ||
 	    epoll_ctl(t->epfd, EPOLL_CTL_ADD, t->timer, &ev))
-		LOG_WARN(
+		LOG_PEER(
 			LOG_EP_CTRL,
 			"tcp: no timer for peers that do not answer: %s (ulimit -n limits descriptors)",
 			fi_strerror(errno));

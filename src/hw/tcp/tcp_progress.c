@@ -37,7 +37,7 @@ int tcp_watch(struct tcp_link *l, uint32_t events)
 	if (epoll_ctl(l->own->epfd, l->events ? EPOLL_CTL_MOD : EPOLL_CTL_ADD, l->sock, &ev)) {
 		int err = errno;
 
-		LOG_WARN(
+		LOG_PEER(
 			LOG_EP_CTRL,
 			"tcp: cannot watch the socket of peer %#x: %s (/proc/sys/fs/epoll/max_user_watches is a limit)",
 			l->id, fi_strerror(err));

@@ -22,7 +22,7 @@ static bool head_good(const struct tcp_link *l, const struct tcp_chunk *c)
 	if (c->asks <= 1 && !(c->asks && c->len) && c->len <= TCP_CHUNK &&
 	    tcp_window_fits(in, c->at, c->len) && c->ack <= l->rails->out.next)
 		return true;
-	LOG_WARN(LOG_EP_DATA,
+	LOG_PEER(LOG_EP_DATA,
 		 "tcp: peer %#x sent no chunk of ours: %u bytes (at most %u) at %llu, where %llu "
 		 "to %llu are expected, of our %llu bytes it has read %llu, it asks %u times",
 		 l->id, c->len, TCP_CHUNK, (unsigned long long)c->at, (unsigned long long)in->begin,
@@ -108,7 +108,7 @@ static int note(struct tcp_link *l, struct tcp_rail *r, size_t len)
 		expect_head(r);
 	if (good)
 		return 0;
-	LOG_WARN(LOG_EP_DATA, "tcp: peer %#x sent more than %u parts out of order", l->id,
+	LOG_PEER(LOG_EP_DATA, "tcp: peer %#x sent more than %u parts out of order", l->id,
 		 TCP_SPANS);
 	return FI_EPROTO;
 }

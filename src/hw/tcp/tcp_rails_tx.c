@@ -257,14 +257,13 @@ bool tcp_rails_flush(struct tcp_link *l)
 /* May a packet of `len` bytes enter the window? If not, the link is blocked. */
 static bool fits(struct tcp_link *l, size_t len)
 {
-	static uint64_t logged;
 	struct tcp_window *out = &l->rails->out;
 	bool fits = tcp_window_space(out) >= len;
 
 	if (fits && tcp_window_open(out))
 		return true;
-	if (fits && log_due(&logged))
-		LOG_WARN(LOG_EP_DATA,
+	if (fits)
+		LOG_PEER(LOG_EP_DATA,
 			 "tcp: no memory for the %zu bytes that rails to peer %#x keep: sends wait "
 			 "(FI_WEFT_RAILS=1 needs none)",
 			 TCP_WINDOW, l->id);

@@ -110,7 +110,7 @@ static bool frame_good(const struct tcp_link *l)
 
 	if (__builtin_expect(op && op < WIRE_OPS && f->len <= TCP_PACKET_MAX && !f->zero, 1))
 		return true;
-	LOG_WARN(LOG_EP_DATA,
+	LOG_PEER(LOG_EP_DATA,
 		 "tcp: peer %#x sent no packet of ours: op %u, %u bytes (at most %u), %#x for zero",
 		 l->id, op, f->len, TCP_PACKET_MAX, f->zero);
 	return false;

@@ -38,7 +38,7 @@ static int shake(const struct tcp_link *l, const struct tcp_tls *s)
 	s->out->len = 0;
 	ret = tls_handshake(s->tls);
 	if (ret < 0) {
-		LOG_WARN(LOG_EP_CTRL, "tcp: no encryption with peer %#x: %s", l->id,
+		LOG_PEER(LOG_EP_CTRL, "tcp: no encryption with peer %#x: %s", l->id,
 			 tls_error(s->tls));
 		say(s);
 		return -FI_EACCES;
@@ -122,7 +122,7 @@ int tcp_tls_fault(const struct tcp_link *l)
 {
 	if (errno != EBADMSG)
 		return errno == EPIPE ? FI_ECONNRESET : errno;
-	LOG_WARN(LOG_EP_DATA, "tcp: peer %#x: what came is not what it encrypted", l->id);
+	LOG_PEER(LOG_EP_DATA, "tcp: peer %#x: what came is not what it encrypted", l->id);
 	return FI_EPROTO;
 }
 
@@ -138,7 +138,7 @@ static ssize_t decrypt(const struct tcp_link *l, struct tls *tls, const struct i
 		if (len > 0)
 			have += (size_t)len;
 		if (len < 0 && !have) {
-			LOG_WARN(LOG_EP_DATA,
+			LOG_PEER(LOG_EP_DATA,
 				 "tcp: peer %#x: what came is not what it encrypted: %s", l->id,
 				 tls_error(tls));
 			return broken(EPROTO);
@@ -165,7 +165,7 @@ ssize_t tcp_tls_read(struct tcp_link *l, struct tcp_tls *s, const struct iovec *
 	len = decrypt(l, s->tls, iov, count);
 	if (s->out->len == output || (len < 0 && errno != EAGAIN))
 		return len;
-	LOG_WARN(
+	LOG_PEER(
 		LOG_EP_DATA,
 		"tcp: peer %#x: what came makes TLS answer with %zu bytes, as by a request for new "
 		"keys: no peer of ours asks for an answer",

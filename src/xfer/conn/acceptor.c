@@ -93,7 +93,7 @@ static void set_timer(struct acceptor *a)
 	const struct itimerspec when = {.it_value.tv_nsec = waits ? ACCEPTOR_FULL_MS * 1000000 : 0};
 
 	if (timerfd_settime(a->timer, 0, &when, NULL))
-		LOG_WARN(LOG_EP_CTRL, "a timer cannot be set: %s", fi_strerror(errno));
+		LOG_PEER(LOG_EP_CTRL, "a timer cannot be set: %s", fi_strerror(errno));
 }
 
 void acceptor_resume(struct acceptor *a)
@@ -148,11 +148,8 @@ static void admit(struct acceptor *a, int sock, int listener)
 /* Mostly for lack of descriptors. The connection waits in the listener's backlog. */
 static void cannot_accept(int err)
 {
-	static uint64_t logged;
-
-	if (log_due(&logged))
-		LOG_WARN(LOG_EP_CTRL, "a connection is not accepted yet, and waits: %s%s",
-			 fi_strerror(err), err == EMFILE ? " (ulimit -n)" : "");
+	LOG_PEER(LOG_EP_CTRL, "a connection is not accepted yet, and waits: %s%s", fi_strerror(err),
+		 err == EMFILE ? " (ulimit -n)" : "");
 }
 
 static void accept_all(struct acceptor *a, int listener)

@@ -43,8 +43,7 @@ struct acceptor {
 	struct pool pool, origin_pool;
 	unsigned int count; /* pending connections, at most FI_WEFT_PENDING_MAX */
 	unsigned int held_count;
-	uint64_t dropped;     /* connections closed to make room for others */
-	uint64_t dropped_log; /* log_due: when a line about that was written */
+	uint64_t dropped; /* connections closed to make room for others */
 	/* The listeners are not watched: `count` is at its limit or no descriptor is free. */
 	bool paused;
 	/* Descriptors were short when the last connection came: it borrowed one, and is to be sent away. */

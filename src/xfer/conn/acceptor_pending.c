@@ -136,9 +136,9 @@ void acceptor_pending_silent(struct acceptor *a, struct pending *p, uint64_t now
 	a->dropped++;
 	if (p->auth) {
 		auth_refuse(a->auth, &conn, "it did not prove its key in time");
-	} else if (log_due(&a->dropped_log)) {
+	} else {
 		name_origin(p->origin, from, sizeof(from));
-		LOG_WARN(LOG_EP_CTRL,
+		LOG_PEER(LOG_EP_CTRL,
 			 "%s connected and said nothing for %u ms: closed; it has %u of %u pending "
 			 "connections (FI_WEFT_PENDING_MAX=%u), %llu were closed so far",
 			 from, (unsigned int)(now - p->since), p->origin->count, a->count,
@@ -153,14 +153,11 @@ static void drop_held(struct acceptor *a, struct pending *p)
 	char from[ADDR_STR_MAX + 32];
 
 	a->dropped++;
-	if (log_due(&a->dropped_log)) {
-		name_origin(p->origin, from, sizeof(from));
-		LOG_WARN(
-			LOG_EP_CTRL,
-			"%s waits in the name of a peer that is connected, and others wait: sent away; "
-			"it has %u of %u pending connections (FI_WEFT_PENDING_MAX=%u)",
-			from, p->origin->count, a->count, acceptor_pending_max());
-	}
+	name_origin(p->origin, from, sizeof(from));
+	LOG_PEER(LOG_EP_CTRL,
+		 "%s waits in the name of a peer that is connected, and others wait: sent away; "
+		 "it has %u of %u pending connections (FI_WEFT_PENDING_MAX=%u)",
+		 from, p->origin->count, a->count, acceptor_pending_max());
 	hello_send(NULL, p->sock, p->held->inside,
 		   &(struct hello_fields){
 			   .kind = HELLO_REJECT, .error = FI_EAGAIN, .auth = &p->held->auth});

@@ -100,7 +100,7 @@ int auth_seal(struct auth *auth, struct wire_hello *hello)
 		hello->flags |=
 			WIRE_HELLO_ENCRYPTS | (ktls_available() ? WIRE_HELLO_KERNEL_TLS : 0);
 	if (!code(auth, hello, mac)) {
-		LOG_WARN(
+		LOG_PEER(
 			LOG_EP_CTRL,
 			"libcrypto has failed: no proof of the key can be made; is libssl 3 whole?");
 		return -FI_EIO;

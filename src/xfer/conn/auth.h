@@ -52,7 +52,6 @@ struct auth_own {
 	bool encrypts;         /* FI_WEFT_AUTH; across the network */
 	struct worker *worker; /* NULL: a listener of connected endpoints */
 	unsigned int refused;  /* connections refused by all of this, either way */
-	uint64_t logged;       /* of log_due */
 };
 
 /* Fills in *own, which stays where it is, for what is opened with `info`. */

@@ -17,13 +17,11 @@ void auth_refuse(struct auth_own *own, const struct accepted *conn, const char *
 	struct addr addr = conn->auth.from;
 
 	own->refused++;
-	if (!log_due(&own->logged))
-		return;
 	if (conn->inside)
 		snprintf(from, sizeof(from), "process %d", (int)conn->pid);
 	else if (connect_remote(conn->sock, &addr) || addr.kind != ADDR_NONE)
 		addr_print(&addr, from, sizeof(from));
-	LOG_WARN(LOG_EP_CTRL, "%s: connection refused: %s (%u refused so far)", from, why,
+	LOG_PEER(LOG_EP_CTRL, "%s: connection refused: %s (%u refused so far)", from, why,
 		 own->refused);
 }
 

@@ -186,7 +186,7 @@ static int check_request(struct cm_listener *l, const struct accepted *conn, str
 			  : FI_ECONNREFUSED;
 
 	if (!err && name->kind != l->kind && !(l->all && name->kind == ADDR_IN)) {
-		LOG_WARN(LOG_EP_CTRL,
+		LOG_PEER(LOG_EP_CTRL,
 			 "connection request refused: address format %u is not the listener's",
 			 conn->hello.name_format);
 		err = FI_ECONNREFUSED;

@@ -72,19 +72,15 @@ static void origin(int sock, bool inside, pid_t pid, char *text, size_t len)
 static void refuse(struct peer *peer, struct accepted *conn)
 {
 	char name[ADDR_STR_MAX + 32], ours[ADDR_STR_MAX + 32], from[ADDR_STR_MAX + 32];
-	static uint64_t logged;
 
-	if (log_due(&logged)) {
-		addr_print(&peer->name, name, sizeof(name));
-		origin(link_sock(peer), peer->conn.inside,
-		       peer->conn.inside ? connect_pid(peer->conn.sock) : 0, ours, sizeof(ours));
-		origin(conn->sock, conn->inside, conn->pid, from, sizeof(from));
-		LOG_WARN(
-			LOG_EP_CTRL,
-			"peer %s is connected from %s, and that link lives: a hello in its name from "
-			"%s is refused",
-			name, ours, from);
-	}
+	addr_print(&peer->name, name, sizeof(name));
+	origin(link_sock(peer), peer->conn.inside,
+	       peer->conn.inside ? connect_pid(peer->conn.sock) : 0, ours, sizeof(ours));
+	origin(conn->sock, conn->inside, conn->pid, from, sizeof(from));
+	LOG_PEER(LOG_EP_CTRL,
+		 "peer %s is connected from %s, and that link lives: a hello in its name from "
+		 "%s is refused",
+		 name, ours, from);
 	/* It may know us by two addresses: by our incarnation it finds the link that it has. */
 	conn_refuse(peer->worker, conn, FI_EADDRINUSE);
 }

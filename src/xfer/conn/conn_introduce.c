@@ -128,10 +128,8 @@ static void drop(struct peer *from, const struct addr *of, const char *why)
 {
 	char text[ADDR_STR_MAX + 32];
 
-	if (!log_due(&from->worker->introduce.logged))
-		return;
 	addr_print(of, text, sizeof(text));
-	LOG_WARN(LOG_EP_CTRL, "%s: introduction of %s dropped: %s", peer_text(from), text, why);
+	LOG_PEER(LOG_EP_CTRL, "%s: introduction of %s dropped: %s", peer_text(from), text, why);
 }
 
 /* Counts an introduction that leads to something. True: it is one too many, and is dropped. */
@@ -286,12 +284,11 @@ void conn_introduce_hear(struct peer *from, const struct packet *p)
 		return;
 	if (worker->cm || p->tag < WIRE_INTRODUCE_ASK || p->tag > WIRE_INTRODUCE_TELL ||
 	    !read_address(p, &of)) {
-		if (log_due(&worker->introduce.logged))
-			LOG_WARN(LOG_EP_CTRL,
-				 "%s: introduction of kind %llu with %zu bytes (%zu are right) and "
-				 "no good address, or to a connected endpoint, dropped",
-				 peer_text(from), (unsigned long long)p->tag, p->len,
-				 sizeof(struct wire_address));
+		LOG_PEER(LOG_EP_CTRL,
+			 "%s: introduction of kind %llu with %zu bytes (%zu are right) and "
+			 "no good address, or to a connected endpoint, dropped",
+			 peer_text(from), (unsigned long long)p->tag, p->len,
+			 sizeof(struct wire_address));
 	} else if (p->tag == WIRE_INTRODUCE_ASK) {
 		pass_on(from, &of);
 	} else {

@@ -43,7 +43,7 @@ int conn_take(struct peer *peer, struct accepted *conn, const struct hello_field
 		peer_connected(peer);
 		return 0;
 	}
-	LOG_WARN(LOG_EP_CTRL, "cannot accept %s: %s", peer_text(peer), fi_strerror(-err));
+	LOG_PEER(LOG_EP_CTRL, "cannot accept %s: %s", peer_text(peer), fi_strerror(-err));
 	if (peer->worker->cm)
 		peer_failed(peer, -err);
 	else

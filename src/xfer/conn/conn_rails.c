@@ -128,7 +128,7 @@ static int confirm(struct peer *peer, const struct accepted *conn, const struct 
 	struct peer_rails *link = peer->rails;
 
 	if (!link) {
-		LOG_WARN(LOG_EP_CTRL,
+		LOG_PEER(LOG_EP_CTRL,
 			 "%s makes a connection over %u interfaces, which it was not offered",
 			 peer_text(peer), theirs->count);
 		return -FI_EPROTO;

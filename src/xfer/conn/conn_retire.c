@@ -148,7 +148,7 @@ void conn_retire_hear(struct peer *peer, const struct packet *p)
 		}
 		break;
 	default:
-		LOG_WARN(LOG_EP_CTRL, "%s: unknown word %llu about its connection dropped",
+		LOG_PEER(LOG_EP_CTRL, "%s: unknown word %llu about its connection dropped",
 			 peer_text(peer), (unsigned long long)p->tag);
 	}
 }

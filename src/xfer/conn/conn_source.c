@@ -17,7 +17,7 @@ void conn_wrong_key(struct peer *peer, uint64_t key)
 		return;
 	}
 	addr_print(&peer->name, text, sizeof(text));
-	LOG_WARN(LOG_EP_DATA,
+	LOG_PEER(LOG_EP_DATA,
 		 "%u wrong keys within %u ms from the address of %s: the connections that used "
 		 "some end, new ones are refused for %u ms",
 		 SOURCE_WRONG_MAX, SOURCE_WINDOW_MS, text, SOURCE_REFUSED_MS);

@@ -75,13 +75,11 @@ bool conn_has_place(struct peer *newcomer)
 	if (count(newcomer) < most())
 		return true;
 	worker->unknown.refused++;
-	if (log_due(&worker->unknown.logged)) {
-		addr_print(&newcomer->name, text, sizeof(text));
-		LOG_WARN(LOG_EP_CTRL,
-			 "%s is refused: %zu peers are connected that the address vector does not "
-			 "hold (FI_WEFT_UNKNOWN_MAX=%zu); %llu were refused so far",
-			 text, count(newcomer), env_get()->unknown_max,
-			 (unsigned long long)worker->unknown.refused);
-	}
+	addr_print(&newcomer->name, text, sizeof(text));
+	LOG_PEER(LOG_EP_CTRL,
+		 "%s is refused: %zu peers are connected that the address vector does not "
+		 "hold (FI_WEFT_UNKNOWN_MAX=%zu); %llu were refused so far",
+		 text, count(newcomer), env_get()->unknown_max,
+		 (unsigned long long)worker->unknown.refused);
 	return false;
 }

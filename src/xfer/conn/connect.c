@@ -48,7 +48,7 @@ pid_t connect_pid(int sock)
 	if (getsockopt(sock, SOL_SOCKET, SO_PEERCRED, &cred, &len))
 		return -1;
 	if (cred.uid != geteuid()) {
-		LOG_WARN(
+		LOG_PEER(
 			LOG_EP_CTRL,
 			"user %u is refused within the host: endpoints are for user %u alone; run both as one user, or connect by the network",
 			(unsigned int)cred.uid, (unsigned int)geteuid());
@@ -102,18 +102,16 @@ int connect_socket(int family)
 /* Returns a socket to connect with, or a negative error. */
 static int outgoing_socket(int family)
 {
-	static uint64_t logged;
 	rlim_t limit;
 	int sock = connect_socket(family);
 
 	if (sock < 0 || leaves_some(sock, &limit))
 		return sock;
 	close(sock);
-	if (log_due(&logged))
-		LOG_WARN(LOG_EP_CTRL,
-			 "no socket: %d descriptors of %llu (ulimit -n) are in use, and the last "
-			 "ones are left to the application",
-			 sock, (unsigned long long)limit);
+	LOG_PEER(LOG_EP_CTRL,
+		 "no socket: %d descriptors of %llu (ulimit -n) are in use, and the last "
+		 "ones are left to the application",
+		 sock, (unsigned long long)limit);
 	return -FI_EMFILE;
 }
 

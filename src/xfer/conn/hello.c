@@ -192,7 +192,7 @@ static int check(const struct wire_hello *hello, ssize_t len)
 {
 	if (len != (ssize_t)sizeof(*hello) || hello->magic != WIRE_MAGIC ||
 	    hello->version != WIRE_VERSION || hello->size != sizeof(*hello)) {
-		LOG_WARN(
+		LOG_PEER(
 			LOG_EP_CTRL,
 			"hello of %zd bytes refused: magic %#x, version %u, size %u; ours has magic %#x, "
 			"version %u, size %zu: %s",
@@ -205,7 +205,7 @@ static int check(const struct wire_hello *hello, ssize_t len)
 	if ((hello->name_len == 0 && brings_fds(hello->kind)) ||
 	    hello->name_len > sizeof(hello->name) || hello->data_len > sizeof(hello->data) ||
 	    hello->kind < HELLO_CONNECT || hello->kind >= HELLO_KINDS || !rails_good(hello)) {
-		LOG_WARN(LOG_EP_CTRL,
+		LOG_PEER(LOG_EP_CTRL,
 			 "hello of kind %u with a name of %u bytes, %u bytes of data and flags %#x "
 			 "refused",
 			 hello->kind, hello->name_len, hello->data_len, hello->flags);
@@ -235,7 +235,7 @@ static int recv_inside(int sock, struct wire_hello *hello, int fds[WIRE_FDS])
 	received_fds(&msg, fds); /* hello_recv has set all to -1 */
 	ret = len ? check(hello, len) : -FI_ECONNRESET;
 	if (ret > 0 && (fds[0] < 0) == brings_fds(hello->kind)) {
-		LOG_WARN(LOG_EP_CTRL, "hello of kind %u %s refused", hello->kind,
+		LOG_PEER(LOG_EP_CTRL, "hello of kind %u %s refused", hello->kind,
 			 fds[0] < 0 ? "without a ring, or with more" : "with descriptors");
 		ret = -FI_EPROTO;
 	}

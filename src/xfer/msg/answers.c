@@ -47,7 +47,7 @@ static void disconnect(struct peer *peer, const char *name, size_t limit)
 	char text[ADDR_STR_MAX + 32];
 
 	addr_print(&peer->name, text, sizeof(text));
-	LOG_WARN(
+	LOG_PEER(
 		LOG_EP_DATA,
 		"%s: %zu bytes of answers that it does not read, of %zu for all peers and %zu for "
 		"those that the address vector does not hold, exceed %s=%zu: disconnecting the peer",

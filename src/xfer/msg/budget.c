@@ -290,7 +290,7 @@ static void disconnect(struct budget *b, struct peer *peer)
 	if (peer->conn.over_budget)
 		return;
 	addr_print(&peer->name, text, sizeof(text));
-	LOG_WARN(
+	LOG_PEER(
 		LOG_EP_DATA,
 		"%s: %zu bytes in %zu unexpected messages and %zu of what is not complete, and all peers exceed "
 		"FI_WEFT_UNEXPECTED_LIMIT=%zu or FI_WEFT_UNEXPECTED_COUNT=%zu: disconnecting the peer",
@@ -325,14 +325,12 @@ static void drop_left(struct budget *b, size_t bytes, const struct budget_sum *l
 				   limit->count - limit->count / SLACK};
 	struct budget_sum others = of_others(b);
 
-	if (log_due(&b->logged))
-		LOG_WARN(
-			LOG_EP_DATA,
-			"messages of senders that have gone, which the address vector does not "
-			"hold, are dropped: %zu bytes in %zu messages, FI_WEFT_UNEXPECTED_LIMIT=%zu, "
-			"FI_WEFT_UNEXPECTED_COUNT=%zu",
-			b->gone.sum.bytes, b->gone.sum.count, env_get()->unexpected_limit,
-			env_get()->unexpected_count);
+	LOG_PEER(LOG_EP_DATA,
+		 "messages of senders that have gone, which the address vector does not "
+		 "hold, are dropped: %zu bytes in %zu messages, FI_WEFT_UNEXPECTED_LIMIT=%zu, "
+		 "FI_WEFT_UNEXPECTED_COUNT=%zu",
+		 b->gone.sum.bytes, b->gone.sum.count, env_get()->unexpected_limit,
+		 env_get()->unexpected_count);
 	LIST_EACH_SAFE (node, &b->gone.left) {
 		struct unexpected *u = LIST_ENTRY(node, struct unexpected, in_account);
 

@@ -59,7 +59,6 @@ struct budget {
 	uint64_t seen_av;          /* av_version when holders[0] was looked up last */
 	uint64_t dropped;          /* messages not kept, or dropped, for these limits */
 	uint64_t disconnected;     /* peers */
-	uint64_t logged;           /* of log_due */
 	bool pausing;              /* a sender got XOFF for what other contexts keep */
 };
 

@@ -45,7 +45,7 @@ static void refuse_message(struct peer *peer, const struct packet *p, const char
 	/* The worker is closing: the sender will see the end of the connection. */
 	if (peer->worker->closing)
 		return;
-	LOG_WARN(LOG_EP_DATA, "%s: message for receive context %u dropped: %s", peer_text(peer),
+	LOG_PEER(LOG_EP_DATA, "%s: message for receive context %u dropped: %s", peer_text(peer),
 		 wire_rx(p->head), why);
 	if (rx_wants_ack(p->head))
 		tx_control(peer, WIRE_HEAD(WIRE_ATS, 0, 0, wire_id(p->head)), FI_EOPNOTSUPP);
@@ -189,7 +189,7 @@ static void deliver_control(struct worker *worker, struct peer *peer, const stru
 		conn_introduce_hear(peer, p);
 		break;
 	default:
-		LOG_WARN(
+		LOG_PEER(
 			LOG_EP_DATA,
 			"%s: packet of unknown kind %u dropped; do both sides use the same version of the library?",
 			peer_text(peer), wire_op(p->head));

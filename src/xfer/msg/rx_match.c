@@ -125,7 +125,7 @@ void rx_message(struct rx *rx, struct peer *peer, const struct packet *p)
 	if (r)
 		rx_accept(rx, r, &m);
 	else if (p->tag && !tagged) /* no receive would match it */
-		LOG_WARN(LOG_EP_DATA, "%s: untagged message with tag %#llx dropped",
+		LOG_PEER(LOG_EP_DATA, "%s: untagged message with tag %#llx dropped",
 			 peer_text(peer), (unsigned long long)p->tag);
 	else
 		rx_store(rx, &m, p->len);

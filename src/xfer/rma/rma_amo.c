@@ -41,7 +41,7 @@ static bool torn(const struct wire_amo *amo, const void *at)
 
 static int refuse_element(const struct wire_amo *amo, const void *at)
 {
-	LOG_WARN(LOG_EP_DATA, "atomic: an element of %zu bytes at %p is %s", atomic_size(amo->type),
+	LOG_PEER(LOG_EP_DATA, "atomic: an element of %zu bytes at %p is %s", atomic_size(amo->type),
 		 at, torn(amo, at) ? "not aligned" : "not in one segment");
 	return -FI_EINVAL;
 }
@@ -246,7 +246,7 @@ static int apply_all(const struct rma_request *r, const struct iovec *iov, size_
 	int err = 0;
 
 	if (reach(r) > room) {
-		LOG_WARN(LOG_EP_DATA,
+		LOG_PEER(LOG_EP_DATA,
 			 "atomic on tag %#llx: it reaches to byte %llu, the receive has %zu",
 			 (unsigned long long)r->range[0].key, (unsigned long long)reach(r), room);
 		return -FI_EINVAL;

@@ -74,7 +74,7 @@ int rma_result(struct txreq *req, const struct packet *p)
 static void take_result(struct peer *peer, struct txreq *req, const struct packet *p)
 {
 	if (!expects_result(req) || p->tag != req->got || p->len > req->len - req->got) {
-		LOG_WARN(LOG_EP_DATA, "%s: unexpected result of %zu bytes dropped", peer_text(peer),
+		LOG_PEER(LOG_EP_DATA, "%s: unexpected result of %zu bytes dropped", peer_text(peer),
 			 p->len);
 		return;
 	}
@@ -104,7 +104,7 @@ static void take_failure(struct peer *peer, uint32_t seq, uint64_t what)
 
 	if (req && req->seq == seq) {
 		if (!req->ep)
-			LOG_WARN(
+			LOG_PEER(
 				LOG_EP_DATA,
 				"%s refused an operation that nobody waits for (FI_INJECT_COMPLETE, or its endpoint is closed): %s",
 				peer_text(peer), fi_strerror(err));
@@ -122,7 +122,7 @@ void rma_answer(struct peer *peer, const struct packet *p)
 	struct txreq *req;
 
 	if (peer->rma.seq - seq > INT32_MAX) {
-		LOG_WARN(LOG_EP_DATA,
+		LOG_PEER(LOG_EP_DATA,
 			 "%s: answer to operation %u dropped: the last one sent was %u",
 			 peer_text(peer), seq, peer->rma.seq);
 		return;

@@ -123,7 +123,7 @@ int rma_check(struct rma_request *r, uint64_t access)
 		if (err)
 			return err;
 		if (r->flags & WIRE_COMMIT && !(r->mr[i]->flags & FI_RMA_PMEM)) {
-			LOG_WARN(LOG_EP_DATA,
+			LOG_PEER(LOG_EP_DATA,
 				 "FI_COMMIT_COMPLETE: region %#llx is not registered with "
 				 "FI_RMA_PMEM",
 				 (unsigned long long)r->range[i].key);
@@ -183,7 +183,7 @@ static void push_data(struct rx *rx, uint64_t kind, size_t len, uint64_t data)
 						 .data = data,
 						 .src = FI_ADDR_NOTAVAIL});
 	else
-		LOG_WARN(
+		LOG_PEER(
 			LOG_EP_DATA,
 			"remote CQ data %#llx dropped: no such context, or no queue; bind one with FI_RECV",
 			(unsigned long long)data);
@@ -387,7 +387,7 @@ static void on_notify(struct worker *worker, struct peer *peer, const struct pac
 	struct rma_request r = {.count = 0};
 
 	if (!parse_notify(&r, p)) {
-		LOG_WARN(LOG_EP_DATA, "a notification of %zu bytes dropped: not 1 to %d ranges",
+		LOG_PEER(LOG_EP_DATA, "a notification of %zu bytes dropped: not 1 to %d ranges",
 			 p->len, WIRE_IOV_MAX);
 		return;
 	}
@@ -398,7 +398,7 @@ static void on_notify(struct worker *worker, struct peer *peer, const struct pac
 		if (err == -FI_ENOKEY)
 			conn_wrong_key(peer, r.range[i].key);
 		if (err) {
-			LOG_WARN(LOG_EP_DATA,
+			LOG_PEER(LOG_EP_DATA,
 				 "a notification dropped: key %#llx does not grant %#llx to %llu "
 				 "bytes at %#llx",
 				 (unsigned long long)r.range[i].key, (unsigned long long)event,
@@ -422,7 +422,7 @@ void rma_serve_any(struct worker *worker, struct peer *peer, const struct packet
 		return;
 	}
 	if (!rma_parse(&r, peer, p)) {
-		LOG_WARN(LOG_EP_DATA, "%s: a one-sided request of %zu bytes contradicts itself",
+		LOG_PEER(LOG_EP_DATA, "%s: a one-sided request of %zu bytes contradicts itself",
 			 peer_text(peer), p->len);
 		err = -FI_EINVAL;
 	} else if (r.op == WIRE_PUT) {

@@ -162,7 +162,7 @@ static struct offload_request *receive(struct rdma_cm_event *event)
 	lib->ack_cm_event(event);
 	if (req && set_apart(req))
 		return req;
-	LOG_WARN(LOG_EP_CTRL, "a request is refused: %s", fi_strerror(errno));
+	LOG_PEER(LOG_EP_CTRL, "a request is refused: %s", fi_strerror(errno));
 	free(req);
 	lib->reject(id, NULL, 0);
 	lib->destroy_id(id);

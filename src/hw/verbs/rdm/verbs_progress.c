@@ -120,7 +120,7 @@ static struct verbs_link *receive(struct verbs *v, const struct ibv_wc *wc, uint
 	if (!l || l->err)
 		return NULL;
 	if (!take_head(l, wc, h)) {
-		LOG_WARN(LOG_EP_DATA, "peer %#x sent a packet of %u bytes with an invalid header",
+		LOG_PEER(LOG_EP_DATA, "peer %#x sent a packet of %u bytes with an invalid header",
 			 l->id, wc->byte_len);
 		verbs_fail(l, FI_EPROTO);
 		return NULL;

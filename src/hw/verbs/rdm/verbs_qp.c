@@ -31,7 +31,7 @@ struct ends {
 
 static int refused(const struct verbs_link *l, const char *what, int err)
 {
-	LOG_WARN(LOG_EP_CTRL, "%s: %s: %s", l->own->path.port.device, what, fi_strerror(err));
+	LOG_PEER(LOG_EP_CTRL, "%s: %s: %s", l->own->path.port.device, what, fi_strerror(err));
 	return -err;
 }
 

@@ -245,7 +245,7 @@ int verbs_rails_detach(struct verbs_rails *r, unsigned int rail, int err)
 		return -err;
 	}
 	if (r->rail[rail].proven)
-		LOG_WARN(LOG_EP_DATA, "%s: the rail to peer %#x is down; all goes over %s",
+		LOG_PEER(LOG_EP_DATA, "%s: the rail to peer %#x is down; all goes over %s",
 			 l->own->path.port.device, r->id,
 			 r->rail[other].link->own->path.port.device);
 	verbs_rails_lost(r, rail);

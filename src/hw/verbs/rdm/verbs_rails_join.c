@@ -223,7 +223,7 @@ void verbs_rails_hear(struct verbs_rails *r, const struct packet *p)
 	if (!err || err == -FI_ENOTCONN)
 		return;
 	if (err == -FI_EPROTO)
-		LOG_WARN(
+		LOG_PEER(
 			LOG_EP_DATA,
 			"peer %#x sent a message of %zu bytes about rails with an invalid content: "
 			"kind %u, rail %u, serial %u",

@@ -118,7 +118,7 @@ int verbs_rails_post(struct verbs_rails *r, const struct verbs_rail_message *m)
 	struct waiting *w;
 
 	if (is_full(r)) {
-		LOG_WARN(LOG_EP_DATA, "peer %#x returns no credits: %u packets wait already", r->id,
+		LOG_PEER(LOG_EP_DATA, "peer %#x returns no credits: %u packets wait already", r->id,
 			 QUEUE_MAX);
 		return -FI_EPROTO;
 	}
@@ -211,7 +211,7 @@ bool verbs_rails_take(struct verbs_link *l, uint32_t flags, const struct packet 
 	if (is_disconnect(&(struct verbs_head){.head = p->head, .flags = flags}))
 		return true;
 	if (ahead > 1 && ahead <= VERBS_NUMBER_MASK / 2) {
-		LOG_WARN(LOG_EP_DATA, "peer %#x sent packet %u behind packet %u", r->id,
+		LOG_PEER(LOG_EP_DATA, "peer %#x sent packet %u behind packet %u", r->id,
 			 flags >> VERBS_NUMBER, r->got);
 		verbs_fail(l, FI_EPROTO);
 	}

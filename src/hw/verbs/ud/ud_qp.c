@@ -96,7 +96,7 @@ int ud_mend(struct ud *u)
 	u->broken = err != 0;
 	u->dead = err ? FI_EIO : 0;
 	if (err)
-		LOG_WARN(LOG_EP_DATA, "the queue pair is broken and cannot be reset: %s",
+		LOG_PEER(LOG_EP_DATA, "the queue pair is broken and cannot be reset: %s",
 			 fi_strerror(-err));
 	else
 		LOG_INFO(LOG_EP_DATA, "the queue pair was broken and is reset");

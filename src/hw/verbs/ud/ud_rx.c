@@ -100,7 +100,7 @@ static void take(struct ud *u, const struct ibv_wc *wc)
 	if (wc->status != IBV_WC_SUCCESS) {
 		u->broken = true;
 		if (wc->status != IBV_WC_WR_FLUSH_ERR)
-			LOG_WARN(LOG_EP_DATA, "a datagram does not come in: %s",
+			LOG_PEER(LOG_EP_DATA, "a datagram does not come in: %s",
 				 verbs_status_text(wc->status));
 		return;
 	}
@@ -108,7 +108,7 @@ static void take(struct ud *u, const struct ibv_wc *wc)
 		deliver(u, wc);
 	if (!u->broken && ud_post(u, (uint32_t)wc->wr_id)) {
 		u->broken = true;
-		LOG_WARN(LOG_EP_DATA, "%s does not take a slot back: the queue pair is reset",
+		LOG_PEER(LOG_EP_DATA, "%s does not take a slot back: the queue pair is reset",
 			 u->path.dev->name);
 	}
 }
