@@ -14,6 +14,7 @@
 #include "info/ifaces.h"
 #include "xfer/conn/advertise.h"
 #include "xfer/conn/connect.h"
+#include "xfer/conn/listen_holder.h"
 
 /*
  * Seconds that the kernel withholds silent connections from accept() (TCP_DEFER_ACCEPT): a process
@@ -144,13 +145,33 @@ static int bind_name(struct addr *name, const struct listen_how *how, int socks[
 	return err;
 }
 
+/* Who has the Unix name of this address, as a part of a sentence; empty: nobody. */
+static void name_holder(const struct addr *bound, char *text, size_t room)
+{
+	char who[64];
+	struct sockaddr_un un;
+	struct addr name;
+	socklen_t len;
+
+	*text = '\0';
+	if (advertise_name(bound, &name))
+		return;
+	len = connect_unix_name(&un, &name);
+	listen_holder(&un, len, who, sizeof(who));
+	if (*who)
+		snprintf(text, room, ": %s has the Unix socket @%s", who, un.sun_path + 1);
+}
+
 static int fail(const struct addr *name, int err)
 {
-	char text[ADDR_STR_MAX + 32];
+	char text[ADDR_STR_MAX + 32], holder[256] = "";
+	bool in_use = err == -FI_EADDRINUSE;
 
 	addr_print(name, text, sizeof(text));
-	LOG_WARN(LOG_EP_CTRL, "cannot listen on %s: %s%s", text, fi_strerror(-err),
-		 err == -FI_EADDRINUSE ? ": port 0 takes a free one" : "");
+	if (in_use)
+		name_holder(name, holder, sizeof(holder));
+	LOG_WARN(LOG_EP_CTRL, "cannot listen on %s: %s%s%s", text, fi_strerror(-err), holder,
+		 in_use ? ": port 0 takes a free one" : "");
 	return err;
 }
 
