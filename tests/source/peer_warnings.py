@@ -37,6 +37,7 @@ OWN_LINES = {
     "xfer/conn/conn_stuck.c": ["%s: an operation has stood still"],  # operations of ours
     "xfer/conn/conn_timer.c": ["no timer for a connection attempt"],
     "xfer/msg/rx_match.c": ["FI_AUTH_KEY"],
+    "xfer/msg/rx_peek.c": ["FI_CLAIM without"],
     "xfer/quiesce.c": ["close: %s (process"],  # while the application closes
 }
 LIMITERS = ["base/log.c", "base/log.h", "core/open.c", "info/rails_setting.c", "xfer/conn/conn_reach.c"]

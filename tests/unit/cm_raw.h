@@ -8,6 +8,7 @@
 #include <netinet/in.h>
 #include <rdma/fi_errno.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -57,6 +58,7 @@ static inline void raw_send(int sock, const struct wire_hello *hello, bool insid
 	struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1};
 	char control[CMSG_SPACE(sizeof(int))] = {0};
 	struct cmsghdr *c;
+	int ring = memfd_create("raw", MFD_CLOEXEC);
 
 	if (inside) {
 		msg.msg_control = control;
@@ -65,9 +67,10 @@ static inline void raw_send(int sock, const struct wire_hello *hello, bool insid
 		c->cmsg_level = SOL_SOCKET;
 		c->cmsg_type = SCM_RIGHTS;
 		c->cmsg_len = CMSG_LEN(sizeof(int));
-		memcpy(CMSG_DATA(c), &(int){STDERR_FILENO}, sizeof(int));
+		memcpy(CMSG_DATA(c), &ring, sizeof(int));
 	}
 	ck_assert_int_eq(sendmsg(sock, &msg, 0), sizeof(*hello));
+	close(ring);
 }
 
 #endif

@@ -51,6 +51,13 @@ ssize_t recv(int sock, void *buf, size_t len, int flags)
 	return 1;
 }
 
+/* The same, which bring no descriptors. */
+ssize_t recvmsg(int sock, struct msghdr *msg, int flags)
+{
+	msg->msg_controllen = 0;
+	return recv(sock, msg->msg_iov->iov_base, msg->msg_iov->iov_len, flags);
+}
+
 static int unwatched = -1; /* the last descriptor that an epoll instance was to forget */
 
 int epoll_ctl(int epfd, int op, int fd, struct epoll_event *event)

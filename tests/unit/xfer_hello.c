@@ -4,12 +4,14 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "xfer/conn/hello.h"
 
 static int pair[2]; /* the client's end is [0] */
+static int sent;    /* the descriptor that `say` sends */
 
 static unsigned int count_fds(void)
 {
@@ -56,7 +58,7 @@ static void say(const void *bytes, size_t len, unsigned int fds)
 		c->cmsg_len = CMSG_LEN(fds * sizeof(int));
 		at = (int *)CMSG_DATA(c);
 		for (unsigned int i = 0; i < fds; i++)
-			at[i] = STDERR_FILENO;
+			at[i] = sent;
 	}
 	ck_assert_int_eq(sendmsg(pair[0], &msg, 0), len);
 }
@@ -67,7 +69,7 @@ static int send_ours(enum hello_kind kind, uint32_t id)
 			  &(struct hello_fields){.kind = kind, .id = id});
 }
 
-/* Checks that these bytes are refused with `err` and leave no descriptor open. */
+/* Checks that these bytes are refused with `err` and leave no descriptor open; a thread closes some. */
 static void refused(const void *bytes, size_t len, unsigned int fds, int err)
 {
 	unsigned int before = count_fds();
@@ -76,19 +78,23 @@ static void refused(const void *bytes, size_t len, unsigned int fds, int err)
 
 	say(bytes, len, fds);
 	ck_assert_int_eq(hello_recv(pair[1], true, &hello, in), err);
-	ck_assert_uint_eq(count_fds(), before);
+	while (count_fds() != before)
+		usleep(1000);
 }
 
 static void setup(void)
 {
 	fake_open();
 	ck_assert_int_eq(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK, 0, pair), 0);
+	sent = memfd_create("ring", MFD_CLOEXEC);
+	ck_assert_int_ge(sent, 0);
 }
 
 static void teardown(void)
 {
 	close(pair[0]);
 	close(pair[1]);
+	close(sent);
 	fake_shut();
 }
 
@@ -130,6 +136,17 @@ START_TEST(crossed_brings_no_ring)
 	ck_assert_int_eq(fds[1], -1);
 	hello = good(HELLO_CROSSED);
 	refused(&hello, sizeof(hello), 1, -FI_EPROTO);
+}
+END_TEST
+
+/* A hello with descriptors that are no memory files counts as none, even if its kind brings none. */
+START_TEST(other_files)
+{
+	struct wire_hello hello = good(_i);
+
+	ck_assert_int_eq(dup2(STDERR_FILENO, sent), sent);
+	for (unsigned int fds = 1; fds <= 8; fds++)
+		refused(&hello, sizeof(hello), fds, -FI_EPROTO);
 }
 END_TEST
 
@@ -308,6 +325,7 @@ int main(void)
 	tcase_add_checked_fixture(all, setup, teardown);
 	tcase_add_test(all, ours_arrives);
 	tcase_add_test(all, crossed_brings_no_ring);
+	tcase_add_loop_test(all, other_files, HELLO_CONNECT, HELLO_KINDS);
 	tcase_add_test(all, good_ones);
 	tcase_add_test(all, the_end);
 	tcase_add_test(all, other_lengths);

@@ -145,8 +145,8 @@ static bool is_memory(int fd)
 	return fcntl(fd, F_GET_SEALS) >= 0;
 }
 
-/* Takes the received descriptors; or leaves them to the closer, if they are not what a hello brings. */
-static void received_fds(struct msghdr *msg, int fds[WIRE_FDS])
+/* Takes the received descriptors. False: they are not what a hello brings, and are left to the closer. */
+static bool received_fds(struct msghdr *msg, int fds[WIRE_FDS])
 {
 	int passed[CONNECT_PASSED_MAX];
 	size_t count = connect_passed(msg, passed);
@@ -159,6 +159,7 @@ static void received_fds(struct msghdr *msg, int fds[WIRE_FDS])
 			fds[i] = passed[i];
 		else
 			closer_close(passed[i]);
+	return good;
 }
 
 int hello_own_fds(struct worker *worker, int fds[WIRE_FDS])
@@ -224,6 +225,7 @@ static int recv_inside(int sock, struct wire_hello *hello, int fds[WIRE_FDS])
 			     .msg_control = passed.buf,
 			     .msg_controllen = sizeof(passed.buf)};
 	ssize_t len = recvmsg(sock, &msg, MSG_DONTWAIT | MSG_CMSG_CLOEXEC | MSG_TRUNC);
+	bool good;
 	int ret;
 
 	/* The peer has closed before it has read our bytes; its own bytes follow that error. */
@@ -232,11 +234,13 @@ static int recv_inside(int sock, struct wire_hello *hello, int fds[WIRE_FDS])
 	if (len < 0)
 		return errno == EAGAIN || errno == EINTR ? 0 : -errno;
 	/* Even an empty message may carry descriptors. */
-	received_fds(&msg, fds); /* hello_recv has set all to -1 */
+	good = received_fds(&msg, fds); /* hello_recv has set all to -1 */
 	ret = len ? check(hello, len) : -FI_ECONNRESET;
-	if (ret > 0 && (fds[0] < 0) == brings_fds(hello->kind)) {
+	if (ret > 0 && (!good || (fds[0] < 0) == brings_fds(hello->kind))) {
 		LOG_PEER(LOG_EP_CTRL, "hello of kind %u %s refused", hello->kind,
-			 fds[0] < 0 ? "without a ring, or with more" : "with descriptors");
+			 !good        ? "with descriptors that are not ours"
+			 : fds[0] < 0 ? "without a ring"
+				      : "with a ring");
 		ret = -FI_EPROTO;
 	}
 	if (ret < 0)

@@ -36,7 +36,7 @@ static bool ask_listener(const struct sockaddr_un *un, socklen_t len, struct ucr
 	if (sock < 0)
 		return false;
 	known = !connect(sock, (const struct sockaddr *)un, len) &&
-	       !getsockopt(sock, SOL_SOCKET, SO_PEERCRED, cred, &size) && cred->pid > 0;
+		!getsockopt(sock, SOL_SOCKET, SO_PEERCRED, cred, &size) && cred->pid > 0;
 	connect_close(sock);
 	return known;
 }
