@@ -30,8 +30,8 @@ static struct {
 	/* Guarded by FORKED_FLUSHER_OPENING. */
 	unsigned int users; /* workers that have opened it */
 	pthread_t thread;
-	/* Guarded by FORKED_FLUSHER. Links in other lists than that of TCP_NEVER, which is empty. */
-	struct list links[TCP_PACES];  /* struct tcp_output.in_flusher */
+	/* Guarded by FORKED_FLUSHER. */
+	struct list links[TCP_PACES];  /* struct tcp_output.in_flusher; none of TCP_NEVER */
 	unsigned int added[TCP_PACES]; /* links that have entered the list */
 	enum tcp_pace pace;            /* of the thread; but for TCP_TICKS it waits for `wake` */
 	bool stop;
@@ -59,7 +59,7 @@ static void send_list(enum tcp_pace pace, unsigned int ms)
 
 		if (!lock_try(&l->output.lock))
 			continue;
-		if (now - l->output.since_ms >= ms)
+		if (now >= l->output.since_ms + ms)
 			send_for(l);
 		lock_give(&l->output.lock);
 	}
