@@ -121,6 +121,9 @@ unsigned int dgram_receives(struct dgram *d, struct recv *list[], unsigned int m
  */
 void dgram_came(struct dgram *d, struct recv *r, size_t len, const struct addr *from);
 
+/* The first of these receives has memory that cannot be written: it ends with `err` (positive). */
+void dgram_spoilt(struct dgram *d, struct recv *r, int err);
+
 /* No more datagrams will come: ends all posted receives with `err` (positive). See dgram_wanted. */
 void dgram_fail(struct dgram *d, int err);
 

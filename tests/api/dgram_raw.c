@@ -125,6 +125,29 @@ static void wire6(struct api *a)
 	understand(a, true);
 }
 
+/* A receive whose memory cannot be written ends by an error and takes one datagram with it; the next one is received. */
+static void unwritable(struct api *a)
+{
+	struct side_opts o = dgram_opts(FI_MSG, false);
+	char *none = mmap(NULL, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), got[8] = {0};
+	struct iovec list[2] = {{none, 4}, {none + 4, 4}};
+	struct side s;
+
+	CHECK(none != MAP_FAILED);
+	for (int pieces = 1; pieces <= 2; pieces++) {
+		side_open(&s, a, &o);
+		OK(fi_recvv(s.ep, list, NULL, pieces, FI_ADDR_UNSPEC, list));
+		OK(fi_recv(s.ep, got, sizeof(got), NULL, FI_ADDR_UNSPEC, got));
+		for (int i = 0; i < 2; i++)
+			POST(&s, fi_send(s.ep, "datagram", 8, NULL, s.addr[0], &s));
+		CHECK(TAKE_ERR(&s, s.rx, FI_EFAULT).op_context == list);
+		CHECK(TAKE(&s, s.rx).op_context == got);
+		CHECK(!memcmp(got, "datagram", 8));
+		side_close(&s);
+	}
+	munmap(none, 4096);
+}
+
 /* Sending to a port without a socket is no error; the endpoint works on. */
 static void nobody(struct api *a)
 {
@@ -268,7 +291,7 @@ int main(int argc, char **argv)
 		{"wire", wire, 1, {0}},       {"wire6", wire6, 1, {0}},
 		{"nobody", nobody, 1, {0}},   {"removed", removed, 1, {0}},
 		{"numbers", numbers, 1, {0}}, {"limits", limits, 1, {0}},
-		{"no_way", no_way, 1, {0}},
+		{"no_way", no_way, 1, {0}},   {"unwritable", unwritable, 1, {0}},
 	};
 
 	return api_main(argc, argv, cases, API_COUNT(cases));

@@ -27,14 +27,20 @@ static void came(struct udp *u, struct recv *r, size_t len, const union udp_name
 	dgram_came(&u->dgram, r, len, known ? &from : NULL);
 }
 
-/*
- * Always returns 0. Errors here are those of datagrams we sent, or of a receive with invalid
- * memory: the next progress call tries again.
- */
+/* Always returns 0. Errors here are those of datagrams we sent: the next progress call tries again. */
 unsigned int udp_received_nothing(void)
 {
 	if (errno != EWOULDBLOCK && errno != EINTR)
 		LOG_INFO(LOG_EP_DATA, "while receiving: %s", fi_strerror(errno));
+	return 0;
+}
+
+/* The same for a call that receives straight into the memory of `next`. */
+static unsigned int nothing_into(struct udp *u, struct recv *next)
+{
+	if (errno != EFAULT)
+		return udp_received_nothing();
+	dgram_spoilt(&u->dgram, next, FI_EFAULT);
 	return 0;
 }
 
@@ -48,7 +54,7 @@ static unsigned int take_one(struct udp *u, int fd, struct recv *r)
 			       source ? &name.sa : NULL, source ? &name_len : NULL);
 
 	if (len < 0)
-		return udp_received_nothing();
+		return nothing_into(u, r);
 	came(u, r, (size_t)len, &name, name_len);
 	return 1;
 }
@@ -67,7 +73,7 @@ static unsigned int take_many(struct udp *u, int fd, struct recv *list[], unsign
 						  .msg_iovlen = list[i]->iov_count};
 	n = recvmmsg(fd, msgs, count, RECV_FLAGS, NULL);
 	if (n < 0)
-		return udp_received_nothing();
+		return nothing_into(u, list[0]);
 	for (int i = 0; i < n; i++)
 		came(u, list[i], msgs[i].msg_len, &names[i], msgs[i].msg_hdr.msg_namelen);
 	return (unsigned int)n;

@@ -2,6 +2,7 @@
 /* Received datagrams: each fills the oldest posted receive. */
 #include <rdma/fi_errno.h>
 
+#include "base/log.h"
 #include "core/av.h"
 #include "xfer/dgram/dgram.h"
 
@@ -79,6 +80,14 @@ void dgram_came(struct dgram *d, struct recv *r, size_t len, const struct addr *
 	size_t room = rx_reserve(rx, r, len);
 
 	rx_finish(rx, r, &m, room, base, 0);
+}
+
+void dgram_spoilt(struct dgram *d, struct recv *r, int err)
+{
+	LOG_WARN(LOG_EP_DATA,
+		 "a datagram is lost: the memory of its receive, at %p, cannot be written",
+		 r->iov[0].iov_base);
+	rx_recv_fail(d->worker->rx[0], r, err, FI_MSG);
 }
 
 void dgram_fail(struct dgram *d, int err)
