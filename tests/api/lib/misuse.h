@@ -10,6 +10,8 @@
 #include <rdma/fi_collective.h>
 #include <rdma/fi_ext.h>
 
+#include "../../valgrind.h"
+
 #define FINE    0 /* the call is harmless */
 #define REFUSED 1 /* any error but -FI_EAGAIN */
 #define ANY     2 /* any answer: the page promises nothing */
@@ -22,11 +24,12 @@
 #define CHECKED(error) SKIPPED
 #endif
 
-/* Of objects that were closed a memory checker speaks by itself. */
+/* Uses an object that was closed: of that a memory checker speaks by itself. */
+#define CLOSED(error) (error), .closed = true
 #if defined(__SANITIZE_ADDRESS__)
-#define CLOSED(error) SKIPPED
+#define CHECKS_MEMORY true
 #else
-#define CLOSED(error) (error)
+#define CHECKS_MEMORY in_valgrind()
 #endif
 
 struct bench {
@@ -67,6 +70,7 @@ struct misuse {
 	const char *name;
 	ssize_t (*call)(struct bench *b);
 	int wanted;
+	bool closed;
 };
 
 /* The linker makes a list of these. */
@@ -76,7 +80,8 @@ struct misuse {
 		(void)b;                                                                           \
 		return __VA_ARGS__;                                                                \
 	}                                                                                          \
-	static const struct misuse call_name##_row = {#call_name, call_name, error};               \
+	static const struct misuse call_name##_row = {                                             \
+		.name = #call_name, .call = call_name, .wanted = error};                           \
 	static const struct misuse *const call_name##_at                                           \
 		__attribute__((used, section("misuses"))) = &call_name##_row
 
@@ -143,6 +148,7 @@ static inline void misuse_run(const struct misuse *m)
 {
 	struct bench b;
 
+	alarm(api_limit());
 	misuse_open(&b);
 	api_name = m->name;
 	api_at(__FILE__, __LINE__);
@@ -151,17 +157,18 @@ static inline void misuse_run(const struct misuse *m)
 	exit(0);
 }
 
-/* Runs all lines, even after a failure. */
+/* Runs all lines, even after a failure. Each has its own limit of time. */
 static inline void misuse_all(struct api *a)
 {
 	unsigned int bad = 0;
 
 	(void)a;
+	alarm(0);
 	for (const struct misuse *const *m = __start_misuses; m < __stop_misuses; m++) {
 		int status;
 		pid_t pid;
 
-		if ((*m)->wanted == SKIPPED)
+		if ((*m)->wanted == SKIPPED || ((*m)->closed && CHECKS_MEMORY))
 			continue;
 		pid = fork();
 		if (!pid)
