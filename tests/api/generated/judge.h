@@ -257,11 +257,12 @@ static inline bool judge_owes_there(const struct world *w, const struct matching
 	return !judge_is_stuck(w, x, o);
 }
 
-/* Returns whether nobody knows if the library has done `o`, at the end. */
+/* Returns whether nobody knows if the library has done `o`, at the end: its process may have left before it knew. */
 static inline bool judge_unknown(const struct world *w, const struct matching *x,
 				 const struct op *o)
 {
-	return op_unsure(w, o) || (op_accepted(o) && judge_is_stuck(w, x, o));
+	return op_unsure(w, o) || (op_accepted(o) && (judge_is_stuck(w, x, o) ||
+						      (op_orphan(w, o) && judge_is_held(w, x, o))));
 }
 
 /* Returns whether the library has done `o`, at the end. */
