@@ -368,6 +368,25 @@ START_TEST(another_pipe)
 }
 END_TEST
 
+/* Whatever a peer says which pipe it is: it is none. Under a sanitizer (make asan) no number overflows. */
+START_TEST(any_key)
+{
+	static const uint32_t halves[] = {0, 1, INT32_MAX, 1u << 31, (1u << 31) + 1, UINT32_MAX};
+	const size_t count = sizeof(halves) / sizeof(halves[0]);
+	struct iovec iov = {copy, 1};
+	struct shm_pipe_user u = {.key = 0};
+
+	for (size_t high = 0; high < count; high++)
+		for (size_t low = 0; low < count; low++) {
+			uint64_t key = (uint64_t)halves[high] << 32 | halves[low];
+
+			if (key)
+				ck_assert_int_le(shm_pipe_take(&u, getpid(), key, &iov, 1), 0);
+			ck_assert_uint_eq(u.key, 0);
+		}
+}
+END_TEST
+
 /* A peer that may not read our memory cannot get our descriptors either. */
 START_TEST(no_access)
 {
@@ -468,6 +487,7 @@ int main(void)
 	tcase_add_test(tcase, named_pipe);
 	tcase_add_test(tcase, quota);
 	tcase_add_test(tcase, another_pipe);
+	tcase_add_test(tcase, any_key);
 	tcase_add_test(tcase, no_access);
 	tcase_add_test(tcase, across);
 	suite_add_tcase(suite, tcase);

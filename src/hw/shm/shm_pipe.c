@@ -221,7 +221,7 @@ static int pipe_of(pid_t pid, uint64_t key)
 
 	if (!device)
 		return -FI_EMFILE;
-	snprintf(path, sizeof(path), "/proc/%d/fd/%d", (int)pid, (int)(uint32_t)key - 1);
+	snprintf(path, sizeof(path), "/proc/%d/fd/%u", (int)pid, (uint32_t)key - 1);
 	place = open(path, O_PATH | O_CLOEXEC);
 	if (place < 0)
 		return errno == ENOENT ? -FI_ECONNRESET : -errno;
