@@ -84,7 +84,7 @@ void dgram_came(struct dgram *d, struct recv *r, size_t len, const struct addr *
 
 void dgram_spoilt(struct dgram *d, struct recv *r, int err)
 {
-	LOG_WARN(LOG_EP_DATA,
+	LOG_PEER(LOG_EP_DATA,
 		 "a datagram is lost: the memory of its receive, at %p, cannot be written",
 		 r->iov[0].iov_base);
 	rx_recv_fail(d->worker->rx[0], r, err, FI_MSG);
