@@ -121,7 +121,7 @@ static void sender(void *arg)
 static bool receives(struct node *n, bool got[MESSAGES + 1])
 {
 	static uint64_t bytes[LONGEST / 8 + 1];
-	bool told = false;
+	bool reported = false;
 	struct event e;
 
 	while (!got[LAST]) {
@@ -129,18 +129,18 @@ static bool receives(struct node *n, bool got[MESSAGES + 1])
 		e = node_wait(n, WAIT_MS, "a message");
 		if (e.err && e.err != FI_ENOMEM && e.err != FI_EOVERRUN)
 			fail("a receive ends with %s", fi_strerror(e.err));
-		told |= e.err != 0;
+		reported |= e.err != 0;
 		if (e.err == FI_EOVERRUN)
 			break;
 		if (!e.err)
 			got[bytes[0]] = true;
 	}
-	return told;
+	return reported;
 }
 
 static void receiver(void *arg)
 {
-	bool sent[MESSAGES + 1], got[MESSAGES + 1] = {false}, told;
+	bool sent[MESSAGES + 1], got[MESSAGES + 1] = {false}, reported;
 	struct node n;
 
 	(void)arg;
@@ -156,9 +156,9 @@ static void receiver(void *arg)
 		fi_cq_read(n.cq, NULL, 0);
 	memory.armed = false;
 	tell(ends[1], "", 1);
-	told = receives(&n, got);
+	reported = receives(&n, got);
 	for (unsigned int i = 0; i < MESSAGES; i++)
-		if (sent[i] && !got[i] && !told)
+		if (sent[i] && !got[i] && !reported)
 			fail("message %u was sent, is not received, and nothing tells: allocation %u of %u "
 			     "failed%s",
 			     i, memory.fails, memory.count,
