@@ -88,7 +88,8 @@ START_TEST(nobody_waits)
 	int other[2];
 
 	for (int round = 0; round < 3; round++) {
-		ck_assert_int_eq(pipe(other), 0); /* before: no number of a closed one is used again */
+		/* Before: no number of a closed one is used again. */
+		ck_assert_int_eq(pipe(other), 0);
 		give_many(all, MANY);
 		wait_closed(all, MANY);
 		/* No thread has kept what is not its own. */
