@@ -89,19 +89,17 @@ static inline void history_receive(struct world *w, const struct op *r, const st
 		world_fail(w, "ends: %s ended with %d", world_name(w, r), e->err);
 }
 
-/* Returns whether a receive took message `m`, or an equal one, that began at a time nobody knows. */
+/* Returns whether message `m`, or an equal one, or the receive that took it, began at a time nobody knows. */
 static inline bool history_taken_later(const struct world *w, const struct matching *x,
 				       unsigned int m)
 {
-	const struct line *l = world_line(w, &w->ops[m]);
-
 	for (unsigned int i = 0; i < w->count; i++) {
-		const struct line *k = world_line(w, &w->ops[i]);
+		const struct line *l = world_line(w, &w->ops[i]);
 
-		if (line_sends(k) && x->by[i] != WORLD_NONE &&
-		    world_line(w, &w->ops[x->by[i]])->start != START_NOW &&
-		    (i == m || (x->entry[i]->message == WORLD_NONE && place_same(k->at, l->at) &&
-				k->verb == l->verb && k->tag == l->tag && k->len == l->len)))
+		if (x->by[i] == WORLD_NONE || !line_sends(l) ||
+		    (l->start == START_NOW && world_line(w, &w->ops[x->by[i]])->start == START_NOW))
+			continue;
+		if (i == m || (x->entry[i]->message == WORLD_NONE && judge_equal(w, i, m)))
 			return true;
 	}
 	return false;

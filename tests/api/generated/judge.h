@@ -223,6 +223,26 @@ static inline bool judge_wanted(const struct world *w, const struct matching *x,
 	return false;
 }
 
+/* Returns whether a receive that cannot name its message takes `a` for `b`. */
+static inline bool judge_equal(const struct world *w, unsigned int a, unsigned int b)
+{
+	const struct line *l = world_line(w, &w->ops[a]), *k = world_line(w, &w->ops[b]);
+
+	return place_same(l->at, k->at) && l->verb == k->verb && l->tag == k->tag &&
+	       l->len == k->len;
+}
+
+/* Returns whether message `m` has been received, and not an equal one of which nobody knows which is first. */
+static inline bool judge_taken(const struct world *w, const struct matching *x, unsigned int m)
+{
+	if (x->by[m] == WORLD_NONE || x->entry[m]->message != WORLD_NONE)
+		return x->by[m] != WORLD_NONE;
+	for (unsigned int i = 0; i < w->count; i++)
+		if (world_line(w, &w->ops[i])->start != START_NOW && judge_equal(w, i, m))
+			return false;
+	return true;
+}
+
 /*
  * Returns whether the end of `o` must still come. What is owed to a receive is a message, see
  * below: which one takes it first, and when, depends on the others.
@@ -239,7 +259,7 @@ static inline bool judge_owes(const struct world *w, const struct matching *x, c
 	if (world_left(w, l->with.proc))
 		return line_reported(l) && world_gone(w, l->with.proc);
 	return line_reported(l) && !judge_is_stuck(w, x, o) &&
-	       (x->by[op_number(w, o)] != WORLD_NONE || judge_ends_alone(w, l));
+	       (judge_ends_alone(w, l) || judge_taken(w, x, op_number(w, o)));
 }
 
 /* Returns whether `o` must still come to its target: as a message, or as what a write tells. */
