@@ -20,7 +20,7 @@
  *	once       each operation ends once; injected ones have no entry; no message is received twice
  *	ends       in success, unless cancelled, cut off, or the peer has left
  *	fits       a receive takes a message that was accepted and has its kind, tag and source
- *	order      of one sender's messages, and of receives that fit
+ *	order      of one sender's messages, writes and reads, and of receives that fit
  *	length     of what is received; FI_ETRUNC exactly if it is longer than the buffer
  *	entry      context, flags, tag, data and source of a completion
  *	bytes      of messages, reads and writes, nothing beside them, before the entry that tells
@@ -34,11 +34,13 @@
 #include <rdma/fi_atomic.h>
 #include <rdma/fi_rma.h>
 #include <rdma/fi_trigger.h>
+#include "generated/keys.h"
 #include "generated/program.h"
 #include "generated/draw.h"
 #include "generated/world.h"
 #include "generated/lives.h"
 #include "generated/judge.h"
+#include "generated/over.h"
 #include "generated/atomics.h"
 #include "generated/history.h"
 #include "generated/proc.h"

@@ -78,6 +78,12 @@ static inline void call_structures(struct call *c)
 		c->ep, atomic, {&c->result, NULL, 1}, {&c->compare, NULL, 1}, c->flags};
 }
 
+/* Returns whether another operation of its line follows. */
+static inline bool call_more(const struct world *w, const struct op *o)
+{
+	return op_number(w, o) + 1 < w->count && o[1].line == o->line;
+}
+
 /* Prepares the call of `o`, with its buffer. */
 static inline struct call *call_new(struct self *s, const struct op *o)
 {
@@ -94,7 +100,7 @@ static inline struct call *call_new(struct self *s, const struct op *o)
 	c->context = &s->contexts[number];
 	c->operands = s->operands[number];
 	c->data = l->data ? number + 1 : 0;
-	c->flags = call_flags(l);
+	c->flags = call_flags(l) | (l->more && call_more(s->w, o) ? FI_MORE : 0);
 	if (l->with.proc != PLACE_ANY) {
 		c->peer = s->addr[l->with.proc][l->with.ep];
 		call_target(s, c, o);

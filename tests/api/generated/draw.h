@@ -303,6 +303,22 @@ static inline void draw_settings(struct draw *d)
 		strcpy(p->sets[p->set_count++], DRAW_ONE(d, sets));
 }
 
+/* Some writes and reads of a program are of one place, some calls say that more follow. */
+static inline void draw_again(struct draw *d)
+{
+	bool over = draw_percent(d, 40), more = draw_percent(d, 40);
+
+	for (unsigned int i = 0; i < d->p->count; i++) {
+		struct line *l = &d->p->lines[i];
+
+		l->over = over && draw_percent(d, 70);
+		l->more = more && draw_percent(d, 70);
+		line_mend(l);
+		if (!line_begins(l))
+			l->over = l->more = 0;
+	}
+}
+
 /* Puts the lines in their places. */
 static inline void draw_sort(struct draw *d)
 {
@@ -339,6 +355,7 @@ static inline void draw(struct program *p, uint64_t seed)
 	if (!d.looks && draw_percent(&d, 20))
 		draw_end(&d);
 	draw_waits(&d);
+	draw_again(&d);
 	draw_sort(&d);
 }
 

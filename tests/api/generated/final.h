@@ -3,6 +3,21 @@
 #ifndef GENERATED_FINAL_H
 #define GENERATED_FINAL_H
 
+/* order: what places hold that were written more than once */
+static inline void final_over(struct self *s)
+{
+	const struct op *end = s->w->ops + s->w->count;
+
+	for (unsigned int i = 0; i < s->w->count && over_promised(s->info); i++) {
+		const struct line *l = world_line(s->w, &s->w->ops[i]);
+
+		if (l->over && l->with.proc == s->me &&
+		    !over_right(s->w, &s->matching, l, end, s->memory + s->w->ops[i].at, l->len))
+			PROC_FAIL(s, "order: what %s and others have written",
+				  world_name(s->w, &s->w->ops[i]));
+	}
+}
+
 /* What has been written into the memory, and nothing beside. */
 static inline void final_memory(struct self *s)
 {
@@ -11,7 +26,8 @@ static inline void final_memory(struct self *s)
 		const struct line *l = world_line(s->w, o);
 		const unsigned char *at = s->memory + o->at;
 
-		if (l->with.proc != s->me || (l->verb != VERB_WRITE && l->verb != VERB_READ))
+		if (l->with.proc != s->me || (l->verb != VERB_WRITE && l->verb != VERB_READ) ||
+		    l->over)
 			continue;
 		if (l->verb == VERB_WRITE && judge_unknown(s->w, &s->matching, o))
 			continue;
@@ -94,6 +110,7 @@ static inline void final(struct self *s)
 {
 	round_owed(s);
 	final_memory(s);
+	final_over(s);
 	if (world_any_left(s->w))
 		return;
 	for (unsigned int i = 0; i < s->w->program.eps; i++)

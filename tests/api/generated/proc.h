@@ -8,7 +8,6 @@
 enum {
 	PROC_QUEUES = 2 * PROGRAM_EPS,
 	PROC_GUARD = 64, /* bytes around a buffer */
-	PROC_EMPTY = 0x5a,
 };
 
 static const enum fi_wait_obj proc_waits[] = {FI_WAIT_UNSPEC, FI_WAIT_SET, FI_WAIT_FD};
@@ -226,12 +225,12 @@ static inline void proc_memory(struct self *s)
 	struct proc *p = s->mine;
 
 	s->memory = malloc(p->memory);
-	memset(s->memory, PROC_EMPTY, p->memory);
+	memset(s->memory, WORLD_EMPTY, p->memory);
 	memset(s->memory, 0, 16 * WORLD_WORDS);
 	for (unsigned int i = 0; i < s->w->count; i++) {
 		const struct line *l = world_line(s->w, &s->w->ops[i]);
 
-		if (l->verb == VERB_READ && l->with.proc == s->me)
+		if (l->verb == VERB_READ && !l->over && l->with.proc == s->me)
 			world_fill(s->memory + s->w->ops[i].at, l->len, i);
 	}
 	PROC_OK(s, fi_mr_reg(s->domain, s->memory, p->memory, access, 0, 77, 0, &s->mr, NULL));
@@ -334,7 +333,7 @@ static inline unsigned char *proc_buffer(struct self *s, const struct op *o)
 
 	if (!memory)
 		PROC_FAIL(s, "no memory");
-	memset(memory, PROC_EMPTY, len + 2 * PROC_GUARD);
+	memset(memory, WORLD_EMPTY, len + 2 * PROC_GUARD);
 	s->buffers[op_number(s->w, o)] = memory;
 	return memory + PROC_GUARD;
 }
@@ -353,7 +352,7 @@ static inline void proc_buffer_free(struct self *s, const struct op *o)
 
 static inline bool proc_untouched(const unsigned char *at, size_t len)
 {
-	return !len || (at[0] == PROC_EMPTY && !memcmp(at, at + 1, len - 1));
+	return !len || (at[0] == WORLD_EMPTY && !memcmp(at, at + 1, len - 1));
 }
 
 #endif

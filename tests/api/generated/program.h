@@ -8,12 +8,10 @@
  *	p1.e0 trecv tag=2 len=8
  *
  * Each process does its lines in order, without waiting for what they began. Any part of the lines
- * is a program, too: what is left without a partner is taken back at the end. Needs api.h.
+ * is a program, too: what is left without a partner is taken back at the end. Needs keys.h.
  */
 #ifndef GENERATED_PROGRAM_H
 #define GENERATED_PROGRAM_H
-
-#include <stddef.h>
 
 enum {
 	PROGRAM_PROCS = 4,
@@ -55,14 +53,6 @@ static const char *const verb_names[] = {"send", "tsend",  "recv",  "trecv", "wr
 					 "add",  "fetch",  "swap",  "begin", "cancel", "round",
 					 "wait", "doze",   "tally", "await", "sleep",  "leave",
 					 "die",  "notice", "stop"};
-
-/* What names a value, in a line or in the header: as a number, or as a word of `words`. */
-struct key {
-	const char *name;
-	size_t at;
-	uint64_t usual; /* is not printed */
-	const char *const *words;
-};
 
 enum form {
 	FORM_PLAIN,
@@ -123,6 +113,8 @@ struct line {
 	uint64_t after; /* value of the counter */
 	uint64_t how;
 	uint64_t multi; /* a buffer for many messages */
+	uint64_t over;  /* a write to, or a read of, the one place of both endpoints */
+	uint64_t more;  /* FI_MORE in all but the last of `n` */
 	uint64_t again; /* who leaves or dies comes again, at its addresses */
 };
 
@@ -141,6 +133,8 @@ static const struct key line_keys[] = {
 	{"how", offsetof(struct line, how), HOW_POST, how_words},
 	{"multi", offsetof(struct line, multi), 0, no_yes},
 	{"level", offsetof(struct line, level), 0, level_words},
+	{"over", offsetof(struct line, over), 0, no_yes},
+	{"more", offsetof(struct line, more), 0, no_yes},
 	{"again", offsetof(struct line, again), 0, no_yes},
 };
 
@@ -188,56 +182,6 @@ static const struct key program_keys[] = {
 	{"looks", offsetof(struct program, looks), 0, look_words},
 };
 
-static inline uint64_t *key_value(const struct key *k, void *of)
-{
-	return (uint64_t *)(void *)((char *)of + k->at);
-}
-
-static inline void keys_usual(const struct key *keys, size_t count, void *of)
-{
-	for (size_t i = 0; i < count; i++)
-		*key_value(&keys[i], of) = keys[i].usual;
-}
-
-/* Appends to `text` what is not as usual. */
-static inline void keys_print(const struct key *keys, size_t count, const void *of, FILE *to)
-{
-	for (size_t i = 0; i < count; i++) {
-		uint64_t value = *key_value(&keys[i], (void *)(uintptr_t)of);
-
-		if (value == keys[i].usual)
-			continue;
-		if (keys[i].words)
-			fprintf(to, " %s=%s", keys[i].name, keys[i].words[value]);
-		else
-			fprintf(to, " %s=%" PRIu64, keys[i].name, value);
-	}
-}
-
-/* Takes NAME=VALUE. Returns whether a key has that name and the value is one. */
-static inline bool keys_take(const struct key *keys, size_t count, void *of, char *word)
-{
-	char *value = strchr(word, '='), *end;
-
-	if (!value)
-		return false;
-	*value++ = 0;
-	for (size_t i = 0; i < count; i++) {
-		uint64_t *to = key_value(&keys[i], of);
-
-		if (strcmp(keys[i].name, word) != 0)
-			continue;
-		if (!keys[i].words) {
-			*to = strtoull(value, &end, 0);
-			return !*end;
-		}
-		for (*to = 0; keys[i].words[*to]; ++*to)
-			if (!strcmp(keys[i].words[*to], value))
-				return true;
-	}
-	return false;
-}
-
 static inline bool place_same(struct place a, struct place b)
 {
 	return a.proc == b.proc && a.ep == b.ep;
@@ -266,6 +210,12 @@ static inline bool line_begins_before(const struct line *first, const struct lin
 {
 	return place_same(first->at, second->at) && first->start != START_DEFERRED &&
 	       second->start != START_DEFERRED && first->after <= second->after;
+}
+
+/* Returns whether both have the same one place. */
+static inline bool line_over(const struct line *a, const struct line *b)
+{
+	return a->over && b->over && place_same(a->at, b->at) && place_same(a->with, b->with);
 }
 
 /* Returns whether a line is nothing without a partner. */
@@ -324,7 +274,9 @@ static inline void line_mend(struct line *l)
 		l->how = HOW_POST;
 	if (l->how != HOW_POST)
 		l->multi = 0;
-	if (l->multi || l->how != HOW_POST)
+	if (l->verb != VERB_WRITE && l->verb != VERB_READ)
+		l->over = 0;
+	if (l->multi || l->how != HOW_POST || l->over)
 		l->start = START_NOW;
 	if (l->start == START_NOW)
 		l->after = 0;
@@ -333,6 +285,9 @@ static inline void line_mend(struct line *l)
 		l->data = 0;
 	if (l->form != FORM_MSG || line_receives(l))
 		l->level = 0;
+	if (l->form != FORM_MSG || l->how != HOW_POST || l->start != START_NOW || l->n < 2 ||
+	    l->between)
+		l->more = 0;
 	if (l->form != FORM_MSG || line_receives(l) || l->start != START_NOW)
 		l->fence = 0;
 }

@@ -31,9 +31,9 @@ static inline void took_after(struct self *s, const struct op *m)
 	for (const struct op *o = s->w->ops; o < m; o++) {
 		const struct line *k = world_line(s->w, o);
 
-		if (k->verb == VERB_WRITE && line_begins_before(k, l) && op_accepted(o) &&
-		    o->life == m->life && !op_target_gone(s->w, o) && place_same(k->at, l->at) &&
-		    place_same(k->with, l->with) &&
+		if (k->verb == VERB_WRITE && !k->over && line_begins_before(k, l) &&
+		    op_accepted(o) && o->life == m->life && !op_target_gone(s->w, o) &&
+		    place_same(k->at, l->at) && place_same(k->with, l->with) &&
 		    !world_holds(s->memory + o->at, k->len, op_number(s->w, o)))
 			PROC_FAIL(s, "saw: %s was received before %s was there",
 				  world_name(s->w, m), world_name(s->w, o));
@@ -73,7 +73,12 @@ static inline void took_result(struct self *s, struct op *o)
 	unsigned int number = op_number(s->w, o);
 	const struct line *l = world_line(s->w, o);
 
-	if (l->verb == VERB_READ && !world_holds(s->buffers[number] + PROC_GUARD, l->len, number))
+	if (l->verb == VERB_READ && l->over && over_promised(s->info) &&
+	    !over_right(s->w, NULL, l, o, s->buffers[number] + PROC_GUARD, l->len))
+		PROC_FAIL(s, "order: %s did not bring what was written before",
+			  world_name(s->w, o));
+	if (l->verb == VERB_READ && !l->over &&
+	    !world_holds(s->buffers[number] + PROC_GUARD, l->len, number))
 		PROC_FAIL(s, "bytes: %s brought others", world_name(s->w, o));
 	o->old = s->operands[number][2];
 }
@@ -102,7 +107,7 @@ static inline void took_write(struct self *s, uint64_t flags, uint64_t data)
 		PROC_FAIL(s, "entry: a remote write of flags %#" PRIx64 " and data %" PRIu64, flags,
 			  data);
 	took_begun(s, o);
-	if (!world_holds(s->memory + o->at, l->len, (unsigned int)data - 1))
+	if (!l->over && !world_holds(s->memory + o->at, l->len, (unsigned int)data - 1))
 		PROC_FAIL(s, "bytes: the target of %s is told before they are there",
 			  world_name(s->w, o));
 	__atomic_add_fetch(&o->there, 1, __ATOMIC_RELEASE);

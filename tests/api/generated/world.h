@@ -17,6 +17,7 @@ enum {
 	WORLD_WORDS = 8,       /* that are added to, then as many to swap, in the memory of each */
 	WORLD_GAP = 64,        /* bytes between places in the memory */
 	WORLD_NONE = WORLD_OPS,
+	WORLD_EMPTY = 0x5a, /* what memory holds before something comes */
 };
 
 enum op_state {
@@ -89,6 +90,7 @@ struct world {
 	unsigned int failed;
 	unsigned int count;
 	struct op ops[WORLD_OPS];
+	size_t over[PROGRAM_PROCS][PROGRAM_EPS][PROGRAM_PROCS][PROGRAM_EPS]; /* see over.h */
 };
 
 static unsigned char *world_block; /* WORLD_BLOCK random bytes */
@@ -221,6 +223,21 @@ static inline bool world_holds(const unsigned char *buf, size_t len, unsigned in
 
 /* ---- Making ---------------------------------------------------------------------------------- */
 
+/* The one place of the endpoints of `l`: after those of lines of which each has its own. */
+static inline size_t world_over(struct world *w, const struct line *l)
+{
+	size_t len = 0, *at = &w->over[l->at.proc][l->at.ep][l->with.proc][l->with.ep];
+
+	for (unsigned int i = 0; i < w->program.count; i++)
+		if (line_over(&w->program.lines[i], l) && w->program.lines[i].len > len)
+			len = w->program.lines[i].len;
+	if (!*at) {
+		*at = w->procs[l->with.proc].memory;
+		w->procs[l->with.proc].memory += len + WORLD_GAP;
+	}
+	return *at;
+}
+
 /* The place of a one-sided operation in the memory of its target. */
 static inline void world_place(struct world *w, const struct line *l, struct op *o)
 {
@@ -231,6 +248,8 @@ static inline void world_place(struct world *w, const struct line *l, struct op 
 	p = &w->procs[l->with.proc];
 	if (line_atomic(l)) {
 		o->at = 8 * (l->tag % WORLD_WORDS + (l->verb == VERB_SWAP ? WORLD_WORDS : 0));
+	} else if (l->over) {
+		o->at = world_over(w, l);
 	} else if (l->verb == VERB_WRITE || l->verb == VERB_READ) {
 		o->at = p->memory;
 		p->memory += l->len + WORLD_GAP;
