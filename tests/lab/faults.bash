@@ -67,8 +67,14 @@ apart() {
 	done
 }
 
-# Runs after a failed test too.
-trap '{ for n in 5 15 16; do ip -4 rule flush pref $n; ip -6 rule flush pref $n; done; } 2>/dev/null; end_all' EXIT
+# Runs after a failed test too: the next one needs the device.
+restore() {
+	for n in 5 15 16; do ip -4 rule flush pref $n; ip -6 rule flush pref $n; done 2>/dev/null
+	end_all
+	[ -z "${removal-}" ] || within "$patience" ended "$removal"
+	present || rdma link add "${device[0]}" type rxe netdev "${interface[0]}"
+}
+trap restore EXIT
 
 # remove: removes the device of host 0. $removal is the process that waits for that, as the kernel
 # waits for the device's users.

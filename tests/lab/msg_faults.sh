@@ -18,8 +18,8 @@ over "the link down for a moment" 'side 0: goes on' 'side 1: goes on'
 clean "the link down for a moment"
 
 for traffic in busy shared idle still; do
-	nothing=-
-	[ $traffic != shared ] || nothing='had nothing under way'
+	nothing='had nothing under way'
+	case $traffic in idle | still) nothing=- ;; esac
 	busy 2 msg_fault $traffic end "${address[@]}"
 	remove
 	# Both sides are on the device. Who hears of its end second may hear of the other's close first.
