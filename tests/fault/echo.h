@@ -24,6 +24,7 @@ static inline void server(void *arg)
 
 	(void)arg;
 	setenv("FI_LOG_LEVEL", "info", 1);
+	setenv("FI_LOG_INTERVAL", "0", 0); /* all lines */
 	dup2(log_fd, STDERR_FILENO);
 	node_open(&n, NULL);
 	name = node_name(&n);

@@ -242,7 +242,10 @@ int main(void)
 	alarm(LIMIT);
 	need_network();
 	setenv("FI_LOG_LEVEL", "warn", 1);
+	setenv("FI_LOG_INTERVAL", "0", 1); /* all lines */
 	setenv("FI_WEFT_UNEXPECTED_MAX", "65536", 1);
+	setenv("FI_WEFT_UNEXPECTED_LIMIT", "1073741824",
+	       1); /* so that a pause which is not heeded is what ends it */
 	on_exit(show_log, NULL);
 	for (size_t i = 0; i < sizeof(greeds) / sizeof(greeds[0]); i++)
 		one(&greeds[i]);

@@ -119,6 +119,7 @@ static void joiner_live(void *arg)
 
 	dup2(*(int *)arg, STDERR_FILENO);
 	setenv("FI_LOG_LEVEL", "warn", 1);
+	setenv("FI_LOG_INTERVAL", "0", 1); /* all lines */
 	open_joiner(&j);
 	for (;;) {
 		while (recv(joiner_ends[1], order, sizeof(order), MSG_DONTWAIT) != sizeof(order)) {
