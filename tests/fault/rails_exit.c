@@ -5,38 +5,16 @@
  */
 #define LIMIT 55
 
-#include "hello.h"
-#include "key_file.h"
-#include "two_wires.h"
+#include "rails_lengths.h"
 
-#define COUNT    40u
-#define LEN_MAX  (1u << 18)
-#define AWAIT_MS 20000
-
-static struct lab lab;
-static unsigned char bytes[LEN_MAX];
-
-/* Short ones, and such as fill the windows. */
-static const size_t lengths[] = {1000, 100000, LEN_MAX};
-
-static void await(struct node *n, const char *what)
-{
-	struct event e = node_wait(n, AWAIT_MS, what);
-
-	if (e.err)
-		fail("%s ended with %s", what, fi_strerror(e.err));
-}
+#define COUNT 40u
 
 static void send_all(struct node *n, fi_addr_t peer, size_t len)
 {
 	unsigned int sent = 0, done = 0;
 	struct event e;
 
-	MUST(n->cq, fi_send(n->ep, bytes, 8, NULL, peer, NULL));
-	await(n, "the first message");
-	for (uint64_t end = now_ms() + 500; now_ms() < end;) /* both wires have rails by then */
-		if (node_poll(n, &e))
-			fail("an event of nothing");
+	begin(n, peer, 8);
 	for (uint64_t end = now_ms() + AWAIT_MS; done < COUNT;) {
 		if (sent < COUNT && !fi_send(n->ep, bytes, len, NULL, peer, NULL))
 			sent++;
@@ -48,9 +26,6 @@ static void send_all(struct node *n, fi_addr_t peer, size_t len)
 	}
 	_exit(EXIT_SUCCESS);
 }
-
-static size_t len_now;
-static bool encrypted;
 
 static void exchange(void *arg)
 {
@@ -73,13 +48,7 @@ static void exchange(void *arg)
 /* The first host outlives the process that sends. */
 static void live(void *arg)
 {
-	lab = *(struct lab *)arg;
-	lab_enter(&lab);
-	second_wire(&lab);
-	slow_wires("rate 50mbit burst 32kb latency 100ms");
-	setenv("FI_WEFT_RAILS", "2", 1);
-	if (encrypted)
-		use_key("encrypt", "a key of a good length", 22);
+	enter(arg);
 	if (lab.which) {
 		exchange(NULL);
 		return;
@@ -93,13 +62,6 @@ int main(void)
 	alarm(LIMIT);
 	need_lab();
 	need_network();
-	for (size_t i = 0; i < sizeof(lengths) / sizeof(lengths[0]); i++) {
-		len_now = lengths[i];
-		encrypted = false;
-		two_hosts(live);
-		encrypted = has_library("encrypt");
-		if (encrypted)
-			two_hosts(live);
-	}
+	each_length(live);
 	return EXIT_SUCCESS;
 }

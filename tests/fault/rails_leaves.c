@@ -5,41 +5,18 @@
  */
 #define LIMIT 55
 
-#include "hello.h"
-#include "key_file.h"
-#include "two_wires.h"
+#include "rails_lengths.h"
 
-#define MOST     2000u
-#define LEN_MAX  (1u << 18)
-#define AWAIT_MS 20000
+#define MOST 2000u
 
-static struct lab lab;
-static unsigned char bytes[LEN_MAX], got[LEN_MAX];
-static size_t len_now;
-static bool encrypted;
-
-/* Short ones, and such as the kernel takes a part of. */
-static const size_t lengths[] = {1000, 100000, LEN_MAX};
-
-static void await(struct node *n, const char *what)
-{
-	struct event e = node_wait(n, AWAIT_MS, what);
-
-	if (e.err)
-		fail("%s ended with %s", what, fi_strerror(e.err));
-}
+static unsigned char got[LEN_MAX];
 
 /* Sends until a call finds no space. */
 static void leave(struct node *n, fi_addr_t peer)
 {
 	unsigned int sent = 0;
-	struct event e;
 
-	MUST(n->cq, fi_send(n->ep, bytes, len_now, NULL, peer, NULL));
-	await(n, "the first message");
-	for (uint64_t end = now_ms() + 500; now_ms() < end;) /* both wires have rails by then */
-		if (node_poll(n, &e))
-			fail("an event of nothing");
+	begin(n, peer, len_now);
 	while (sent < MOST && !fi_send(n->ep, bytes, len_now, NULL, peer, NULL))
 		sent++;
 	tell(lab.end, &sent, sizeof(sent));
@@ -72,13 +49,7 @@ static void live(void *arg)
 	struct node n;
 	fi_addr_t peer;
 
-	lab = *(struct lab *)arg;
-	lab_enter(&lab);
-	second_wire(&lab);
-	slow_wires("rate 50mbit burst 32kb latency 100ms");
-	setenv("FI_WEFT_RAILS", "2", 1);
-	if (encrypted)
-		use_key("encrypt", "a key of a good length", 22);
+	enter(arg);
 	for (size_t i = 0; i < LEN_MAX; i++)
 		bytes[i] = (unsigned char)(i * 13 + i / 257);
 	node_open(&n, NULL);
@@ -95,13 +66,6 @@ int main(void)
 	alarm(LIMIT);
 	need_lab();
 	need_network();
-	for (size_t i = 0; i < sizeof(lengths) / sizeof(lengths[0]); i++) {
-		len_now = lengths[i];
-		encrypted = false;
-		two_hosts(live);
-		encrypted = has_library("encrypt");
-		if (encrypted)
-			two_hosts(live);
-	}
+	each_length(live);
 	return EXIT_SUCCESS;
 }
