@@ -228,6 +228,8 @@ static inline bool rx_wants_completion(const struct rx *rx, const struct recv *r
  * yet.
  */
 struct rx *rx_context_of(struct worker *worker, struct peer *peer, const struct packet *p);
+/* The message that a packet begins; its payload is not taken. */
+struct message rx_message_of(struct peer *peer, const struct packet *p);
 /* Matches a checked message with a receive, or keeps it. */
 void rx_message(struct rx *rx, struct peer *peer, const struct packet *p);
 /* The same for one whose bytes were lost for want of memory. */

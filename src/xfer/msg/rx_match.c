@@ -131,14 +131,19 @@ void rx_message(struct rx *rx, struct peer *peer, const struct packet *p)
 		rx_store(rx, &m, p->len);
 }
 
+struct message rx_message_of(struct peer *peer, const struct packet *p)
+{
+	return (struct message){.peer = peer,
+				.src = peer_addr(peer),
+				.head = p->head,
+				.tag = p->tag,
+				.data = p->data,
+				.len = p->len};
+}
+
 void rx_message_lost(struct rx *rx, struct peer *peer, const struct packet *p)
 {
-	struct message m = {.peer = peer,
-			    .src = peer_addr(peer),
-			    .head = p->head,
-			    .tag = p->tag,
-			    .data = p->data,
-			    .len = p->len};
+	struct message m = rx_message_of(peer, p);
 	struct recv *r = rx_find_posted(rx, wire_flags(p->head) & WIRE_TAGGED, m.src, m.tag);
 
 	if (r)

@@ -312,12 +312,7 @@ void rxreq_frag(struct worker *worker, struct peer *peer, const struct packet *p
 /* Makes a receive request for a whole message whose receive is posted, or returns NULL. */
 static struct rxreq *place_message(struct worker *worker, struct peer *peer, const struct packet *p)
 {
-	struct message m = {.peer = peer,
-			    .src = peer_addr(peer),
-			    .head = p->head,
-			    .tag = p->tag,
-			    .data = p->data,
-			    .len = p->len};
+	struct message m = rx_message_of(peer, p);
 	struct rx *rx = rx_context_of(worker, peer, p);
 	struct recv *r = NULL;
 	struct rxreq *a;
