@@ -14,6 +14,7 @@
 
 struct cntr;
 struct device_ops;
+struct ep;
 struct eq;
 struct mr_share;
 struct mr_table;
@@ -30,8 +31,9 @@ struct domain {
 	/* The application promised one thread at a time: data calls skip the lock until domain_use_locks. */
 	bool unlocked;
 	struct list callees; /* struct ep.in_domain: those whose calls are installed */
-	struct list queues;  /* struct cq.in_domain */
-	int deferred;        /* atomic: number of works that wait or are under way */
+	void (*install)(struct ep *callee); /* installs them anew */
+	struct list queues;                 /* struct cq.in_domain */
+	int deferred;                       /* atomic: number of works that wait or are under way */
 	/* Once in so many calls a read also drives the domain's other workers. */
 	unsigned int rarely;
 	struct list workers; /* struct worker.in_domain: all workers */
@@ -105,11 +107,6 @@ static inline bool domain_foreign(const struct domain *dom)
 {
 	return dom->forks != forked_count();
 }
-
-int domain_open(struct fid_fabric *fabric, struct fi_info *info, struct fid_domain **domain,
-		void *context);
-int domain_open2(struct fid_fabric *fabric, struct fi_info *info, struct fid_domain **domain,
-		 uint64_t flags, void *context);
 
 /*
  * From now on data calls take the lock, whatever the threading level: something else touches the domain, or its application

@@ -9,7 +9,6 @@
 
 #include "base/forked.h"
 #include "base/log.h"
-#include "core/connreq.h"
 #include "core/eq.h"
 #include "base/fid.h"
 
@@ -229,10 +228,9 @@ static void drop_event(struct eq_event *e)
 {
 	if (e->event == FI_CONNREQ && !e->written) {
 		struct fi_info *info = ((struct fi_eq_cm_entry *)e->data)->info;
-		struct connreq *request = info ? connreq_of(info->handle) : NULL;
 
-		if (request)
-			connreq_free(request);
+		if (info && info->handle)
+			info->handle->ops->close(info->handle);
 		fi_freeinfo(info);
 	}
 	free(e);

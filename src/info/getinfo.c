@@ -5,6 +5,7 @@
 
 #include "base/env.h"
 #include "base/log.h"
+#include "info/info.h"
 #include "info/external.h"
 #include "info/getinfo.h"
 #include "info/hints.h"
@@ -94,7 +95,7 @@ static int fill_names(const struct provider *v, const struct query *q, struct fi
 	attr->name = strdup(v->fabric);
 	if (!attr->prov_name || !attr->name)
 		return -FI_ENOMEM;
-	attr->prov_version = fi_version();
+	attr->prov_version = INFO_RELEASE;
 	attr->api_version = q->version;
 	info->handle = q->hints ? q->hints->handle : NULL;
 	return 0;
@@ -160,7 +161,7 @@ static int new_entry(const struct provider *v, const struct query *q, struct fi_
 
 	if (!match_name(v, q, why) || !match_objects(v, q, why))
 		return -FI_ENODATA;
-	info = fi_allocinfo();
+	info = info_blank();
 	if (!info)
 		return -FI_ENOMEM;
 	ret = fill(v, q, info, why);
@@ -248,7 +249,7 @@ static bool present(const struct provider *v)
 /* Appends an entry with only the name and versions, and moves *next behind it. 0 or -FI_ENOMEM. */
 static int add_name(struct fi_info ***next, const char *name, uint32_t prov_version, uint32_t api)
 {
-	struct fi_info *info = fi_allocinfo();
+	struct fi_info *info = info_blank();
 
 	if (!info)
 		return -FI_ENOMEM;
@@ -276,7 +277,7 @@ static int names(uint32_t api, struct fi_info **list)
 
 	for (size_t i = 0; i < provider_count && !ret; i++) {
 		if (names_provider(&providers[i]))
-			ret = add_name(&next, providers[i].name, fi_version(), api);
+			ret = add_name(&next, providers[i].name, INFO_RELEASE, api);
 	}
 	for (size_t i = 0; i < count && !ret; i++) {
 		if (provider_name_offered(ext[i].prov->name, NULL))

@@ -28,7 +28,7 @@ bool hints_refuse_value(struct refusal *why, const char *hint, enum fi_type type
 int hints_mr_bits(int mr_mode);
 
 /*
- * Fills in capabilities, modes and all attributes of `info` (from fi_allocinfo), but no name and no
+ * Fills in capabilities, modes and all attributes of `info` (from info_blank), but no name and no
  * address. `api` is the caller's version: younger members of the hints are not read. `hints` and
  * its attributes may be NULL. Returns false, with a reason, if a hint cannot be met.
  */

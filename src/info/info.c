@@ -138,6 +138,11 @@ struct fi_info *info_copy(const struct fi_info *from, const struct info_sizes *s
 	return to;
 }
 
+struct fi_info *info_dup(const struct fi_info *from)
+{
+	return info_copy(from, &present);
+}
+
 struct fi_info *info_blank(void)
 {
 	struct fi_tx_attr tx = {0};
@@ -151,7 +156,7 @@ struct fi_info *info_blank(void)
 			       .domain_attr = &domain,
 			       .fabric_attr = &fabric};
 
-	return info_copy(&info, &present);
+	return info_dup(&info);
 }
 
 static void free_attrs(struct fi_info *info)

@@ -10,6 +10,7 @@
  * fi_version is that of the latest release.
  */
 #define INFO_NEWEST_API FI_VERSION(2, 7)
+#define INFO_RELEASE    FI_VERSION(FI_MAJOR_VERSION, FI_MINOR_VERSION)
 
 /*
  * Sizes (bytes) of the caller's structs. Releases only append members, so an old struct is the
@@ -26,6 +27,9 @@ struct info_sizes {
  * Free with fi_freeinfo.
  */
 struct fi_info *info_copy(const struct fi_info *from, const struct info_sizes *sizes);
+
+/* The same of an entry that the library has made. */
+struct fi_info *info_dup(const struct fi_info *from);
 
 /* Returns an entry whose attributes are all there and zero; NULL: no memory. Free with fi_freeinfo. */
 struct fi_info *info_blank(void);

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/addr.h"
+#include "info/info.h"
 #include "info/nic.h"
 #include "info/opened.h"
 #include "info/rdma_ports.h"
@@ -145,7 +146,7 @@ static bool asks_for_all(const struct query *q, const char *domain)
 static int add_entry(const struct provider *v, const struct fi_info *like,
 		     const struct ip_source *s, struct fi_info **last)
 {
-	struct fi_info *info = fi_dupinfo(like);
+	struct fi_info *info = info_dup(like);
 	int err;
 
 	if (!info)
@@ -226,7 +227,7 @@ static int make_entries(const struct provider *v, const struct query *q, const c
 			const struct ip_source *first, struct fi_info *info, struct refusal *why)
 {
 	bool all = asks_for_all(q, domain) && !provider_stays_inside(v);
-	struct fi_info *like = all ? fi_dupinfo(info) : NULL;
+	struct fi_info *like = all ? info_dup(info) : NULL;
 	int err = all && !like ? -FI_ENOMEM : keep_source(v, info, first);
 
 	if (err == -FI_ENODATA)

@@ -265,7 +265,7 @@ void defer_worker_closing(struct worker *worker);
  */
 int xfer_cancel(const struct ep *ep, void *context);
 
-/* ---- Connected endpoints, see xfer/conn/cm.c. XFER_CM_DATA bytes of application data travel. - */
+/* ---- Connected endpoints, see api/cm.c. XFER_CM_DATA bytes of application data travel. - */
 
 /*
  * Listeners of a passive endpoint; the owner serializes all calls. cm_open binds to *name
@@ -290,7 +290,7 @@ void cm_reject(struct cm_request *req, const void *data, size_t len);
 
 /*
  * The worker belongs to connected endpoint `ep`, whose ep_cm_connected and ep_cm_ended
- * (core/ep_cm.h) report the connection. Domain locked, also for the functions below.
+ * (api/ep_cm.h) report the connection. Domain locked, also for the functions below.
  */
 void cm_own(struct worker *worker, struct ep *ep);
 /*

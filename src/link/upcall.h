@@ -130,7 +130,7 @@ void dgram_fail(struct dgram *d, int err);
 /* Sends the batch as far as the kernel accepts it. Returns true if something was sent. */
 bool dgram_flush(struct dgram *d);
 
-/* ---- Connected endpoints of a device: src/xfer/conn/cm.c ------------------------------------- */
+/* ---- Connected endpoints of a device ---------------------------------------------------------- */
 
 /* From now on the device performs the operations of the worker's endpoint; NULL: no longer. */
 void offload_set(struct worker *worker, struct offload *n);

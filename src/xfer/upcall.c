@@ -2,7 +2,8 @@
 /* Accessors for transports: the worker that opened them. */
 #include "link/upcall.h"
 
-#include "xfer/worker.h"
+#include "link/offload.h"
+#include "xfer/conn/conn.h"
 
 struct domain *worker_domain(const struct worker *worker)
 {
@@ -70,4 +71,14 @@ void *worker_successor(const struct worker *worker, const void *state)
 void offload_set(struct worker *worker, struct offload *n)
 {
 	worker->offload = n;
+}
+
+void offload_connected(struct offload *n, const void *data, size_t len)
+{
+	n->worker->cm->connected(n->worker, data, len);
+}
+
+void offload_ended(struct offload *n, int err, const void *data, size_t len)
+{
+	n->worker->cm->ended(n->worker, err, data, len);
 }

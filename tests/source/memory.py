@@ -13,7 +13,7 @@ import sys
 os.chdir(os.path.join(os.path.dirname(os.path.realpath(__file__)), "../.."))
 
 NOTE = "docs/SECURITY.md"
-FOLDERS = ("src/core", "src/xfer", "src/coll", "src/hw")
+FOLDERS = ("src/api", "src/core", "src/xfer", "src/coll", "src/hw")
 CALL = re.compile(r"\b(?:malloc|calloc|realloc|reallocarray|strn?dup|v?asprintf|aligned_alloc|posix_memalign|mmap|mremap|open_memstream"
                   r"|pool_get|spare_get|addr_dup|apart_alloc)\(")
 
@@ -22,6 +22,7 @@ UNEXPECTED, PARTS, HELLO, PEER = "unexpected messages", "packets that are not co
 JOINS, FAILED, ANSWERS = "early joins", "joins that failed", "answers that are not read"
 RECEIVES, TRIES, EVENTS = "long messages", "addresses that try keys", "completions"
 SITES = {
+    "src/api/*": {"*": OWN},
     "src/core/cq.c": {"cq_grow": EVENTS, "cq_push_error": EVENTS, "cq_open": OWN},
     "src/core/*": {"*": OWN},
     "src/coll/group/kept.c": {"kept_add": JOINS},
@@ -51,7 +52,6 @@ SITES = {
     "src/xfer/conn/acceptor_pending.c": {"origin_of": HELLO, "acceptor_pending_add": HELLO},
     "src/xfer/conn/addresses.c": {"list_of": OWN},
     "src/xfer/conn/auth.c": {"auth_new": PEER},
-    "src/xfer/conn/cm.c": {"want_name": OWN, "cm_open": OWN, "receive": OWN, "next_offload": OWN},  # as rc_listen.c
     "src/xfer/conn/conn_names.c": {"conn_names_keep": PEER},
     "src/xfer/conn/conn_rails.c": {"rails_of": OWN, "add": PEER, "rail_wanted": PEER},
     "src/xfer/conn/conn_single.c": {"conn_request": OWN},

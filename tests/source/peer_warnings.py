@@ -31,7 +31,7 @@ OWN_LINES = {
     "hw/verbs/rdm/verbs_tx.c": ["%s: posting a send to peer"],  # each link once: it ends
     "hw/verbs/ud/ud_qp.c": ["cannot make %s"],
     "xfer/conn/auth_accept.c": ["accept: the endpoint's key"],
-    "xfer/conn/cm.c": ["accept: the request came"],
+    "api/cm.c": ["accept: the request came"],
     "xfer/conn/conn_open.c": ["%s: the endpoint was enabled before"],
     "xfer/conn/conn_reach.c": ["cannot connect to", "no connection with"],  # our attempts; is_news limits those of others
     "xfer/conn/conn_stuck.c": ["%s: an operation has stood still"],  # operations of ours
@@ -40,7 +40,7 @@ OWN_LINES = {
     "xfer/msg/rx_peek.c": ["FI_CLAIM without"],
     "xfer/quiesce.c": ["close: %s (process"],  # while the application closes
 }
-LIMITERS = ["base/log.c", "base/log.h", "core/open.c", "info/rails_setting.c", "xfer/conn/conn_reach.c"]
+LIMITERS = ["base/log.c", "base/log.h", "api/open.c", "info/rails_setting.c", "xfer/conn/conn_reach.c"]
 
 
 def plain(path, text):

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "info/opened.h"
-#include "core/pep.h"
+#include "api/pep.h"
 #include "suite.h"
 
 static struct fi_fabric_attr attr = {

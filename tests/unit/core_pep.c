@@ -4,7 +4,7 @@
 
 #include "base/forked.h"
 #include "core/eq.h"
-#include "core/pep.h"
+#include "api/pep.h"
 #include "cm_raw.h"
 #include "suite.h"
 

@@ -180,9 +180,9 @@ static uint16_t number_of(int sock)
 	return ntohs(own.sin_port);
 }
 
-static void ended(struct worker *of, int err, const struct wire_hello *hello)
+static void ended(struct worker *of, int err, const void *data, size_t len)
 {
-	(void)of, (void)err, (void)hello;
+	(void)of, (void)err, (void)data, (void)len;
 }
 
 /* Connects again; checks whether the worker keeps the port that the kernel chose first. */

@@ -66,7 +66,8 @@ void conn_fail(struct peer *peer, int err, const struct wire_hello *hello)
 		conn_reach_explain(peer, err);
 	peer_failed(peer, err);
 	if (worker->cm)
-		worker->cm->ended(worker, err, hello);
+		worker->cm->ended(worker, err, hello ? hello->data : NULL,
+				  hello ? hello->data_len : 0);
 	else if (again)
 		conn_reach_out(worker, peer->addr);
 	else
@@ -180,7 +181,7 @@ static void accepted(struct peer *peer, struct accepted *conn)
 		send(peer->conn.sock, &(char){BOOT_WAKE}, 1, MSG_DONTWAIT | MSG_NOSIGNAL);
 	peer_connected(peer);
 	if (worker->cm)
-		worker->cm->connected(worker, &conn->hello);
+		worker->cm->connected(worker, conn->hello.data, conn->hello.data_len);
 }
 
 static void handshake_event(struct peer *peer)

@@ -12,17 +12,14 @@
 
 /* Callbacks about the connection of a connected endpoint. Domain locked. */
 struct worker_cm {
-	/*
-	 * The attempt succeeded. `hello` carries the application data of the accept. Not called for
-	 * conn_adopt.
-	 */
-	void (*connected)(struct worker *worker, const struct wire_hello *hello);
+	/* The attempt succeeded. `data`: that of the accept. Not called for conn_adopt. */
+	void (*connected)(struct worker *worker, const void *data, size_t len);
 	/*
 	 * The connection ended, or the attempt failed, with `err` (positive; FI_ESHUTDOWN after a
-	 * disconnect message). `hello`: the HELLO_REJECT that refused the attempt, or NULL. Not
-	 * called when the worker itself ends the connection.
+	 * disconnect message). `data`: that of the refusal, or NULL. Not called when the worker itself
+	 * ends the connection.
 	 */
-	void (*ended)(struct worker *worker, int err, const struct wire_hello *hello);
+	void (*ended)(struct worker *worker, int err, const void *data, size_t len);
 };
 
 /*

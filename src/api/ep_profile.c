@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/fid.h"
-#include "core/ep.h"
+#include "api/ep.h"
 
 struct profile {
 	struct fid_profile fid;

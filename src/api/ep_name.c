@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/ep_cm.h"
+#include "api/ep_cm.h"
 #include "info/providers.h"
 #include "link/engine.h"
 

@@ -6,7 +6,7 @@
 
 #include "base/fid.h"
 #include "base/log.h"
-#include "core/ep.h"
+#include "api/ep.h"
 #include "link/link.h"
 #include "link/engine.h"
 

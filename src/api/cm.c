@@ -13,7 +13,7 @@
 
 #include "base/forked.h"
 #include "base/log.h"
-#include "core/ep_cm.h"
+#include "api/ep_cm.h"
 #include "info/providers.h"
 #include "link/upcall.h"
 #include "xfer/conn/conn_own.h"
@@ -370,26 +370,18 @@ size_t cm_data_most(const struct fi_info *info)
 	return worker_wanted(info) & PROVIDER_RC ? CM_OFFLOAD_DATA : XFER_CM_DATA;
 }
 
-static void connected(struct worker *worker, const struct wire_hello *hello)
+static void connected(struct worker *worker, const void *data, size_t len)
 {
-	ep_cm_connected(worker->cm_arg, hello->data, hello->data_len);
+	ep_cm_connected(worker->cm_arg, data, len);
 }
 
-static void ended(struct worker *worker, int err, const struct wire_hello *hello)
+static void ended(struct worker *worker, int err, const void *data, size_t len)
 {
-	conn_timer_clear(worker);
-	cancel_receives(worker);
-	ep_cm_ended(worker->cm_arg, err, hello ? hello->data : NULL, hello ? hello->data_len : 0);
-}
-
-void offload_connected(struct offload *n, const void *data, size_t len)
-{
-	ep_cm_connected(n->worker->cm_arg, data, len);
-}
-
-void offload_ended(struct offload *n, int err, const void *data, size_t len)
-{
-	ep_cm_ended(n->worker->cm_arg, err, data, len);
+	if (!worker->offload) {
+		conn_timer_clear(worker);
+		cancel_receives(worker);
+	}
+	ep_cm_ended(worker->cm_arg, err, data, len);
 }
 
 void cm_own(struct worker *worker, struct ep *ep)

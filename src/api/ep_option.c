@@ -3,8 +3,8 @@
 #include <rdma/fi_errno.h>
 #include <string.h>
 
-#include "core/ep.h"
-#include "core/ep_cm.h"
+#include "api/ep.h"
+#include "api/ep_cm.h"
 #include "info/providers.h"
 #include "link/engine.h"
 

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/log.h"
-#include "core/ep_cm.h"
+#include "api/ep_cm.h"
 #include "core/mr_share.h"
 #include "link/engine.h"
 

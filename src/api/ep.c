@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Endpoints: opening, binding, closing. fi_endpoint(3). */
-#include "core/ep.h"
+#include "api/ep.h"
 
 #include <rdma/fi_errno.h>
 #include <stdlib.h>
 
 #include "base/log.h"
-#include "core/ep_cm.h"
+#include "api/ep_cm.h"
 #include "base/fid.h"
 #include "core/mr_object.h"
 #include "info/job_key.h"

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "core/pep_cm.h"
+#include "api/pep_cm.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/forked.h"
 #include "base/log.h"
-#include "core/connreq.h"
-#include "core/pep.h"
+#include "api/connreq.h"
+#include "api/pep.h"
 #include "info/providers.h"
 #include "link/engine.h"
 

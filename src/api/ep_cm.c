@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "core/ep_cm.h"
+#include "api/ep_cm.h"
 
 #include <rdma/fi_errno.h>
 #include <stdlib.h>
@@ -7,9 +7,9 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "core/connreq.h"
-#include "core/mc.h"
-#include "core/pep.h"
+#include "api/connreq.h"
+#include "api/mc.h"
+#include "api/pep.h"
 #include "info/providers.h"
 #include "link/engine.h"
 

@@ -3,7 +3,7 @@
 #include <rdma/fi_errno.h>
 
 #include "base/log.h"
-#include "core/ep_cm.h"
+#include "api/ep_cm.h"
 #include "link/engine.h"
 
 #define COMMON_FLAGS       (FI_COMPLETION | FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE | FI_MORE)

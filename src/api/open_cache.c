@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "core/open_cache.h"
+#include "api/open_cache.h"
 
 #include "base/fid.h"
 #include "base/log.h"

@@ -3,7 +3,7 @@
 #include <time.h>
 
 #include "base/clock.h"
-#include "core/ep.h"
+#include "api/ep.h"
 #include "link/engine.h"
 
 #define LAST_MS     1000   /* ms that a close waits at most for peers to take their answers */

@@ -9,7 +9,7 @@
 #include "base/forked.h"
 #include "base/log.h"
 #include "base/fid.h"
-#include "core/open_cache.h"
+#include "api/open_cache.h"
 #include "info/info.h"
 
 /* ---- "logging": messages go to callbacks of the application ---- */

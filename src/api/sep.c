@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "base/log.h"
-#include "core/ep.h"
+#include "api/ep.h"
 #include "base/fid.h"
 #include "info/job_key.h"
 #include "link/link.h"

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/log.h"
-#include "core/ep.h"
+#include "api/ep.h"
 #include "link/engine.h"
 
 static int refuse(const char *what)

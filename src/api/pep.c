@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "core/pep.h"
+#include "api/pep.h"
 
 #include <stdlib.h>
 #include <sys/socket.h>
@@ -7,7 +7,7 @@
 #include "base/forked.h"
 #include "base/log.h"
 #include "base/fid.h"
-#include "core/pep_cm.h"
+#include "api/pep_cm.h"
 #include "info/job_key.h"
 #include "info/providers.h"
 #include "link/engine.h"

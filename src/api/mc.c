@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "core/mc.h"
+#include "api/mc.h"
 
 #include <rdma/fi_errno.h>
 #include <stdlib.h>
 
 #include "base/log.h"
-#include "core/ep.h"
+#include "api/ep.h"
 #include "base/fid.h"
 #include "info/providers.h"
 #include "link/engine.h"

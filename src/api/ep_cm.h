@@ -3,7 +3,7 @@
 #ifndef WEFT_CORE_EP_CM_H
 #define WEFT_CORE_EP_CM_H
 
-#include "core/ep.h"
+#include "api/ep.h"
 #include "core/eq.h"
 
 struct connreq;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "core/connreq.h"
+#include "api/connreq.h"
 
 #include <rdma/fi_errno.h>
 #include <stdlib.h>

@@ -8,7 +8,7 @@
 
 #include "base/fid.h"
 #include "base/file.h"
-#include "core/ep.h"
+#include "api/ep.h"
 #include "link/engine.h"
 
 /* Calls `done` with the endpoint's worker, domain locked. 0 or a negative error. */

@@ -4,7 +4,7 @@
 
 #include "base/env.h"
 #include "base/log.h"
-#include "core/ep.h"
+#include "api/ep.h"
 #include "core/xpu.h"
 #include "info/caps.h"
 #include "info/hints.h"

@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Access domains: opening, binding, closing, queries. fi_domain(3). */
+#include "api/domain_open.h"
+
+#include <rdma/fi_atomic.h>
+#include <rdma/fi_collective.h>
+#include <rdma/fi_errno.h>
+#include <stdlib.h>
+
+#include "atomic/atomic.h"
+#include "base/log.h"
+#include "cntr/cntr.h"
+#include "core/av.h"
+#include "core/cq_read.h"
+#include "api/ep.h"
+#include "core/eq.h"
+#include "core/mr.h"
+#include "core/mr_nic.h"
+#include "info/job_key.h"
+#include "info/opened.h"
+#include "core/poll.h"
+#include "core/workers.h"
+#include "base/fid.h"
+#include "info/providers.h"
+#include "base/addr.h"
+#include "link/link.h"
+#include "link/engine.h"
+
+static int domain_close(struct fid *fid)
+{
+	struct domain *dom = (struct domain *)fid;
+
+	if (domain_foreign(dom))
+		return 0;
+	if (ref_busy(&dom->ref)) {
+		LOG_INFO(LOG_DOMAIN, "close: %d objects are still open on the domain", dom->ref);
+		return -FI_EBUSY;
+	}
+	opened_remove_domain(&dom->opened);
+	progress_stop(dom);
+	mr_table_close(dom);
+	mr_nic_close(dom);
+	if (dom->device_ops)
+		dom->device_ops->close(dom->device);
+	if (dom->eq)
+		ref_put(&dom->eq->ref);
+	ref_put(&dom->fabric->ref);
+	fi_freeinfo(dom->info);
+	shard_close_all(dom);
+	fid_free(fid);
+	return 0;
+}
+
+static int domain_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
+{
+	struct domain *dom = (struct domain *)fid;
+
+	if (!bfid || bfid->fclass != FI_CLASS_EQ || flags & ~FI_REG_MR) {
+		LOG_WARN(LOG_DOMAIN, "bind: class %zu with flags %#llx: only an event queue binds",
+			 bfid ? bfid->fclass : 0, (unsigned long long)flags);
+		return -FI_EINVAL;
+	}
+	if (dom->eq)
+		return -FI_EINVAL;
+	if (((struct eq *)bfid)->fabric != dom->fabric) {
+		LOG_WARN(LOG_DOMAIN,
+			 "bind: domain and event queue have different fabrics: open both on one");
+		return -FI_EINVAL;
+	}
+	dom->eq = (struct eq *)bfid;
+	dom->eq_flags = flags;
+	ref_get(&dom->eq->ref);
+	return 0;
+}
+
+static int domain_control(struct fid *fid, int command, void *arg)
+{
+	struct domain *dom = (struct domain *)fid;
+
+	/* Deferred work needs the engine; a device has none. */
+	if (dom->device_ops && command != FI_MAP_RAW_MR && command != FI_UNMAP_KEY)
+		return -FI_ENOSYS;
+	switch (command) {
+	case FI_MAP_RAW_MR:
+	case FI_UNMAP_KEY:
+		return mr_domain_control(dom, command, arg);
+	case FI_QUEUE_WORK:
+		return defer_queue(dom, arg);
+	case FI_CANCEL_WORK:
+		return defer_cancel_work(dom, arg);
+	case FI_FLUSH_WORK:
+		return defer_flush(dom, arg);
+	default:
+		return -FI_ENOSYS;
+	}
+}
+
+static int query_atomic(struct fid_domain *domain, enum fi_datatype datatype, enum fi_op op,
+			struct fi_atomic_attr *attr, uint64_t flags)
+{
+	const uint64_t forms = FI_FETCH_ATOMIC | FI_COMPARE_ATOMIC;
+	enum atomic_form form = flags & FI_FETCH_ATOMIC     ? ATOMIC_FETCH
+				: flags & FI_COMPARE_ATOMIC ? ATOMIC_COMPARE
+							    : ATOMIC_BASE;
+	const struct device_ops *device = domain_of(domain)->device_ops;
+
+	if (!attr || flags & ~(forms | FI_TAGGED) || (flags & forms) == forms)
+		return -FI_EINVAL;
+	if (device)
+		return device->atomic((int)form, (int)datatype, (int)op, &attr->count, &attr->size);
+	return xfer_atomic_valid(form, datatype, op, attr);
+}
+
+static int query_collective(struct fid_domain *fid, enum fi_collective_op coll,
+			    struct fi_collective_attr *attr, uint64_t flags)
+{
+	const struct fi_info *info = domain_of(fid)->info;
+	const struct provider *provider = provider_of(info);
+
+	if (provider && !(provider->caps & FI_COLLECTIVE))
+		return -FI_EOPNOTSUPP;
+	return coll_query(coll, attr, flags);
+}
+
+static struct fi_ops domain_fi_ops = {
+	.size = sizeof(struct fi_ops),
+	.close = domain_close,
+	.bind = domain_bind,
+	.control = domain_control,
+	.ops_open = fid_no_ops_open,
+	.tostr = fid_no_tostr,
+	.ops_set = fid_no_ops_set,
+};
+
+static struct fi_ops_domain domain_ops = {
+	.size = sizeof(struct fi_ops_domain),
+	.av_open = av_open,
+	.cq_open = cq_open,
+	.endpoint = ep_open,
+	.scalable_ep = sep_open,
+	.cntr_open = cntr_open,
+	.poll_open = poll_open,
+	.stx_ctx = sep_stx_open,
+	.srx_ctx = sep_srx_open,
+	.query_atomic = query_atomic,
+	.query_collective = query_collective,
+	.endpoint2 = ep_open2,
+	.xpu_ctx = fid_no_call_2_7,
+};
+
+/* Opens the RDMA device of the entry's address, if the provider is rc. */
+static int open_device(struct domain *dom)
+{
+	const struct provider *v = provider_of(dom->info);
+	struct addr at;
+	int err;
+
+	if (!v || v->transports != PROVIDER_RC)
+		return 0;
+	if (!rc_transport.bit)
+		return -FI_ENOSYS;
+	if (!dom->info->src_addr) {
+		LOG_WARN(
+			LOG_DOMAIN,
+			"info->src_addr has to name an address of an RDMA device: fi_info -p verbs -v lists them");
+		return -FI_EINVAL;
+	}
+	err = addr_from_user(&at, provider_format(dom->info), dom->info->src_addr,
+			     dom->info->src_addrlen);
+	if (err)
+		return err;
+	err = rc_transport.device->open(&at, &dom->device);
+	if (!err)
+		dom->device_ops = rc_transport.device;
+	addr_free(&at);
+	return err;
+}
+
+static void init_lists(struct domain *dom)
+{
+	list_init(&dom->callees);
+	list_init(&dom->queues);
+	list_init(&dom->workers);
+	list_init(&dom->sets);
+	list_init(&dom->waiting);
+	list_init(&dom->joined);
+	list_init(&dom->nic_regions);
+}
+
+/*
+ * Does one thread at a time use the domain? Readers of event queues, which belong to no domain,
+ * progress FI_EP_MSG endpoints and joins of groups.
+ */
+static bool needs_no_lock(const struct fi_info *info)
+{
+	const struct fi_domain_attr *attr = info->domain_attr;
+
+	return attr->threading == FI_THREAD_DOMAIN && attr->data_progress != FI_PROGRESS_AUTO &&
+	       !(info->ep_attr && info->ep_attr->type == FI_EP_MSG) &&
+	       !(info->caps & FI_COLLECTIVE);
+}
+
+static bool has_thread(const struct fi_domain_attr *attr)
+{
+	return attr->data_progress == FI_PROGRESS_AUTO ||
+	       attr->control_progress == FI_PROGRESS_AUTO;
+}
+
+static int check_info(const struct fabric *fabric, const struct fi_info *info)
+{
+	if (!info || !info->domain_attr || !info->fabric_attr)
+		return -FI_EINVAL;
+	return job_key_check_domain(info, fabric->fid.api_version);
+}
+
+int domain_open(struct fid_fabric *fabric, struct fi_info *info, struct fid_domain **out,
+		void *context)
+{
+	const struct fi_domain_attr *attr = info ? info->domain_attr : NULL;
+	struct domain *dom;
+	int err = out ? check_info(fabric_of(fabric), info) : -FI_EINVAL;
+
+	if (err)
+		return err;
+	dom = calloc(1, sizeof(*dom));
+	if (!dom)
+		return -FI_ENOMEM;
+	dom->fabric = fabric_of(fabric);
+	dom->forks = forked_count();
+	dom->rarely = WORKERS_RARELY;
+	dom->install = ep_install;
+	init_lists(dom);
+	err = shard_open_main(dom);
+	if (err)
+		goto free_dom;
+	dom->info = fi_dupinfo(info);
+	err = dom->info ? 0 : -FI_ENOMEM;
+	if (err)
+		goto close_shards;
+	dom->max_keys = job_key_vector_max(dom->info, domain_api(dom));
+	err = open_device(dom);
+	if (err)
+		goto free_info;
+	err = mr_table_open(dom);
+	if (err)
+		goto close_device;
+	dom->unlocked = needs_no_lock(info);
+	dom->splits = !dom->unlocked && !dom->device_ops;
+	dom->fid.fid = (struct fid){FI_CLASS_DOMAIN, context, &domain_fi_ops};
+	dom->fid.ops = &domain_ops;
+	dom->fid.mr = (struct fi_ops_mr *)&mr_ops;
+	if (has_thread(attr) && (err = progress_start(dom)))
+		goto close_mrs;
+	ref_get(&dom->fabric->ref);
+	dom->opened = (struct opened_domain){.fid = &dom->fid,
+					     .fabric = &dom->fabric->opened,
+					     .info = dom->info,
+					     .device = dom->device_ops != NULL,
+					     .forks = dom->forks};
+	opened_add_domain(&dom->opened);
+	*out = &dom->fid;
+	return 0;
+close_mrs:
+	mr_table_close(dom);
+close_device:
+	if (dom->device_ops)
+		dom->device_ops->close(dom->device);
+free_info:
+	fi_freeinfo(dom->info);
+close_shards:
+	shard_close_all(dom);
+free_dom:
+	free(dom);
+	return err;
+}
+
+int domain_open2(struct fid_fabric *fabric, struct fi_info *info, struct fid_domain **out,
+		 uint64_t flags, void *context)
+{
+	if (flags & ~FI_PEER) {
+		LOG_WARN(LOG_DOMAIN, "fi_domain2: unknown flags %#llx", (unsigned long long)flags);
+		return -FI_EINVAL;
+	}
+	if (flags) {
+		LOG_WARN(LOG_DOMAIN, "fi_domain2: FI_PEER: no peers here");
+		return -FI_ENOSYS;
+	}
+	return domain_open(fabric, info, out, context);
+}

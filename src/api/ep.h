@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What the files of endpoints and contexts call of one another. Opening them: fi_endpoint(3). */
+#ifndef WEFT_API_EP_H
+#define WEFT_API_EP_H
+
+#include "core/ep.h"
+
+struct fi_weft_stats;
+
+struct ep *ep_new(struct domain *dom, size_t fclass, void *context);
+int ep_own_info(struct ep *ep, const struct fi_info *info);
+void ep_free(struct ep *ep);
+/*
+ * Opens, if there is none, the worker of the endpoint, or of the context's scalable endpoint, and
+ * sets ep->worker. 0 or a negative error. Domain locked.
+ */
+int ep_worker(struct ep *ep);
+/* Closes a worker that nothing uses yet. Domain locked. */
+void ep_drop_worker(struct ep *ep);
+int ep_enable(struct ep *ep);
+int ep_bind(struct fid *fid, struct fid *bfid, uint64_t flags);
+/* Waits for peers that access memory directly. 0 or -FI_EBUSY. Not locked. */
+int ep_quiesce(struct ep *ep);
+/* Serves peers a last time, before their connections are closed. Waits a bounded time. Not locked. */
+void ep_serve_last(struct ep *ep);
+int ep_close(struct fid *fid);
+int ep_control(struct fid *fid, int command, void *arg);
+int ep_stats_open(struct fid *fid, const char *name, uint64_t flags, void **ops, void *context);
+/* The call `read` of FI_WEFT_STATS. */
+int ep_stats_read(struct fid *fid, struct fi_weft_stats *stats, size_t size);
+/* What fi_profile_open opens: the endpoint's profile, closed before it. 0 or -FI_ENOMEM. */
+int ep_profile_open(struct fid *ep, void **ops, void *context);
+/*
+ * Fills the tables of an endpoint or context and of its aliases: with what bindings and default flags permit, and in the
+ * instance with the domain's lock or without. Domain locked.
+ */
+void ep_install(struct ep *ep);
+/* 0, or -FI_EBADFLAGS: operations of one side (FI_TRANSMIT or FI_RECV) cannot honour them as defaults. */
+int ep_flags_check(const struct ep *ep, uint64_t side, uint64_t flags);
+int ep_flags_get(const struct ep *ep, uint64_t *flags);
+int ep_flags_set(struct ep *ep, uint64_t flags);
+/* Combines default flags and the flags of bindings into the fields that entries use. */
+void ep_fold_flags(struct ep *ep, uint64_t tx_op_flags, uint64_t rx_op_flags);
+int ep_alias(struct ep *ep, struct fi_alias *arg);
+/* Copies the endpoint's state to its aliases, and installs their entries. */
+void ep_refresh_aliases(struct ep *ep);
+/*
+ * Binding to an enabled endpoint.
+ *
+ * ep_late: 0 if an object of this class may still be bound. ep_late_cq and ep_late_cntr make reads
+ * of the queue or counter progress the endpoint's worker; call them after the flags were checked
+ * and before the endpoint refers to the object. On error nothing has changed, and the error is
+ * logged. ep_late_cq, ep_late_cntr and ep_take_bindings: domain locked.
+ */
+int ep_late(const struct ep *ep, size_t fclass);
+int ep_late_cq(struct ep *ep, struct cq *cq, uint64_t flags);
+int ep_late_cntr(struct ep *ep, struct cntr *cntr, uint64_t flags);
+/* Puts late bindings into effect for entries, receives and aliases. */
+void ep_take_bindings(struct ep *ep);
+/* The part of ep_take_bindings for aliases. */
+void ep_follow_base(struct ep *base);
+/* Drops a reference to a shared transmit context. */
+void sep_stx_put(struct stx *stx);
+int ep_option_get(fid_t fid, int level, int optname, void *optval, size_t *optlen);
+int ep_option_set(fid_t fid, int level, int optname, const void *optval, size_t optlen);
+
+extern struct fi_ops_ep ep_ops;
+extern struct fi_ops_ep sep_ops;
+extern struct fi_ops_ep stx_ops;
+
+int ep_open(struct fid_domain *domain, struct fi_info *info, struct fid_ep **ep, void *context);
+int ep_open2(struct fid_domain *domain, struct fi_info *info, struct fid_ep **ep, uint64_t flags,
+	     void *context);
+int sep_open(struct fid_domain *domain, struct fi_info *info, struct fid_ep **ep, void *context);
+int sep_tx_context(struct fid_ep *sep, int idx, struct fi_tx_attr *attr, struct fid_ep **ep,
+		   void *context);
+int sep_rx_context(struct fid_ep *sep, int idx, struct fi_rx_attr *attr, struct fid_ep **ep,
+		   void *context);
+int sep_srx_open(struct fid_domain *domain, struct fi_rx_attr *attr, struct fid_ep **ep,
+		 void *context);
+int sep_stx_open(struct fid_domain *domain, struct fi_tx_attr *attr, struct fid_stx **stx,
+		 void *context);
+
+#endif
