@@ -75,6 +75,11 @@ void defer_count(struct domain *dom)
 		idle_end(&LIST_ENTRY(node, struct worker, in_domain)->idle);
 }
 
+uint64_t defer_recv_flags(const struct ep *ep, uint64_t flags)
+{
+	return (flags & ~XFER_ENDED) | (ep->rx_msg_flags & XFER_ENDED);
+}
+
 void defer_enter(struct work *work)
 {
 	struct cntr *c = work->cntr;

@@ -83,6 +83,9 @@ static inline void defer_done(struct work *work, int err)
 	work->kind->done(work, err);
 }
 
+/* The flags of a receive that begins now: its connection may have ended since they were given. */
+uint64_t defer_recv_flags(const struct ep *ep, uint64_t flags);
+
 /* Counts a further work of the domain: until it ends, each progress call is a whole one. */
 void defer_count(struct domain *dom);
 /* Enters work to wait for its counter; starts it if it is due. All members but `link` are set. */

@@ -76,6 +76,14 @@ static void report(const struct triggered *t, int err)
 		cntr_fail(to.cntr);
 }
 
+static int start_recv(struct triggered *t)
+{
+	struct ep *ep = t->work.ep;
+
+	t->op.recv.flags = defer_recv_flags(ep, t->op.recv.flags);
+	return rx_post(ep->rx, ep->worker, t->tagged, &t->op.recv);
+}
+
 static int start(struct work *work)
 {
 	struct triggered *t = triggered_of(work);
@@ -85,7 +93,7 @@ static int start(struct work *work)
 	if (t->form == FORM_SEND)
 		err = tx_slow(ep, t->op.send);
 	else if (t->form == FORM_RECV)
-		err = rx_post(ep->rx, ep->worker, t->tagged, &t->op.recv);
+		err = start_recv(t);
 	else
 		err = rma_post(ep, &t->op.onesided);
 	if (!err)

@@ -83,7 +83,7 @@ static int as_recv(struct deferred *d, struct recv_args *args)
 				   .src = msg.addr,
 				   .tag = msg.tag,
 				   .ignore = msg.ignore,
-				   .flags = flags,
+				   .flags = defer_recv_flags(d->work.ep, flags),
 				   .context = msg.context,
 				   .work = &d->work};
 	return 0;
