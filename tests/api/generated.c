@@ -18,7 +18,7 @@
  *	accepted   -FI_EAGAIN ends, unless as many operations as the queue holds are under way
  *	delivered  what was accepted ends, also if its sender has left
  *	once       each operation ends once; injected ones have no entry; no message is received twice
- *	ends       in success, unless cancelled, cut off, or the peer has left
+ *	ends       in success, unless cancelled, cut off, or the peer has left; connections only then
  *	fits       a receive takes a message that was accepted and has its kind, tag and source
  *	order      of one sender's messages, writes and reads, and of receives that fit
  *	length     of what is received; FI_ETRUNC exactly if it is longer than the buffer
@@ -35,6 +35,7 @@
 #include <rdma/fi_rma.h>
 #include <rdma/fi_trigger.h>
 #include "generated/keys.h"
+#include "generated/line.h"
 #include "generated/program.h"
 #include "generated/draw.h"
 #include "generated/world.h"
@@ -44,7 +45,9 @@
 #include "generated/atomics.h"
 #include "generated/history.h"
 #include "generated/proc.h"
+#include "generated/open.h"
 #include "generated/took.h"
+#include "generated/connect.h"
 #include "generated/round.h"
 #include "generated/block.h"
 #include "generated/wait.h"

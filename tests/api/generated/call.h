@@ -93,9 +93,8 @@ static inline struct call *call_new(struct self *s, const struct op *o)
 	size_t from = 0;
 
 	*c = (struct call){.l = l, .peer = FI_ADDR_UNSPEC, .len = line_room(l)};
-	c->ep = s->ends[l->at.ep].ep;
-	if (l->start == START_ALIAS)
-		c->ep = s->ends[l->at.ep].alias[line_receives(l)];
+	c->ep = l->start == START_ALIAS ? proc_line_link(s, l)->alias[line_receives(l)]
+					: proc_line_link(s, l)->ep;
 	c->buf = proc_buffer(s, o);
 	c->context = &s->contexts[number];
 	c->operands = s->operands[number];

@@ -41,6 +41,7 @@ static inline bool draw_percent(struct draw *d, unsigned int percent)
 }
 
 #define DRAW_LONGEST (4u << 20)
+#define DRAW_SHARE   5 /* one program in so many is of connected endpoints */
 
 #define DRAW_ONE(d, array) ((array)[draw_below(d, API_COUNT(array))])
 
@@ -130,7 +131,7 @@ static inline void draw_recv(struct draw *d, const struct line *m, uint64_t n)
 	l->len = draw_percent(d, 70)   ? m->len
 		 : draw_percent(d, 70) ? m->len + draw_below(d, 5000)
 				       : draw_below(d, m->len + 1);
-	if (draw_percent(d, 30))
+	if (draw_percent(d, 30) || d->p->kind == KIND_MSG)
 		l->with = m->at;
 	if (l->verb == VERB_TRECV) {
 		l->tag = m->tag;
@@ -149,13 +150,22 @@ static inline void draw_recv(struct draw *d, const struct line *m, uint64_t n)
 	draw_call(d, l);
 }
 
+/* No connected endpoint has a link to itself. */
+static inline struct place draw_other_place(const struct draw *d, struct place at,
+					    struct place with)
+{
+	if (d->p->kind == KIND_MSG && place_same(at, with))
+		with.proc = (with.proc + 1) % d->p->procs;
+	return with;
+}
+
 static inline struct place draw_peer(struct draw *d, struct place at)
 {
 	struct place with = draw_place(d);
 
 	if (with.proc == at.proc && draw_percent(d, 85))
 		with.proc = (with.proc + 1) % d->p->procs;
-	return with;
+	return draw_other_place(d, at, with);
 }
 
 static inline void draw_message(struct draw *d)
@@ -201,7 +211,7 @@ static inline void draw_pump(struct draw *d)
 
 	if (!l)
 		return;
-	l->with = draw_place(d);
+	l->with = draw_other_place(d, l->at, draw_place(d));
 	l->len = draw_below(d, 200);
 	l->n = draw_between(d, 300, 1500);
 	l->between = 1;
@@ -340,6 +350,7 @@ static inline void draw(struct program *p, uint64_t seed)
 	uint64_t messages, others;
 
 	program_new(p);
+	p->kind = seed % DRAW_SHARE == 0 ? KIND_MSG : KIND_RDM;
 	draw_settings(&d);
 	messages = draw_between(&d, 2, draw_percent(&d, 70) ? 20 : 80);
 	others = draw_below(&d, messages);
@@ -357,6 +368,7 @@ static inline void draw(struct program *p, uint64_t seed)
 	draw_waits(&d);
 	draw_again(&d);
 	draw_sort(&d);
+	program_mend(p);
 }
 
 #endif

@@ -20,7 +20,11 @@ static inline void *fate_helper(void *self)
 static inline void fate_open(struct self *s)
 {
 	s->mine->doing = "opens";
-	proc_open(s);
+	open_objects(s);
+	if (s->w->program.kind == KIND_MSG)
+		connect_all(s);
+	else
+		open_datagrams(s);
 	if (s->w->program.helper)
 		pthread_create(&s->helper, NULL, fate_helper, s);
 }
@@ -31,7 +35,7 @@ static inline void fate_close(struct self *s)
 	__atomic_store_n(&s->helper_ends, true, __ATOMIC_RELEASE);
 	if (s->w->program.helper)
 		pthread_join(s->helper, NULL);
-	proc_close(s);
+	open_close(s);
 }
 
 /* Waits for nobody, and nobody for it. */

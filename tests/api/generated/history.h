@@ -84,8 +84,9 @@ static inline void history_entry(struct world *w, const struct op *r, const stru
 static inline void history_receive(struct world *w, const struct op *r, const struct entry *e)
 {
 	bool cancelled = e->err == FI_ECANCELED && r->state == OP_CANCELLED;
+	bool left = w->program.kind == KIND_MSG ? op_target_gone(w, r) : world_any_left(w);
 
-	if (e->err && e->err != FI_ETRUNC && !cancelled && !world_any_left(w))
+	if (e->err && e->err != FI_ETRUNC && !cancelled && !left)
 		world_fail(w, "ends: %s ended with %d", world_name(w, r), e->err);
 }
 

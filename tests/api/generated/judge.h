@@ -243,6 +243,12 @@ static inline bool judge_taken(const struct world *w, const struct matching *x, 
 	return true;
 }
 
+/* Returns whether the receives of a line end since the other end of their connection has left. */
+static inline bool judge_flushed(const struct world *w, const struct line *l)
+{
+	return w->program.kind == KIND_MSG && world_gone(w, l->with.proc);
+}
+
 /*
  * Returns whether the end of `o` must still come. What is owed to a receive is a message, see
  * below: which one takes it first, and when, depends on the others.
@@ -255,7 +261,7 @@ static inline bool judge_owes(const struct world *w, const struct matching *x, c
 	    judge_is_held(w, x, o))
 		return false;
 	if (line_receives(l))
-		return op_state(o) == OP_CANCELLED;
+		return op_state(o) == OP_CANCELLED || judge_flushed(w, l);
 	if (world_left(w, l->with.proc))
 		return line_reported(l) && world_gone(w, l->with.proc);
 	return line_reported(l) && !judge_is_stuck(w, x, o) &&

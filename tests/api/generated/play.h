@@ -5,8 +5,8 @@
 
 #define PLAY_ALL (1u << 30) /* begins whatever still waits */
 
-/* Operations of an endpoint, sends or receives, that have not ended, or that no receive has taken. */
-static inline unsigned int play_under_way(const struct self *s, const struct line *l)
+/* Operations of the endpoint of `l`, sends or receives, that have not ended, or that no receive has taken. */
+static inline unsigned int play_under_way(struct self *s, const struct line *l)
 {
 	bool receives = line_receives(l);
 	unsigned int count = 0;
@@ -16,8 +16,9 @@ static inline unsigned int play_under_way(const struct self *s, const struct lin
 		const struct line *k = world_line(s->w, o);
 		bool kept = line_sends(k) && s->matching.by[i] == WORLD_NONE;
 
-		count += place_same(k->at, l->at) && line_receives(k) == receives &&
-			 op_accepted(o) && ((line_reported(k) && !op_ended(o)) || kept);
+		count += place_same(k->at, l->at) && proc_line_link(s, k) == proc_line_link(s, l) &&
+			 line_receives(k) == receives && op_accepted(o) &&
+			 ((line_reported(k) && !op_ended(o)) || kept);
 	}
 	return count;
 }
@@ -123,7 +124,7 @@ static inline void play_cancel(struct self *s, const struct line *l)
 		    k->how == HOW_CLAIM ||
 		    k->start == START_DEFERRED) /* which fi_cancel does not take back */
 			continue;
-		PROC_OK(s, fi_cancel(&s->ends[k->at.ep].ep->fid, &s->contexts[i]));
+		PROC_OK(s, fi_cancel(&proc_line_link(s, k)->ep->fid, &s->contexts[i]));
 		__atomic_store_n(&o->state, OP_CANCELLED, __ATOMIC_RELEASE);
 		round_called(s);
 		left--;
@@ -219,7 +220,7 @@ static inline void play_finish(struct self *s)
 	s->mine->doing = "has done all and waits for what must come";
 	round_owed(s);
 	for (unsigned int quiet = 0; quiet < more;) {
-		__atomic_store_n(&s->mine->finished, !s->owed, __ATOMIC_RELEASE);
+		__atomic_store_n(&s->mine->finished, !s->owed && !s->owed_else, __ATOMIC_RELEASE);
 		quiet = round_one(s) || !play_all_finished(s) ? 0 : quiet + 1;
 	}
 	s->mine->doing = "waits for the others";

@@ -95,6 +95,23 @@ static inline bool round_over(const struct self *s, struct wait *wait, unsigned 
 	return s->rounds - wait->since > wait->limit;
 }
 
+/* progress: FI_SHUTDOWN comes when the process at the other end has left */
+static inline void round_ends(struct self *s, unsigned int limit)
+{
+	for (unsigned int i = 0; i < PROC_LINKS; i++) {
+		struct link *l = &s->links[i];
+
+		if (!l->connected || l->ended || !world_gone(s->w, l->with.proc))
+			continue;
+		s->owed_else = true;
+		if (round_over(s, &l->end, limit))
+			PROC_FAIL(s,
+				  "progress: " CONNECT_LINK
+				  " has not ended in %u rounds after p%u has left",
+				  CONNECT_NAMES(l), l->end.limit, (unsigned int)l->with.proc);
+	}
+}
+
 /* Looks how long something is owed, if it is. */
 static inline void round_due(struct self *s, struct wait *wait, bool owed, unsigned int limit,
 			     const struct op *o)
@@ -114,10 +131,11 @@ static inline void round_owed(struct self *s)
 	struct world *w = s->w;
 	unsigned int limit;
 
-	s->owed = false;
+	s->owed = s->owed_else = false;
 	if (!judge_match(w, x))
 		_exit(1);
 	limit = round_limit(s);
+	round_ends(s, limit);
 	for (unsigned int i = 0; i < w->count; i++) {
 		const struct op *o = &w->ops[i];
 		const struct line *l = world_line(w, o);
@@ -132,7 +150,7 @@ static inline void round_owed(struct self *s)
 /* Returns whether something came. */
 static inline bool round_one(struct self *s)
 {
-	bool came = round_queues(s);
+	bool came = round_queues(s) | connect_events(s);
 
 	round_called(s);
 	if (!came)

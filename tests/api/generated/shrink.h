@@ -56,12 +56,6 @@ static inline void shrink_sets(struct shrink *s)
 	}
 }
 
-static inline void shrink_mend(struct program *p)
-{
-	for (unsigned int i = 0; i < p->count; i++)
-		line_mend(&p->lines[i]);
-}
-
 /* Makes a value its usual one, else half of it, as often as that fails. */
 static inline void shrink_value(struct shrink *s, const struct key *k, size_t of)
 {
@@ -72,12 +66,12 @@ static inline void shrink_value(struct shrink *s, const struct key *k, size_t of
 		if (was == k->usual)
 			return;
 		*value = k->usual;
-		shrink_mend(&p);
+		program_mend(&p);
 		if (program_valid(&p) && shrink_keep(s, &p))
 			return;
 		p = s->best;
 		*value = k->words ? k->usual : was / 2;
-		shrink_mend(&p);
+		program_mend(&p);
 		if (*value == k->usual || *value == was || !program_valid(&p) ||
 		    !shrink_keep(s, &p))
 			return;
