@@ -41,7 +41,18 @@ static inline bool draw_percent(struct draw *d, unsigned int percent)
 }
 
 #define DRAW_LONGEST (4u << 20)
-#define DRAW_SHARE   5 /* one program in so many is of connected endpoints */
+
+/* What is special in one seed of five. */
+enum special {
+	DRAW_CONNECTED,
+	DRAW_LEVELS, /* of threading */
+	DRAW_SPECIALS = 5,
+};
+
+static inline bool draw_is(uint64_t seed, enum special special)
+{
+	return seed % DRAW_SPECIALS == special;
+}
 
 #define DRAW_ONE(d, array) ((array)[draw_below(d, API_COUNT(array))])
 
@@ -350,7 +361,7 @@ static inline void draw(struct program *p, uint64_t seed)
 	uint64_t messages, others;
 
 	program_new(p);
-	p->kind = seed % DRAW_SHARE == 0 ? KIND_MSG : KIND_RDM;
+	p->kind = draw_is(seed, DRAW_CONNECTED) ? KIND_MSG : KIND_RDM;
 	draw_settings(&d);
 	messages = draw_between(&d, 2, draw_percent(&d, 70) ? 20 : 80);
 	others = draw_below(&d, messages);
@@ -368,6 +379,8 @@ static inline void draw(struct program *p, uint64_t seed)
 	draw_waits(&d);
 	draw_again(&d);
 	draw_sort(&d);
+	if (draw_is(seed, DRAW_CONNECTED) || draw_is(seed, DRAW_LEVELS))
+		p->threading = draw_below(&d, API_COUNT(threading_words) - 1);
 	program_mend(p);
 }
 

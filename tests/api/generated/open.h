@@ -3,6 +3,8 @@
 #ifndef GENERATED_OPEN_H
 #define GENERATED_OPEN_H
 
+static const enum fi_threading open_levels[] = {FI_THREAD_DOMAIN, FI_THREAD_SAFE, FI_THREAD_FID,
+						FI_THREAD_ENDPOINT, FI_THREAD_COMPLETION};
 static const enum fi_wait_obj open_waits[] = {FI_WAIT_UNSPEC, FI_WAIT_SET, FI_WAIT_FD};
 
 static inline bool open_triggers(const struct program *p)
@@ -27,8 +29,7 @@ static inline void open_info(struct self *s)
 	hints->tx_attr->msg_order = hints->rx_attr->msg_order =
 		FI_ORDER_SAS | FI_ORDER_SAW | FI_ORDER_WAW;
 	hints->tx_attr->size = p->tx_size;
-	hints->domain_attr->threading =
-		p->threading || p->helper ? FI_THREAD_SAFE : FI_THREAD_DOMAIN;
+	hints->domain_attr->threading = p->helper ? FI_THREAD_SAFE : open_levels[p->threading];
 	hints->domain_attr->data_progress = hints->domain_attr->control_progress =
 		p->progress ? FI_PROGRESS_AUTO : FI_PROGRESS_MANUAL;
 	hints->domain_attr->resource_mgmt = FI_RM_ENABLED;

@@ -19,7 +19,8 @@
 static const char *const kind_words[] = {"rdm", "msg", NULL};
 static const char *const key_words[] = {"given", "chosen", NULL};
 static const char *const progress_words[] = {"manual", "auto", NULL};
-static const char *const threading_words[] = {"domain", "safe", NULL};
+static const char *const threading_words[] = {"domain", "safe", "fid", "endpoint", "completion",
+					      NULL};
 static const char *const queue_words[] = {"own", "one", "all", NULL};
 static const char *const wait_words[] = {"sread", "set", "fd", NULL};
 static const char *const look_words[] = {"read", "poll", NULL};
@@ -48,8 +49,7 @@ struct program {
 	uint64_t progress, threading;
 	uint64_t waits; /* how a process sleeps */
 	uint64_t looks; /* at each queue, or at those that a poll set names */
-	uint64_t
-		helper; /* FI_THREAD_SAFE alone: a second thread of each process makes progress, too */
+	uint64_t helper; /* a second thread of each process makes progress: FI_THREAD_SAFE */
 	uint64_t keys; /* of memory: chosen by the program, with offsets, or given by the library */
 	uint64_t counters;                     /* of sends, receives, reads and writes */
 	char sets[PROGRAM_SETS][PROGRAM_WORD]; /* NAME=VALUE for the environment */
