@@ -6,7 +6,7 @@
 
 #include "base/log.h"
 #include "info/external.h"
-#include "info/external_elf.h"
+#include "info/external_check.h"
 #include "info/external_files.h"
 #include "info/info.h"
 
@@ -130,10 +130,11 @@ static bool init_provider(struct external *ext, const char *path)
 
 static void *open_library(const char *path)
 {
+	const char *why = external_check(path);
 	void *handle;
 
-	if (external_elf_cut_off(path)) {
-		LOG_WARN(LOG_CORE, "a provider could not be loaded: %s: the file is cut off", path);
+	if (why) {
+		LOG_WARN(LOG_CORE, "a provider could not be loaded: %s: %s", path, why);
 		return NULL;
 	}
 	handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
