@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Proves that a monitored process leaves the files of others alone, which may have its pid elsewhere. */
+/*
+ * Proves that a monitored process leaves the files of others alone, which may have its pid elsewhere, and writes nothing where
+ * others can read or have been first: what they have made in the place of its folder is refused.
+ */
 #include "hook/monitor.h"
 
 #include <fcntl.h>
@@ -15,6 +18,7 @@
 #include "suite.h"
 
 #define OTHER_BYTES 65536
+#define OTHER_USER  65534
 
 static char folder[64], path[128];
 
@@ -110,6 +114,61 @@ START_TEST(leaves_others)
 }
 END_TEST
 
+static void let_all_write(void)
+{
+	ck_assert_int_eq(chmod(folder, 0777), 0);
+}
+
+static void let_group_read(void)
+{
+	ck_assert_int_eq(chmod(folder, 0740), 0);
+}
+
+static void give_away(void)
+{
+	ck_assert_int_eq(chown(folder, geteuid() ? geteuid() : OTHER_USER, (gid_t)-1), 0);
+	if (geteuid())
+		let_all_write();
+}
+
+/* A good folder, behind a link that another user may have made. */
+static void link_to_good(void)
+{
+	snprintf(path, sizeof(path), "%s.link", folder);
+	ck_assert_int_eq(symlink(folder, path), 0);
+	strcat(path, "/"); /* which the kernel would follow */
+	setenv("FI_OFI_HOOK_MONITOR_BASEPATH", path, 1);
+	path[strlen(path) - 1] = '\0';
+}
+
+static void make_file(void)
+{
+	ck_assert_int_eq(rmdir(folder), 0);
+	snprintf(path, sizeof(path), "%s", folder);
+	close(open(path, O_WRONLY | O_CREAT | O_EXCL, 0600));
+}
+
+static void make_pipe(void)
+{
+	ck_assert_int_eq(rmdir(folder), 0);
+	snprintf(path, sizeof(path), "%s", folder);
+	ck_assert_int_eq(mkfifo(path, 0600), 0);
+}
+
+static void (*const squats[])(void) = {let_all_write, let_group_read, give_away,
+				       link_to_good,  make_file,      make_pipe};
+
+START_TEST(squatted)
+{
+	char own[128];
+
+	snprintf(own, sizeof(own), "%s/%d", folder, (int)getpid());
+	squats[_i]();
+	monitor_start();
+	ck_assert_int_ne(access(own, F_OK), 0);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("hook_monitor");
@@ -119,6 +178,7 @@ int main(void)
 	tcase_add_test(tcase, same_pid);
 	tcase_add_test(tcase, removes_its_own);
 	tcase_add_test(tcase, leaves_others);
+	tcase_add_loop_test(tcase, squatted, 0, (int)(sizeof(squats) / sizeof(squats[0])));
 	suite_add_tcase(suite, tcase);
 	return suite_run(suite);
 }
