@@ -125,6 +125,32 @@ START_TEST(over_a_file)
 }
 END_TEST
 
+/* Links for whatever process: to another file, and to one that another user would like to be made. */
+START_TEST(over_a_link)
+{
+	char other[128];
+
+	snprintf(other, sizeof(other), "%s/other", folder);
+	if (_i)
+		write_file(other, "before");
+	ck_assert_int_eq(symlink(other, path), 0);
+	ck_assert_int_eq(cntr.ops->add(&cntr, 1), 0);
+	ck_assert_own_file();
+	if (_i)
+		ck_assert_str_eq(read_file(other), "before");
+	ck_assert_int_eq(unlink(other), _i ? 0 : -1);
+}
+END_TEST
+
+/* What cannot be removed leaves the program without a trace. */
+START_TEST(over_a_folder)
+{
+	ck_assert_int_eq(mkdir(path, 0700), 0);
+	ck_assert_int_eq(cntr.ops->add(&cntr, 1), 0);
+	ck_assert_int_eq(rmdir(path), 0);
+}
+END_TEST
+
 /* ---- Threads ---------------------------------------------------------------------------------- */
 
 static void *adds(void *forever)
@@ -194,6 +220,8 @@ int main(void)
 	tcase_add_checked_fixture(tcase, setup, teardown);
 	tcase_add_test(tcase, over_a_pipe);
 	tcase_add_test(tcase, over_a_file);
+	tcase_add_loop_test(tcase, over_a_link, 0, 2);
+	tcase_add_test(tcase, over_a_folder);
 	tcase_add_test(tcase, cancelled);
 	tcase_add_test(tcase, short_stack);
 	suite_add_tcase(suite, tcase);
