@@ -150,7 +150,8 @@
 	    "Milliseconds after which members that wait for each other in different groups fail")  \
 	ROW(int, access_timeout, "FI_WEFT_ACCESS_TIMEOUT", "10000",                                \
 	    "Milliseconds that the close of a region or an endpoint waits for a peer that "        \
-	    "accesses memory directly; then it fails with FI_EBUSY")                               \
+	    "accesses memory directly, or a change of a shared address vector for the process "    \
+	    "that has its lock; then it fails with FI_EBUSY")                                      \
 	ROW(int, claim_timeout, "FI_WEFT_CLAIM_TIMEOUT", "20000",                                  \
 	    "Milliseconds after which a packet that a process of this host announced and never "   \
 	    "sent is skipped")                                                                     \

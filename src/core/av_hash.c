@@ -24,6 +24,12 @@ static size_t probe(const struct av_hash *h, const struct av_rows *rows, const s
 	return slot;
 }
 
+/* Some slots stay empty: there a search ends. */
+static bool has_room(const struct av_hash *h)
+{
+	return h->used + 1 <= h->size / 8 * 7;
+}
+
 static void put(struct av_hash *h, const struct av_rows *rows, uint32_t index)
 {
 	struct av_shared_entry entry;
@@ -33,7 +39,8 @@ static void put(struct av_hash *h, const struct av_rows *rows, uint32_t index)
 	if (addr->kind == ADDR_NONE)
 		return;
 	slot = probe(h, rows, addr);
-	if (h->slots[slot]) /* another process may have put a duplicate into a shared table */
+	/* Another process may have put duplicates into a shared table, or have changed rows since they were counted. */
+	if (h->slots[slot] || !has_room(h))
 		return;
 	h->slots[slot] = index + 1;
 	h->used++;
@@ -75,7 +82,7 @@ void av_hash_add(struct av_hash *h, const struct av_rows *rows, size_t count, ui
 {
 	if (!h->slots)
 		return;
-	if (h->used + 1 > h->size / 8 * 7)
+	if (!has_room(h))
 		build(h, rows, count, h->used + 1);
 	else
 		put(h, rows, index);

@@ -9,6 +9,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/clock.h"
+#include "base/env.h"
 #include "base/file.h"
 #include "base/forked.h"
 #include "base/log.h"
@@ -17,6 +19,7 @@
 
 #define MAGIC    UINT64_C(0x3176612d74666577) /* change with the layout */
 #define HEAD_LEN 4096
+#define TRY_US   100
 #define SEALS    (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
 
 /* The ids follow at HEAD_LEN, then the slots. */
@@ -232,11 +235,25 @@ void av_shared_get(const struct av_shared *t, size_t index, struct av_shared_ent
 	a->str = entry->str;
 }
 
+/* Not by a call that sleeps until the lock is free: who holds it may be stopped, or mean to keep it. */
 int av_shared_begin(struct av_shared *t)
 {
-	while (flock(t->fd, LOCK_EX))
-		if (errno != EINTR)
+	const int most = env_get()->access_timeout;
+	uint64_t end = clock_coarse_ms() + (uint64_t)most;
+
+	while (flock(t->fd, LOCK_EX | LOCK_NB)) {
+		if (errno != EWOULDBLOCK && errno != EINTR)
 			return -errno;
+		if (clock_coarse_ms() > end) {
+			LOG_WARN(
+				LOG_AV,
+				"another process has held the lock of the shared address vector for %d ms "
+				"(FI_WEFT_ACCESS_TIMEOUT): nothing is inserted or removed",
+				most);
+			return -FI_EBUSY;
+		}
+		usleep(TRY_US);
+	}
 	return 0;
 }
 

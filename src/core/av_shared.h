@@ -6,8 +6,8 @@
  * written take memory. Other processes can open the table as long as one process has it open for
  * writing.
  *
- * Writers exclude each other by flock(2), which the kernel releases when a process dies. Readers
- * take no lock. An index is never used again, since other processes may still hold that of a
+ * Writers exclude each other by flock(2), which the kernel releases when a process dies; one that lives and keeps it holds
+ * others up for a bounded time. Readers take no lock. An index is never used again, since other processes may still hold that of a
  * removed entry.
  */
 #ifndef WEFT_CORE_AV_SHARED_H
@@ -70,7 +70,10 @@ uint64_t av_shared_removals(const struct av_shared *t);
 /* Copies the entry at `index`, which is below the count. Kind ADDR_NONE marks a hole. */
 void av_shared_get(const struct av_shared *t, size_t index, struct av_shared_entry *entry);
 
-/* A writer excludes other writers between begin and end. The last three calls need that. */
+/*
+ * A writer excludes other writers between begin and end. The last three calls need that. 0, -FI_EBUSY: another process has kept
+ * the lock for FI_WEFT_ACCESS_TIMEOUT, or another error.
+ */
 int av_shared_begin(struct av_shared *t);
 void av_shared_end(struct av_shared *t);
 /* Copies the address to the next index. 0 or -FI_ENOMEM: the table is full. */

@@ -93,11 +93,11 @@ int peer_rename(struct peer *peer, const struct addr *name)
 	return 0;
 }
 
-/* The peer is in this entry now, whose address is the one to connect to. */
+/* The peer is in this entry now, whose address is the one to connect to, unless another process has removed it from a shared vector. */
 static void take_name(struct peer *peer, fi_addr_t entry)
 {
 	const struct addr *name = av_addr(peer->worker->av, entry);
-	struct addr key = addr_unmapped(name);
+	struct addr key = name ? addr_unmapped(name) : peer->key;
 
 	if (!addr_equal(&key, &peer->key))
 		peer_rename(peer, name);

@@ -20,8 +20,9 @@
 #include "core/av_shared.h"
 #include "suite.h"
 
-#define NONE   FI_ADDR_NOTAVAIL
-#define PLACES 3
+#define NONE    FI_ADDR_NOTAVAIL
+#define PLACES  3
+#define CHANGED 1000 /* rows of a table */
 
 static struct fabric fabric;
 static struct fi_domain_attr domain_attr = {.name = "unit"};
@@ -31,6 +32,7 @@ static char name[64];
 
 static void setup(void)
 {
+	setenv("FI_WEFT_ACCESS_TIMEOUT", "50", 1);
 	for (int i = 0; i < PLACES; i++) {
 		doms[i] = (struct domain){.fabric = &fabric, .info = &info};
 		doms[i].forks = forked_count();
@@ -421,6 +423,55 @@ START_TEST(a_name_that_is_kept)
 }
 END_TEST
 
+/* A process that keeps the table's lock keeps writers out for a bounded time, and readers not at all. */
+START_TEST(a_lock_that_is_kept)
+{
+	struct av_shared_key key = make_key(FI_SOCKADDR_IN);
+	struct fid_av *av = open_at(0, FI_AV_TABLE, 0);
+	struct sockaddr_in in = in_of(2);
+	struct av_shared keeper;
+	fi_addr_t first = insert(av, 1);
+
+	ck_assert_int_eq(av_shared_open(&keeper, &key, 0, true), 0);
+	ck_assert_int_eq(av_shared_begin(&keeper), 0);
+	ck_assert_int_eq(fi_av_insert(av, &in, 1, NULL, 0, NULL), -FI_EBUSY);
+	ck_assert_int_eq(fi_av_remove(av, &first, 1, 0), -FI_EBUSY);
+	ck_assert_uint_eq(find(av, 1), first);
+	av_shared_end(&keeper);
+	insert(av, 2);
+	drop(av, first);
+	av_shared_close(&keeper);
+	close_av(av);
+}
+END_TEST
+
+/* Rows that were equal when their number was taken become different while more are added: lookups end. */
+START_TEST(rows_that_change)
+{
+	struct av_shared_key key = make_key(FI_SOCKADDR_IN);
+	struct fid_av *av = open_at(0, FI_AV_TABLE, 0), *reader = open_at(1, FI_AV_TABLE, FI_READ);
+	struct addr a = {.kind = ADDR_IN, .port = 1};
+	struct av_shared writer;
+	uint32_t index;
+
+	ck_assert_int_eq(av_shared_open(&writer, &key, 0, true), 0);
+	ck_assert_uint_eq(find(reader, 1), NONE);
+	for (int i = 0; i < CHANGED; i++)
+		ck_assert_int_eq(av_shared_add(&writer, &a, &index), 0);
+	ck_assert_uint_eq(find(reader, 1), NONE);
+	for (uint16_t i = 0; i < CHANGED; i++)
+		((struct addr *)writer.slots)[i].port = (uint16_t)(i + 1);
+	for (uint16_t i = 0; i < CHANGED; i++) {
+		a.port = (uint16_t)(CHANGED + i);
+		ck_assert_int_eq(av_shared_add(&writer, &a, &index), 0);
+	}
+	ck_assert_uint_eq(find(reader, 60000), NONE);
+	av_shared_close(&writer);
+	close_av(reader);
+	close_av(av);
+}
+END_TEST
+
 /* Other users cannot read the file, and its size cannot change while it is mapped. */
 START_TEST(the_file_is_private_and_keeps_its_size)
 {
@@ -463,6 +514,8 @@ int main(void)
 	tcase_add_test(tc, rubbish_is_no_address);
 	tcase_add_test(tc, other_files_are_not_taken);
 	tcase_add_test(tc, a_name_that_is_kept);
+	tcase_add_test(tc, a_lock_that_is_kept);
+	tcase_add_test(tc, rows_that_change);
 	tcase_add_test(tc, the_file_is_private_and_keeps_its_size);
 	suite_add_tcase(suite, tc);
 	return suite_run(suite);
