@@ -61,7 +61,7 @@ static int want_name(const struct fi_info *info, const struct addr *name, struct
 
 static int bind_name(struct cm_listener *l, const struct fi_info *info, struct addr *name)
 {
-	unsigned int wanted = worker_wanted(info);
+	unsigned int wanted = provider_wanted(info);
 	struct addr bound;
 	int err = want_name(info, name, &bound);
 
@@ -114,7 +114,7 @@ int cm_open(const struct fi_info *info, struct addr *name, struct cm_listener **
 
 	if (!l)
 		return -FI_ENOMEM;
-	l->cm = offload_of(worker_wanted(info));
+	l->cm = offload_of(provider_wanted(info));
 	if (l->cm) {
 		err = open_offload(l, info, name);
 		if (err)
@@ -367,7 +367,7 @@ int cm_accept(struct worker *worker, struct cm_request *req, const void *data, s
 
 size_t cm_data_most(const struct fi_info *info)
 {
-	return worker_wanted(info) & PROVIDER_RC ? CM_OFFLOAD_DATA : XFER_CM_DATA;
+	return provider_wanted(info) & PROVIDER_RC ? CM_OFFLOAD_DATA : XFER_CM_DATA;
 }
 
 static void connected(struct worker *worker, const void *data, size_t len)

@@ -176,6 +176,14 @@ static int open_device(struct domain *dom)
 	return err;
 }
 
+static const struct domain_calls calls = {
+	.install = ep_install,
+	.run_due = defer_run,
+	.av_inserted = worker_reach_entry,
+	.av_removing = worker_forget_entry,
+	.av_renamed = worker_forget_id,
+};
+
 static void init_lists(struct domain *dom)
 {
 	list_init(&dom->callees);
@@ -228,7 +236,7 @@ int domain_open(struct fid_fabric *fabric, struct fi_info *info, struct fid_doma
 	dom->fabric = fabric_of(fabric);
 	dom->forks = forked_count();
 	dom->rarely = WORKERS_RARELY;
-	dom->install = ep_install;
+	dom->calls = &calls;
 	init_lists(dom);
 	err = shard_open_main(dom);
 	if (err)

@@ -274,7 +274,7 @@ int ep_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 
 void ep_drop_worker(struct ep *ep)
 {
-	defer_worker_closing(ep->worker);
+	cntr_join_closing(worker_driven(ep->worker));
 	worker_close(ep->worker);
 	ep->worker = NULL;
 }
@@ -288,12 +288,12 @@ static void detach(struct ep *ep)
 		return;
 	xfer_forget(ep, NULL);
 	if (ep->tx_cq)
-		cq_del_worker(ep->tx_cq, worker);
+		cq_del_worker(ep->tx_cq, worker_driven(worker));
 	if (ep->rx_cq)
-		cq_del_worker(ep->rx_cq, worker);
+		cq_del_worker(ep->rx_cq, worker_driven(worker));
 	for (unsigned int i = 0; i < CNTR_EVENTS; i++)
 		if (ep->cntrs[i])
-			cntr_del_worker(ep->cntrs[i], worker);
+			cntr_del_worker(ep->cntrs[i], worker_driven(worker));
 	if (ep->base == ep)
 		ep_drop_worker(ep);
 	else if (ep->fid.fid.fclass == FI_CLASS_RX_CTX)

@@ -58,7 +58,7 @@ static void watch(struct ep *ep)
 		return;
 	}
 	eq_driver_watch(ep->eq, &ep->cm->driver,
-			state == EP_CM_CONNECTING ? worker_fd(ep->worker) : -1);
+			state == EP_CM_CONNECTING ? worker_driven(ep->worker)->fd : -1);
 	if (state != EP_CM_CONNECTED)
 		return;
 	eq_watch_end(ep->eq, cm_sock(ep->worker));

@@ -54,7 +54,7 @@ static int open_worker(struct ep *ep)
 
 	if (err)
 		return err;
-	err = defer_worker_opened(worker);
+	err = cntr_join_opened(worker_driven(worker));
 	if (err) {
 		worker_close(worker);
 		return err;
@@ -145,12 +145,12 @@ static int join_queues(struct ep *ep)
 	int err = 0;
 
 	if (ep->tx_cq)
-		err = cq_add_worker(ep->tx_cq, ep->worker);
+		err = cq_add_worker(ep->tx_cq, worker_driven(ep->worker));
 	if (!err && ep->rx_cq)
-		err = cq_add_worker(ep->rx_cq, ep->worker);
+		err = cq_add_worker(ep->rx_cq, worker_driven(ep->worker));
 	for (unsigned int i = 0; !err && i < 6; i++)
 		if (ep->cntrs[i])
-			err = cntr_add_worker(ep->cntrs[i], ep->worker);
+			err = cntr_add_worker(ep->cntrs[i], worker_driven(ep->worker));
 	return err;
 }
 
@@ -174,7 +174,7 @@ static void add_use(struct shard_use *uses, size_t *count, struct workers *p)
 static void place(struct ep *ep)
 {
 	struct shard_use uses[2 + 2 + 6] = {{.object = &ep->shard},
-					    {.object = worker_shard(ep->worker)}};
+					    {.object = &worker_driven(ep->worker)->shard}};
 	size_t count = 2;
 
 	if (ep->tx_cq)

@@ -65,7 +65,7 @@ int ep_own_info(struct ep *ep, const struct fi_info *info)
 	ep->min_multi_recv = default_min_multi_recv(ep->info);
 	ep->tx_op_flags = ep->info->tx_attr->op_flags;
 	ep->rx_op_flags = ep->info->rx_attr->op_flags;
-	ep->firewalled = env_get()->tcp_firewall_addr && worker_connects(ep->info);
+	ep->firewalled = env_get()->tcp_firewall_addr && provider_connects(ep->info);
 	if (ep->info->ep_attr->type == FI_EP_DGRAM)
 		ep->info->caps &= ~(FI_TAGGED | FI_RMA | FI_ATOMIC);
 	return 0;

@@ -54,13 +54,13 @@ int ep_late_cq(struct ep *ep, struct cq *cq, uint64_t flags)
 	int err;
 
 	shard_join(ep->dom, &ep->shard, &cq->workers.shard, workers_any(&cq->workers));
-	err = cq_add_worker(cq, ep->worker);
+	err = cq_add_worker(cq, worker_driven(ep->worker));
 
 	if (err || !both)
 		return err;
-	err = cq_add_worker(cq, ep->worker); /* once for each binding */
+	err = cq_add_worker(cq, worker_driven(ep->worker)); /* once for each binding */
 	if (err)
-		cq_del_worker(cq, ep->worker);
+		cq_del_worker(cq, worker_driven(ep->worker));
 	return err;
 }
 
@@ -73,9 +73,9 @@ int ep_late_cntr(struct ep *ep, struct cntr *cntr, uint64_t flags)
 			      "notify of them");
 	shard_join(ep->dom, &ep->shard, &cntr->workers.shard, workers_any(&cntr->workers));
 	for (done = 0; !err && done < events; done++)
-		err = cntr_add_worker(cntr, ep->worker);
+		err = cntr_add_worker(cntr, worker_driven(ep->worker));
 	for (; err && done > 1; done--)
-		cntr_del_worker(cntr, ep->worker);
+		cntr_del_worker(cntr, worker_driven(ep->worker));
 	return err;
 }
 

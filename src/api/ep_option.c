@@ -179,7 +179,7 @@ static int set_size(struct ep *ep, int optname, size_t value)
  */
 static int permit_shared_memory(struct ep *ep, bool permitted)
 {
-	unsigned int wanted = worker_wanted(ep->info), barred = permitted ? 0 : PROVIDER_SHM;
+	unsigned int wanted = provider_wanted(ep->info), barred = permitted ? 0 : PROVIDER_SHM;
 	int err = 0;
 
 	if (!permitted && wanted == PROVIDER_SHM)
@@ -198,7 +198,7 @@ static int set_firewalled(struct ep *ep, bool value)
 {
 	int err = 0;
 
-	if (value && !worker_connects(ep->info))
+	if (value && !provider_connects(ep->info))
 		return -FI_EOPNOTSUPP;
 	domain_lock(ep->dom);
 	if (ep->enabled && ep->firewalled != value)

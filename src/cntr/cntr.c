@@ -248,12 +248,12 @@ free_cntr:
 	return ret;
 }
 
-int cntr_add_worker(struct cntr *c, struct worker *worker)
+int cntr_add_worker(struct cntr *c, struct driven *worker)
 {
 	return workers_add(&c->workers, worker, &c->wait);
 }
 
-void cntr_del_worker(struct cntr *c, struct worker *worker)
+void cntr_del_worker(struct cntr *c, struct driven *worker)
 {
 	workers_del(&c->workers, worker, &c->wait);
 }

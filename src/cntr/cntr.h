@@ -106,8 +106,16 @@ static inline void cntr_fail(struct cntr *c)
 void cntr_put(struct cntr *c, uint64_t value);
 
 /* For enabling and closing endpoints: adds, removes a worker to progress. Domain locked. */
-int cntr_add_worker(struct cntr *c, struct worker *worker);
-void cntr_del_worker(struct cntr *c, struct worker *worker);
+int cntr_add_worker(struct cntr *c, struct driven *worker);
+void cntr_del_worker(struct cntr *c, struct driven *worker);
+/*
+ * From now on, reading or waiting for the counter progresses all workers of its domain, since any
+ * of them may change it. Returns 0 or -FI_ENOMEM. Domain locked, as below.
+ */
+int cntr_join(struct cntr *c);
+/* A worker was opened, or is about to be closed. Returns 0 or -FI_ENOMEM. */
+int cntr_join_opened(struct driven *worker);
+void cntr_join_closing(struct driven *worker);
 
 /* Implements fi_ops_cntr.wait. */
 int cntr_wait(struct fid_cntr *cntr, uint64_t threshold, int timeout);

@@ -53,7 +53,7 @@ struct coll *coll_of(struct worker *worker)
 	pthread_mutex_init(&c->joining, NULL);
 	c->driver.fd = -1;
 	worker->coll = c;
-	idle_end(&worker->idle);
+	idle_end(&worker->driven.idle);
 	return c;
 }
 

@@ -37,7 +37,7 @@ static inline void complete(struct op *op, struct op_slot *slot, int err)
 {
 	slot->pending = false;
 	op->pending -= !slot->ahead;
-	shard_part(&op->group->coll->worker->shard);
+	shard_part(&op->group->coll->worker->driven.shard);
 	if (__builtin_expect(err, 0))
 		group_fail(op->group, err);
 	if (!op->pending && !slot->ahead && list_empty(&op->in_ready))

@@ -71,7 +71,7 @@ static int remove_one(struct av *av, fi_addr_t fi_addr)
 	if (av_store_release(av->store, (uint32_t)index))
 		return 0;
 	LIST_EACH (member, &av->store->members)
-		worker_forget_entry(LIST_ENTRY(member, struct av, in_store), index);
+		av->dom->calls->av_removing(LIST_ENTRY(member, struct av, in_store), index);
 	av_store_remove(av->store, (uint32_t)index);
 	if (av->keys)
 		av_keys_unassign(av, (uint32_t)index);

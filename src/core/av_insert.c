@@ -18,7 +18,7 @@ static int check_flags(const struct av_insertion *in)
 {
 	bool event = in->av->flags & FI_EVENT;
 
-	if (in->flags & FI_FIREWALL_ADDR && !worker_connects(in->av->dom->info)) {
+	if (in->flags & FI_FIREWALL_ADDR && !provider_connects(in->av->dom->info)) {
 		LOG_WARN(
 			LOG_AV,
 			"FI_FIREWALL_ADDR: endpoints of this domain connect to no network: insert without it");
@@ -126,7 +126,7 @@ static int insert_one(struct av_insertion *in, struct addr *a, uint32_t *index)
 	if (!err && in->flags & FI_FIREWALL_ADDR)
 		av_store_set_firewall(s, *index);
 	if (!err)
-		worker_reach_entry(in->av, *index);
+		in->av->dom->calls->av_inserted(in->av, *index);
 	return err;
 }
 

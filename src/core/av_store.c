@@ -285,8 +285,11 @@ int av_store_set_id(struct av_store *s, uint32_t index, fi_addr_t id)
 		s->id_count = count;
 	}
 	s->ids[index] = id;
-	LIST_EACH (node, &s->members)
-		worker_forget_id(LIST_ENTRY(node, struct av, in_store), index);
+	LIST_EACH (node, &s->members) {
+		struct av *av = LIST_ENTRY(node, struct av, in_store);
+
+		av->dom->calls->av_renamed(av, index);
+	}
 	return 0;
 }
 

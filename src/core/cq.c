@@ -10,7 +10,6 @@
 #include "core/cq_read.h"
 #include "core/xpu.h"
 #include "base/fid.h"
-#include "link/engine.h"
 
 #define CQ_SIZE_DEFAULT 1024u
 #define CQ_SIZE_MAX     (1u << 20) /* limit of attr->size; the ring itself may grow beyond */
@@ -47,7 +46,7 @@ void cq_overrun(struct cq *cq)
 	cq->ring[cq->tail++ & cq->mask] = (struct cq_slot){.error = cq->overrun};
 	cq->limit = cq->tail;
 	for (unsigned int i = 0; i < cq->workers.count; i++)
-		xfer_starve(cq->workers.list[i].worker);
+		cq->workers.list[i].worker->ops->starve(cq->workers.list[i].worker);
 	wait_notify(&cq->wait);
 }
 
@@ -87,12 +86,12 @@ void cq_push_error(struct cq *cq, const struct cq_slot *entry, const struct cq_e
 	cq_push(cq, slot);
 }
 
-int cq_add_worker(struct cq *cq, struct worker *worker)
+int cq_add_worker(struct cq *cq, struct driven *worker)
 {
 	return workers_add(&cq->workers, worker, &cq->wait);
 }
 
-void cq_del_worker(struct cq *cq, struct worker *worker)
+void cq_del_worker(struct cq *cq, struct driven *worker)
 {
 	workers_del(&cq->workers, worker, &cq->wait);
 }

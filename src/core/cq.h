@@ -178,8 +178,8 @@ void cq_push_error(struct cq *cq, const struct cq_slot *entry, const struct cq_e
  * Adds or removes a worker that reads of the queue drive; called on enable and close of endpoints.
  * 0 or a negative error. Domain locked.
  */
-int cq_add_worker(struct cq *cq, struct worker *worker);
-void cq_del_worker(struct cq *cq, struct worker *worker);
+int cq_add_worker(struct cq *cq, struct driven *worker);
+void cq_del_worker(struct cq *cq, struct driven *worker);
 
 /* For fi_trywait. 0: every arrival from now on wakes a sleeper; -FI_EAGAIN: read first. */
 int cq_arm(struct cq *cq);

@@ -11,7 +11,6 @@
 #include "base/log.h"
 #include "base/misuse.h"
 #include "base/reason.h"
-#include "link/engine.h"
 #include "link/link.h"
 
 static inline __attribute__((always_inline)) void hold(const struct cq *cq, bool locked)
@@ -93,7 +92,7 @@ static __attribute__((noinline, cold)) ssize_t in_vain(struct cq *cq, bool locke
 
 ssize_t cq_read_due(struct cq *cq, void *buf, size_t count, fi_addr_t *src)
 {
-	worker_progress_due(cq->workers.list[0].worker);
+	driven_due(cq->workers.list[0].worker);
 	return copy_out(cq, buf, count, src);
 }
 
@@ -115,11 +114,18 @@ static __attribute__((noinline)) ssize_t read_all(struct cq *cq, void *buf, size
 	return end_read(cq, copy_out(cq, buf, count, src), locked);
 }
 
+/* Apart from read_now, where the call by pointer would take registers from reads that find nothing. */
+static __attribute__((noinline)) ssize_t
+read_near(struct cq *cq, void *buf, size_t count, struct driven *only, const struct link_slot *slot)
+{
+	return only->ops->read(cq, buf, count, only, slot);
+}
+
 static inline __attribute__((always_inline)) ssize_t
 read_now(struct cq *cq, void *buf, size_t count, fi_addr_t *src, bool locked)
 {
 	const struct link_slot *slot;
-	struct idle *only;
+	struct driven *only;
 	ssize_t ret;
 
 	if (MISUSED_BUFFER("fi_cq_read", buf, count))
@@ -132,11 +138,11 @@ read_now(struct cq *cq, void *buf, size_t count, fi_addr_t *src, bool locked)
 		release(cq, locked);
 		return ret;
 	}
-	slot = only->cursor->at;
+	slot = only->idle.cursor->at;
 	switch (workers_look(&cq->workers)) {
 	case WORKERS_NEWS:
-		ret = src ? rx_readfrom(cq, buf, count, src, only)
-			  : rx_read(cq, buf, count, only, slot);
+		ret = src ? only->ops->readfrom(cq, buf, count, src, only)
+			  : read_near(cq, buf, count, only, slot);
 		release(cq, locked);
 		return ret;
 	case WORKERS_ALL:

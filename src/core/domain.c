@@ -11,7 +11,7 @@ void domain_use_locks(struct domain *dom)
 		return;
 	dom->unlocked = false;
 	LIST_EACH (node, &dom->callees)
-		dom->install(LIST_ENTRY(node, struct ep, in_domain));
+		dom->calls->install(LIST_ENTRY(node, struct ep, in_domain));
 	LIST_EACH (node, &dom->queues)
 		cq_install(LIST_ENTRY(node, struct cq, in_domain));
 }

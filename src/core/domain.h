@@ -12,6 +12,7 @@
 #include "core/fabric.h"
 #include "core/shard.h"
 
+struct av;
 struct cntr;
 struct device_ops;
 struct ep;
@@ -20,8 +21,22 @@ struct mr_share;
 struct mr_table;
 struct waiter;
 
+/* What the objects of a domain ask of the rooms above. Domain locked. */
+struct domain_calls {
+	/* Installs the calls of an endpoint, one of `callees`, anew. */
+	void (*install)(struct ep *callee);
+	/* Starts waiting work that is due. */
+	void (*run_due)(struct domain *dom);
+	/* An entry of the vector is there, or is about to be removed: its peer loses its address. */
+	void (*av_inserted)(struct av *av, fi_addr_t index);
+	void (*av_removing)(struct av *av, fi_addr_t index);
+	/* It has got another user id. */
+	void (*av_renamed)(struct av *av, fi_addr_t index);
+};
+
 struct domain {
 	struct fid_domain fid;
+	const struct domain_calls *calls;
 	struct fabric *fabric;
 	struct opened_domain opened;
 	struct fi_info *info; /* our copy of what fi_domain was given */
@@ -31,12 +46,11 @@ struct domain {
 	/* The application promised one thread at a time: data calls skip the lock until domain_use_locks. */
 	bool unlocked;
 	struct list callees; /* struct ep.in_domain: those whose calls are installed */
-	void (*install)(struct ep *callee); /* installs them anew */
-	struct list queues;                 /* struct cq.in_domain */
-	int deferred;                       /* atomic: number of works that wait or are under way */
+	struct list queues;  /* struct cq.in_domain */
+	int deferred;        /* atomic: number of works that wait or are under way */
 	/* Once in so many calls a read also drives the domain's other workers. */
 	unsigned int rarely;
-	struct list workers; /* struct worker.in_domain: all workers */
+	struct list workers; /* struct driven.in_domain: all workers */
 	struct list sets;    /* struct av_set.in_domain */
 	uint64_t set_count;  /* address vector sets opened so far */
 	struct list waiting; /* struct cntr.in_waiting: counters that trigger waiting work */

@@ -51,7 +51,7 @@ static int take_out(struct domain *dom, struct region *r)
 	if (dom->device_ops)
 		return dom->device_ops->remove(dom->device, &mem);
 	mr_share_remove(dom, r);
-	err = xfer_quiesce(dom);
+	err = driven_quiesce_all(dom);
 	if (err) {
 		mr_share_update(dom, r);
 		return err;
@@ -110,7 +110,7 @@ static int bind_cntr(struct region *r, struct cntr *cntr, uint64_t flags)
 		return -FI_EDOMAIN;
 	if (r->mr.cntr && r->mr.cntr != cntr)
 		return -FI_EBUSY;
-	err = defer_join(cntr);
+	err = cntr_join(cntr);
 	if (err)
 		return err;
 	if (!r->mr.cntr)

@@ -69,7 +69,7 @@ void mr_share_close(struct domain *dom);
 
 /* Enters or updates a region of the domain's table. Domain locked, as below. */
 void mr_share_update(struct domain *dom, const struct region *r);
-/* Removes a region. A process that found it before holds an access guard: see xfer_quiesce. */
+/* Removes a region. A process that found it before holds an access guard: see driven_quiesce_all. */
 void mr_share_remove(struct domain *dom, const struct region *r);
 /* Makes peers notify us of every access from now on (WIRE_NOTIFY). */
 void mr_share_notify_all(struct domain *dom);

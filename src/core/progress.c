@@ -19,7 +19,6 @@
 #include "base/log.h"
 #include "core/domain.h"
 #include "core/workers.h"
-#include "link/engine.h"
 
 #define POLL_IN_MS 10 /* interval of progress calls while the application polls */
 #define NAP_MS     1  /* limit of a sleep while sends wait for space at a peer */
@@ -48,16 +47,16 @@ static int plan(struct progress *p, unsigned int *seen)
 	p->armed = false;
 	if (__atomic_exchange_n(&p->alone, 0, __ATOMIC_RELAXED))
 		*seen = shard_calls(dom->main_shard);
-	if (xfer_progress(dom, dom->main_shard))
+	if (driven_progress_all(dom, dom->main_shard))
 		return 0;
 	if (shard_calls(dom->main_shard) != *seen) {
 		*seen = shard_calls(dom->main_shard);
 		return POLL_IN_MS;
 	}
-	if (!xfer_arm(dom))
+	if (!driven_arm_all(dom))
 		return 0;
 	p->armed = true;
-	return xfer_waits_for_room(dom) || domain_due(dom) ? NAP_MS : timeout;
+	return driven_must_nap_any(dom) || domain_due(dom) ? NAP_MS : timeout;
 }
 
 static void *run(void *arg)
@@ -148,7 +147,7 @@ static int start(struct domain *dom, struct progress *p)
 	domain_use_locks(dom);
 	shard_unite(dom);
 	__atomic_store_n(&dom->thread, p, __ATOMIC_RELEASE); /* pairs with progress_start */
-	xfer_watch_all(dom);
+	driven_watch_all(dom);
 	return 0;
 }
 

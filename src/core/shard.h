@@ -28,7 +28,7 @@ struct shard {
 	/* Progress calls of the application until the domain's other workers are due, and by then. */
 	unsigned int calls_left, calls_then;
 	unsigned int parts; /* counts calls of shard_part */
-	/* struct worker.in_domain: where xfer_progress_other goes on; NULL: at the first */
+	/* struct driven.in_domain: where driven_progress_other goes on; NULL: at the first */
 	struct list *next_other;
 	struct list members;   /* struct sharded.in_shard; none in the main shard */
 	struct list in_domain; /* domain->shards */

@@ -2,16 +2,15 @@
 #include <stdlib.h>
 
 #include "core/workers.h"
-#include "link/engine.h"
 
 /* Of no worker: is never granted a call. */
 static struct link_cursor nowhere;
-static struct idle never = {.cursor = &nowhere};
+static struct driven never = {.idle.cursor = &nowhere};
 
 static void set_count(struct workers *p, unsigned int count)
 {
 	__atomic_store_n(&p->count, count, __ATOMIC_RELAXED);
-	p->only = count == 1 ? p->list[0].idle : &never;
+	p->only = count == 1 ? p->list[0].worker : &never;
 }
 
 void workers_init(struct workers *p, struct domain *dom)
@@ -20,7 +19,7 @@ void workers_init(struct workers *p, struct domain *dom)
 	set_count(p, 0);
 }
 
-int workers_add(struct workers *p, struct worker *worker, struct waiter *w)
+int workers_add(struct workers *p, struct driven *worker, struct waiter *w)
 {
 	struct workers_use *list;
 	int ret;
@@ -35,12 +34,12 @@ int workers_add(struct workers *p, struct worker *worker, struct waiter *w)
 	if (!list)
 		return -FI_ENOMEM;
 	p->list = list;
-	ret = wait_add_fd(w, worker_fd(worker));
+	ret = wait_add_fd(w, worker->fd);
 	if (!ret)
-		ret = worker_add_waiter(worker, w);
+		ret = driven_add_waiter(worker, w);
 	if (ret)
 		return ret;
-	list[p->count] = (struct workers_use){worker, worker_idle(worker), 1};
+	list[p->count] = (struct workers_use){worker, 1};
 	set_count(p, p->count + 1);
 	wait_notify(w); /* present sleepers have not armed the worker */
 	return 0;
@@ -48,13 +47,13 @@ int workers_add(struct workers *p, struct worker *worker, struct waiter *w)
 
 static void drop(struct workers *p, unsigned int i, struct waiter *w)
 {
-	wait_del_fd(w, worker_fd(p->list[i].worker));
-	worker_del_waiter(p->list[i].worker, w);
+	wait_del_fd(w, p->list[i].worker->fd);
+	driven_del_waiter(p->list[i].worker, w);
 	p->list[i] = p->list[p->count - 1];
 	set_count(p, p->count - 1);
 }
 
-void workers_del(struct workers *p, struct worker *worker, struct waiter *w)
+void workers_del(struct workers *p, struct driven *worker, struct waiter *w)
 {
 	for (unsigned int i = 0; i < p->count; i++) {
 		if (p->list[i].worker != worker)
@@ -81,8 +80,8 @@ void workers_fini(struct workers *p)
 static __attribute__((noinline)) void progress_own(struct workers *p)
 {
 	for (unsigned int i = 0; i < p->count; i++)
-		if (!idle_pass(p->list[i].idle))
-			worker_progress_due(p->list[i].worker);
+		if (!idle_pass(&p->list[i].worker->idle))
+			driven_due(p->list[i].worker);
 }
 
 /* Are the domain's other workers due? The next time is so many calls from now. */
@@ -98,10 +97,10 @@ static bool others_due(const struct domain *dom, struct shard *shard)
 static __attribute__((noinline)) void progress_others(struct domain *dom, struct workers *p)
 {
 	if (!(shard_calls(p->shard.shard) % WORKERS_RARELY) || domain_defers(dom)) {
-		xfer_progress(dom, p->shard.shard);
+		driven_progress_all(dom, p->shard.shard);
 		return;
 	}
-	xfer_progress_other(dom, p->shard.shard, p->count ? p->list[0].worker : NULL);
+	driven_progress_other(dom, p->shard.shard, p->count ? p->list[0].worker : NULL);
 	progress_own(p);
 }
 
@@ -119,7 +118,7 @@ void workers_progress_locked(struct domain *dom, struct workers *p)
 	case WORKERS_NONE:
 		break;
 	case WORKERS_NEWS:
-		worker_progress_due(p->list[0].worker);
+		driven_due(p->list[0].worker);
 		break;
 	case WORKERS_ALL:
 		workers_progress_all(dom, p);
@@ -129,7 +128,7 @@ void workers_progress_locked(struct domain *dom, struct workers *p)
 void workers_progress_whole(struct domain *dom, struct workers *p)
 {
 	for (unsigned int i = 0; i < p->count; i++)
-		worker_expect_all(p->list[i].worker);
+		idle_expect_all(&p->list[i].worker->idle);
 	workers_progress_locked(dom, p);
 }
 
@@ -138,14 +137,14 @@ unsigned int workers_served(const struct workers *p)
 	unsigned int sum = 0;
 
 	for (unsigned int i = 0; i < p->count; i++)
-		sum += worker_served(p->list[i].worker);
+		sum += driven_served(p->list[i].worker);
 	return sum;
 }
 
 void workers_progress_near(struct workers *p)
 {
 	for (unsigned int i = 0; i < p->count; i++)
-		worker_progress_near(p->list[i].worker);
+		driven_near(p->list[i].worker);
 }
 
 void workers_progress_waiting(struct domain *dom, struct workers *p, const struct waiter *w)
@@ -157,7 +156,7 @@ void workers_progress_waiting(struct domain *dom, struct workers *p, const struc
 	p->shard.shard->calls_left--;
 	(void)others_due(dom, p->shard.shard);
 	if (dom->cover == w)
-		xfer_progress(dom, p->shard.shard);
+		driven_progress_all(dom, p->shard.shard);
 	else /* the core may be another thread's for long before the next poll */
 		progress_others(dom, p);
 }
@@ -187,7 +186,7 @@ void workers_run_due(struct domain *dom)
 
 	if (locked)
 		domain_lock(dom);
-	defer_run(dom);
+	dom->calls->run_due(dom);
 	if (locked)
 		domain_unlock(dom);
 }
@@ -237,8 +236,10 @@ static bool arm_own(struct workers *p, int *nap)
 	bool quiet = true;
 
 	for (unsigned int i = 0; i < p->count; i++) {
-		quiet &= worker_arm(p->list[i].worker);
-		if (worker_waits_for_room(p->list[i].worker))
+		struct driven *worker = p->list[i].worker;
+
+		quiet &= worker->ops->arm(worker);
+		if (worker->ops->must_nap(worker))
 			*nap = WORKERS_NAP_MS;
 	}
 	return quiet;
@@ -246,9 +247,9 @@ static bool arm_own(struct workers *p, int *nap)
 
 static bool arm_all(struct domain *dom, int *nap)
 {
-	bool quiet = xfer_arm(dom);
+	bool quiet = driven_arm_all(dom);
 
-	if (xfer_waits_for_room(dom))
+	if (driven_must_nap_any(dom))
 		*nap = WORKERS_NAP_MS;
 	return quiet;
 }

@@ -7,9 +7,7 @@
 
 #include "core/domain.h"
 #include "core/wait.h"
-#include "link/idle.h"
-
-struct worker;
+#include "core/driven.h"
 
 /*
  * Reads drive the domain's other workers once in 64 calls. With automatic progress (_AUTO) once in two:
@@ -41,13 +39,12 @@ struct worker;
 struct workers {
 	struct workers_use *list;
 	struct sharded shard; /* of the queue or counter, which its workers share */
-	struct idle *only;    /* of list[0], the only worker; else one without a grant */
+	struct driven *only;  /* list[0], if it is the only worker; else one without a grant */
 	unsigned int count;   /* atomic to read; all else guarded by all shards */
 };
 
 struct workers_use {
-	struct worker *worker;
-	struct idle *idle; /* the worker's */
+	struct driven *worker;
 	unsigned int uses;
 };
 
@@ -59,8 +56,8 @@ struct workers_use {
 /* The object is new, and in the main shard. */
 void workers_init(struct workers *p, struct domain *dom);
 /* Adds a use of the worker; its descriptor then wakes `w`. 0 or a negative error. Domain locked. */
-int workers_add(struct workers *p, struct worker *worker, struct waiter *w);
-void workers_del(struct workers *p, struct worker *worker, struct waiter *w);
+int workers_add(struct workers *p, struct driven *worker, struct waiter *w);
+void workers_del(struct workers *p, struct driven *worker, struct waiter *w);
 void workers_fini(struct workers *p);
 
 static inline bool workers_any(const struct workers *p)
@@ -84,16 +81,16 @@ void workers_progress_locked(struct domain *dom, struct workers *p);
 /* What a progress call has to do. */
 enum workers_due {
 	WORKERS_NONE, /* nothing: it would find nothing */
-	WORKERS_NEWS, /* to deliver what has come to the only worker: rx_read, worker_progress_due */
+	WORKERS_NEWS, /* to deliver what has come to the only worker: driven_ops.read, driven_due */
 	WORKERS_ALL   /* workers_progress_all */
 };
 
 /* Counts a progress call. */
 static inline enum workers_due workers_look(const struct workers *p)
 {
-	if (__builtin_expect(!--p->shard.shard->calls_left || !p->only->calls, 0))
+	if (__builtin_expect(!--p->shard.shard->calls_left || !p->only->idle.calls, 0))
 		return WORKERS_ALL;
-	return idle_pass(p->only) ? WORKERS_NONE : WORKERS_NEWS;
+	return idle_pass(&p->only->idle) ? WORKERS_NONE : WORKERS_NEWS;
 }
 
 void workers_progress_all(struct domain *dom, struct workers *p);

@@ -274,6 +274,23 @@ const struct provider *provider_of(const struct fi_info *info)
 	return info->ep_attr->type == FI_EP_UNSPEC ? first : NULL;
 }
 
+/* An info with FI_LOCAL_COMM alone uses shm alone. fi_getinfo(3) */
+unsigned int provider_wanted(const struct fi_info *info)
+{
+	const struct provider *provider = provider_of(info);
+	unsigned int wanted = provider ? provider->transports : PROVIDER_SHM;
+
+	if (info->caps & FI_LOCAL_COMM && !(info->caps & FI_REMOTE_COMM) && wanted & PROVIDER_SHM)
+		return PROVIDER_SHM;
+	return wanted;
+}
+
+bool provider_connects(const struct fi_info *info)
+{
+	return info->ep_attr && info->ep_attr->type == FI_EP_RDM &&
+	       provider_wanted(info) & ~PROVIDER_SHM;
+}
+
 uint32_t provider_format(const struct fi_info *info)
 {
 	const struct provider *v = info->addr_format == FI_ADDR_STR ? provider_of(info) : NULL;

@@ -66,6 +66,10 @@ const struct provider *provider_find(const char *prov_name);
 
 /* Returns the row of an entry from fi_getinfo, by name and endpoint type; NULL: none. */
 const struct provider *provider_of(const struct fi_info *info);
+/* Returns PROVIDER_ bits of the transports that an endpoint of this entry may use. */
+unsigned int provider_wanted(const struct fi_info *info);
+/* Do endpoints of this entry connect to their peers, across a network? */
+bool provider_connects(const struct fi_info *info);
 
 /*
  * Returns the format of the application's addresses for src/base/addr.h: the entry's, but

@@ -24,27 +24,19 @@ struct cm_request;
 struct cntr;
 struct cq;
 struct domain;
+struct driven;
 struct ep;
 struct fi_deferred_work;
 struct fi_weft_peer;
 struct fi_weft_stats;
-struct idle;
-struct link_slot;
-struct shard;
-struct sharded;
 struct worker;
 struct rx;
-struct waiter;
 
 #define XFER_INJECT_MAX 4096                /* bytes; fits one packet of every transport */
 #define XFER_CTX_MAX    64                  /* contexts of a scalable endpoint, per direction */
 #define XFER_ENDED      (UINT64_C(1) << 63) /* in ep->rx_flags: no more messages will arrive */
 #define XFER_CM_DATA    512 /* bytes of application data in a connection request or answer */
 
-/* Returns PROVIDER_ bits of the transports that an endpoint of this entry may use. */
-unsigned int worker_wanted(const struct fi_info *info);
-/* Do endpoints of this entry connect to their peers, across a network? */
-bool worker_connects(const struct fi_info *info);
 /*
  * Opens a worker, bound to info->src_addr, or to any free address. `barred`: PROVIDER_ bits of
  * transports that the worker must not use. Domain locked.
@@ -58,7 +50,8 @@ int worker_open(struct domain *dom, const struct fi_info *info, unsigned int bar
 bool worker_serve_last(struct worker *worker);
 /* Ends all connections of the worker and drops outstanding operations. Domain locked. */
 void worker_close(struct worker *worker);
-struct sharded *worker_shard(struct worker *worker);
+/* What queues, counters and waits know of the worker. */
+struct driven *worker_driven(struct worker *worker);
 /* Does the worker touch what other workers touch, too: a device? */
 bool worker_shares(const struct worker *worker);
 /* Fills in all members but `size`. Domain locked. */
@@ -75,65 +68,12 @@ void worker_report_head(struct worker *worker, FILE *out);
 /* Returns the words for an enum fi_weft_reason. */
 const char *worker_reason(uint32_t reason);
 const struct addr *worker_name(const struct worker *worker);
-/* Memory for a completion ran out: the next progress call disconnects all peers. Domain locked. */
-void xfer_starve(struct worker *worker);
-
 /* Makes progress, never blocks. Returns true if anything came, went or completed. Domain locked. */
 bool worker_progress(struct worker *worker);
-/* A progress call that idle_pass did not leave out. Domain locked. */
-void worker_progress_due(struct worker *worker);
-/* The next progress call is a whole one, and looks at the sockets if that was not done lately. Domain locked. */
-void worker_expect_all(struct worker *worker);
 /*
- * fi_cq_read and fi_cq_readfrom of a queue that is empty, when a packet has come to its only worker, which has been
- * granted calls: messages that only have to be copied go past the queue; if there is none, returns cq_read_due. `slot`:
- * where the cursor is. Shard locked.
+ * Waits until all direct accesses by peers that began before the call have ended, and lets none begin any more: the worker
+ * is being closed. 0; -FI_EBUSY: one may still be under way after FI_WEFT_ACCESS_TIMEOUT. Domain locked.
  */
-ssize_t rx_read(struct cq *cq, void *buf, size_t count, struct idle *idle,
-		const struct link_slot *slot);
-ssize_t rx_readfrom(struct cq *cq, void *buf, size_t count, fi_addr_t *src, struct idle *idle);
-/* Delivers the packets that can be had without a system call, and no more. */
-void worker_progress_near(struct worker *worker);
-/* Returns what tells whether a progress call is due, as long as the worker is open. */
-struct idle *worker_idle(struct worker *worker);
-/* Returns a number that grows with one-sided requests of peers and with packets at the cursor. Domain locked. */
-unsigned int worker_served(const struct worker *worker);
-
-/*
- * To be called before sleeping on worker_fd. True: anything that arrives from now on makes the
- * descriptor readable. False: something has arrived already. Domain locked.
- */
-bool worker_arm(struct worker *worker);
-/* Lets the waiter sleep on the worker's descriptor. Returns 0 or -FI_ENOMEM. Domain locked. */
-int worker_add_waiter(struct worker *worker, struct waiter *w);
-void worker_del_waiter(struct worker *worker, struct waiter *w);
-/* Owned by the worker. Once armed, readable when a progress call would find something. */
-int worker_fd(const struct worker *worker);
-
-/*
- * True while a request waits for a peer's credits, or for an answer that may need rma_help. No
- * event announces either, so the caller must nap and poll.
- */
-bool worker_waits_for_room(const struct worker *worker);
-
-/*
- * Makes progress on all workers of the domain; passes by those of other shards that are locked.
- * `mine`: the shard that the caller has locked.
- */
-bool xfer_progress(struct domain *dom, struct shard *mine);
-/* The same for one worker other than this one, in turn. */
-void xfer_progress_other(struct domain *dom, struct shard *mine, const struct worker *worker);
-/* For all workers of the domain. xfer_watch_all calls progress_watch for each. */
-bool xfer_arm(struct domain *dom);
-bool xfer_waits_for_room(struct domain *dom);
-void xfer_watch_all(struct domain *dom);
-
-/*
- * Waits until all direct accesses by peers that began before the call have ended. 0; -FI_EBUSY: one
- * may still be under way after FI_WEFT_ACCESS_TIMEOUT. Domain locked.
- */
-int xfer_quiesce(struct domain *dom);
-/* The same for one worker that is being closed: lets no direct access begin any more. */
 int worker_quiesce(struct worker *worker);
 
 /* Binds the vector whose entries name the worker's peers. Domain locked. */
@@ -143,11 +83,11 @@ void worker_bind_av(struct worker *worker, struct av *av);
  * one is inserted. Domain locked.
  */
 void worker_reach_out(struct worker *worker);
-/* The vector has got the entry: workers that reach out connect to it. Domain locked. */
+/*
+ * For struct domain_calls. worker_reach_entry: workers that reach out connect to the entry.
+ */
 void worker_reach_entry(struct av *av, fi_addr_t index);
-/* The entry of the bound vector is being removed: its peer loses its address. Domain locked. */
 void worker_forget_entry(struct av *av, fi_addr_t index);
-/* The entry of the vector has got another user id. Domain locked. */
 void worker_forget_id(struct av *av, fi_addr_t index);
 /*
  * Counters may count peers' accesses to our memory: peers that connect from now on must send
@@ -251,15 +191,6 @@ void defer_forget(struct ep *ep, struct ep *successor);
 /* Ends the context's waiting triggered operation by -FI_ECANCELED. Returns 0 or -FI_ENOENT. */
 int defer_cancel(struct ep *ep, void *context);
 /*
- * From now on, reading or waiting for the counter progresses all workers of its domain, since any
- * of them may change it. Returns 0 or -FI_ENOMEM.
- */
-int defer_join(struct cntr *c);
-/* A worker was opened, or is about to be closed. Returns 0 or -FI_ENOMEM. */
-int defer_worker_opened(struct worker *worker);
-void defer_worker_closing(struct worker *worker);
-
-/*
  * Ends the unsent operation of the endpoint, which has a worker, with this context by FI_ECANCELED.
  * Returns 0 or -FI_ENOENT.
  */
@@ -315,7 +246,7 @@ void cm_progress(struct worker *worker);
 /* Like cm_progress, and checks that a remote peer is alive. How often (ms) to call it; 0: never. */
 void cm_poll(struct worker *worker);
 int cm_poll_ms(const struct worker *worker);
-/* Readable on news of the connection, until it ends; -1: watch worker_fd, then cm_sock. */
+/* Readable on news of the connection, until it ends; -1: watch the worker's descriptor, then cm_sock. */
 int cm_news_fd(const struct worker *worker);
 /* Socket of the connection, to watch for its end only. No disconnect message precedes its end. */
 int cm_sock(const struct worker *worker);

@@ -34,12 +34,19 @@ static inline void idle_end(struct idle *idle)
 	idle->calls = 0;
 }
 
+/* The next progress call is a whole one, and looks at the sockets if that was not done lately. */
+static inline void idle_expect_all(struct idle *idle)
+{
+	idle_end(idle);
+	idle->progress_calls |= IDLE_CALLS_MAX;
+}
+
 static inline void idle_use(struct idle *idle)
 {
 	idle->calls--;
 }
 
-/* Uses one of the calls granted. False: a progress call is due, worker_progress_due. */
+/* Uses one of the calls granted. False: a progress call is due, driven_due. */
 static inline bool idle_pass(struct idle *idle)
 {
 	if (!idle->calls || link_cursor_came(idle->cursor))

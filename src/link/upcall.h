@@ -12,6 +12,7 @@ struct addr;
 struct dgram;
 struct dgram_ops;
 struct domain;
+struct idle;
 struct offload;
 struct packet;
 struct recv;
@@ -20,6 +21,8 @@ struct worker;
 /* ---- The transport's worker, from any function of the transport ------------------------------ */
 
 struct domain *worker_domain(const struct worker *worker);
+/* Returns what tells whether a progress call is due, as long as the worker is open. */
+struct idle *worker_idle(struct worker *worker);
 /* Returns the worker's address, which the transport's `open` may complete. */
 struct addr *worker_address(struct worker *worker);
 /* Was the endpoint opened with the wildcard, for which worker_address has one interface's address? */

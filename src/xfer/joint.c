@@ -23,7 +23,7 @@ int joint_begin(struct peer *peer, const struct link_joint *copy, uint64_t id)
 	if (ret == -FI_EINPROGRESS) {
 		worker->joint.peer = peer;
 		worker->joint.id = id;
-		idle_end(&worker->idle);
+		idle_end(&worker->driven.idle);
 		/* The peer's last chunk sends no packet: a sleeper has to look. */
 		if (worker->sleepers)
 			worker_wake(worker);

@@ -129,7 +129,7 @@ void peer_busy(struct peer *peer)
 	if (!list_empty(&peer->tx.in_busy))
 		return;
 	list_push(&peer->worker->busy, &peer->tx.in_busy);
-	idle_end(&peer->worker->idle);
+	idle_end(&peer->worker->driven.idle);
 	if (peer->worker->sleepers)
 		worker_wake(peer->worker);
 }
@@ -192,7 +192,7 @@ void peer_connected(struct peer *peer)
 {
 	if (peer->conn.unread)
 		read_out(peer);
-	idle_end(&peer->worker->idle); /* a transport without a link may have been idle */
+	idle_end(&peer->worker->driven.idle); /* a transport without a link may have been idle */
 	peer->conn.refused = 0;
 	peer->state = peer->real->securing ? PEER_SECURING : PEER_CONNECTED;
 	if (peer->state == PEER_SECURING)
@@ -239,7 +239,7 @@ void peer_starve(struct peer *peer, const char *what)
 	peer_expel(peer);
 }
 
-void xfer_starve(struct worker *worker)
+void peer_starve_all(struct worker *worker)
 {
 	LIST_EACH (node, &worker->peers_list) {
 		struct peer *peer = LIST_ENTRY(node, struct peer, in_worker);
@@ -305,7 +305,7 @@ static void disconnect(struct peer *peer)
 	enum link_kind kind = peer->real ? peer->conn.kind : LINK_HOST;
 	const struct transport *t = worker->via[kind].transport;
 
-	idle_end(&worker->idle);
+	idle_end(&worker->driven.idle);
 	if (peer_attempts(peer))
 		worker->handshakes--;
 	conn_abandon(peer);

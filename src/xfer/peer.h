@@ -302,6 +302,8 @@ void peer_expel(struct peer *peer);
  * must not be lost.
  */
 void peer_starve(struct peer *peer, const char *what);
+/* The same of all peers that are connected: memory for a completion ran out. */
+void peer_starve_all(struct worker *worker);
 /* Disconnects the peer in the next progress call: nothing has come of a message for `ms`. */
 void peer_overdue(struct peer *peer, int ms);
 /*

@@ -154,16 +154,12 @@ int worker_quiesce(struct worker *worker)
 	return wait_for_all(worker);
 }
 
-int xfer_quiesce(struct domain *dom)
+void quiesce_begin(struct driven *d)
 {
-	int err = 0;
+	note(worker_of(d), false);
+}
 
-	if (domain_foreign(dom))
-		return 0;
-	LIST_EACH (node, &dom->workers)
-		note(LIST_ENTRY(node, struct worker, in_domain), false);
-	LIST_EACH (node, &dom->workers)
-		if (!err)
-			err = wait_for_all(LIST_ENTRY(node, struct worker, in_domain));
-	return err;
+int quiesce_end(struct driven *d)
+{
+	return wait_for_all(worker_of(d));
 }

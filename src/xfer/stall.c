@@ -28,7 +28,7 @@ void stall_begin(struct worker *worker)
 		return;
 	s->timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
 	if (s->timer < 0 || timerfd_settime(s->timer, 0, &every, NULL) ||
-	    epoll_ctl(worker->epfd, EPOLL_CTL_ADD, s->timer, &ev))
+	    epoll_ctl(worker->driven.fd, EPOLL_CTL_ADD, s->timer, &ev))
 		LOG_PEER(LOG_EP_CTRL, "no timer for looks at a ring: %s", strerror(errno));
 }
 

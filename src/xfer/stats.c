@@ -254,7 +254,7 @@ static void report_without_peers(struct worker *worker, FILE *out)
 
 static void report_at_exit(struct worker *worker)
 {
-	struct shard *shard = lock_shard(&worker->shard);
+	struct shard *shard = lock_shard(&worker->driven.shard);
 	size_t len;
 	char *text;
 

@@ -22,7 +22,7 @@ bool worker_all_addresses(const struct worker *worker)
 
 struct idle *worker_idle(struct worker *worker)
 {
-	return &worker->idle;
+	return &worker->driven.idle;
 }
 
 bool worker_counts(const struct worker *worker)
@@ -59,7 +59,7 @@ void *worker_successor(const struct worker *worker, const void *state)
 	if (kind == LINK_KINDS)
 		return NULL;
 	LIST_EACH (node, &worker->dom->workers) {
-		struct worker *other = LIST_ENTRY(node, struct worker, in_domain);
+		struct worker *other = LIST_ENTRY(node, struct worker, driven.in_domain);
 
 		if (other->via[kind].state && other != worker && !other->closing &&
 		    other->via[kind].transport == worker->via[kind].transport)

@@ -28,9 +28,42 @@
 static struct link_slot nothing;
 static struct link_cursor never = {.at = &nothing, .next = 1, .stop = &nothing};
 
+static bool progress(struct driven *d)
+{
+	return worker_progress(worker_of(d));
+}
+
+static bool arm(struct driven *d)
+{
+	return worker_arm(worker_of(d));
+}
+
+static bool must_nap(const struct driven *d)
+{
+	return worker_must_nap(worker_of((struct driven *)d));
+}
+
+static void starve(struct driven *d)
+{
+	peer_starve_all(worker_of(d));
+}
+
+const struct driven_ops worker_driven_ops = {
+	.progress = progress,
+	.near = worker_near,
+	.read = rx_read,
+	.readfrom = rx_readfrom,
+	.arm = arm,
+	.must_nap = must_nap,
+	.quiesce_begin = quiesce_begin,
+	.quiesce = quiesce_end,
+	.starve = starve,
+};
+
 static void init_fields(struct worker *worker, struct domain *dom)
 {
-	worker->idle.cursor = &never;
+	driven_init(&worker->driven, dom, &worker_driven_ops);
+	worker->driven.idle.cursor = &never;
 	worker->dom = dom;
 	worker->cm_sock = worker->timer = worker->stall.timer = -1;
 	list_init(&worker->busy);
@@ -39,7 +72,6 @@ static void init_fields(struct worker *worker, struct domain *dom)
 	list_init(&worker->spec);
 	list_init(&worker->spec_only);
 	list_init(&worker->peers_list);
-	list_init(&worker->in_domain);
 	list_init(&worker->in_av);
 	list_init(&worker->in_stats);
 	budget_init(&worker->budget, worker);
@@ -57,7 +89,6 @@ static void fini_fields(struct worker *worker)
 	addr_free(&worker->name);
 	free(worker->addresses);
 	auth_close(&worker->auth);
-	free(worker->waiters);
 	free(worker->peers);
 	free(worker);
 }
@@ -76,23 +107,6 @@ static int choose_name(struct worker *worker, const struct fi_info *info)
 			     info->src_addrlen);
 	worker->all = !err && addr_is_any(&worker->name);
 	return err ? err : listen_usable(&worker->name);
-}
-
-/* An info with FI_LOCAL_COMM alone uses shm alone. fi_getinfo(3) */
-unsigned int worker_wanted(const struct fi_info *info)
-{
-	const struct provider *provider = provider_of(info);
-	unsigned int wanted = provider ? provider->transports : PROVIDER_SHM;
-
-	if (info->caps & FI_LOCAL_COMM && !(info->caps & FI_REMOTE_COMM) && wanted & PROVIDER_SHM)
-		return PROVIDER_SHM;
-	return wanted;
-}
-
-bool worker_connects(const struct fi_info *info)
-{
-	return info->ep_attr && info->ep_attr->type == FI_EP_RDM &&
-	       worker_wanted(info) & ~PROVIDER_SHM;
 }
 
 static void close_hw(struct worker *worker)
@@ -115,12 +129,12 @@ static int open_transport(struct worker *worker, const struct transport *t)
 	worker->open[worker->open_count] = (struct worker_transport){t->progress, state, t->idle};
 	if (t->cursor) {
 		worker->near = worker->open[worker->open_count];
-		worker->idle.cursor = t->cursor(state);
+		worker->driven.idle.cursor = t->cursor(state);
 	}
 	worker->open_count++;
 	if (t->fd)
 		fd = t->fd(state);
-	if (fd >= 0 && epoll_ctl(worker->epfd, EPOLL_CTL_ADD, fd, &ev))
+	if (fd >= 0 && epoll_ctl(worker->driven.fd, EPOLL_CTL_ADD, fd, &ev))
 		err = -errno;
 	return err;
 }
@@ -150,18 +164,18 @@ static int prepare(struct worker *worker, const struct fi_info *info, unsigned i
 	err = choose_name(worker, info);
 	if (err)
 		return err;
-	worker->epfd = epoll_create1(EPOLL_CLOEXEC);
-	if (worker->epfd < 0)
+	worker->driven.fd = epoll_create1(EPOLL_CLOEXEC);
+	if (worker->driven.fd < 0)
 		return -errno;
-	acceptor_init(&worker->acceptor, worker->epfd);
+	acceptor_init(&worker->acceptor, worker->driven.fd);
 	auth_open(&worker->auth, info, worker);
 	worker->acceptor.auth = &worker->auth;
 	if (worker->auth.encrypts)
 		barred |= PROVIDER_VERBS; /* devices do not encrypt */
-	worker->wanted = worker_wanted(info) & ~barred;
+	worker->wanted = provider_wanted(info) & ~barred;
 	err = open_hw(worker, worker->wanted);
 	if (err)
-		close(worker->epfd);
+		close(worker->driven.fd);
 	return err;
 }
 
@@ -187,15 +201,13 @@ int worker_open(struct domain *dom, const struct fi_info *info, unsigned int bar
 	}
 	if (err)
 		goto close_hw;
-	shard_enter(dom, &worker->shard);
-	list_push(&dom->workers, &worker->in_domain);
-	progress_watch(dom, worker->epfd);
+	driven_enter(&worker->driven);
 	stats_opened(worker);
 	*out = worker;
 	return 0;
 close_hw:
 	close_hw(worker);
-	close(worker->epfd);
+	close(worker->driven.fd);
 free_worker:
 	fini_fields(worker);
 	return err;
@@ -221,19 +233,17 @@ void worker_close(struct worker *worker)
 	for (unsigned int i = 0; i < WORKER_RX_MAX; i++)
 		if (bound[i])
 			bound[i]->budget = NULL;
-	close(worker->epfd);
-	shard_leave(&worker->shard);
-	shard_skip(worker->dom, &worker->in_domain);
-	list_remove(&worker->in_domain);
+	close(worker->driven.fd);
+	driven_leave(&worker->driven);
 	list_remove(&worker->in_av);
 	if (worker->av)
 		auth_unbind(&worker->auth, worker->av);
 	fini_fields(worker);
 }
 
-struct sharded *worker_shard(struct worker *worker)
+struct driven *worker_driven(struct worker *worker)
 {
-	return &worker->shard;
+	return &worker->driven;
 }
 
 bool worker_shares(const struct worker *worker)
@@ -252,11 +262,6 @@ bool worker_goes_by(const struct worker *worker, const struct addr *key)
 		return true;
 	return worker->all && key->port == worker->key.port &&
 	       (key->kind == ADDR_IN || key->kind == worker->key.kind) && addr_is_local(key);
-}
-
-int worker_fd(const struct worker *worker)
-{
-	return worker->epfd;
 }
 
 int worker_reserve(struct worker *worker, fi_addr_t addr)

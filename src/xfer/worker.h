@@ -9,6 +9,7 @@
 #include "base/pool.h"
 #include "base/spare.h"
 #include "core/domain.h"
+#include "core/driven.h"
 #include "xfer/conn/acceptor.h"
 #include "xfer/conn/source.h"
 #include "xfer/peer.h"
@@ -16,7 +17,6 @@
 #include "xfer/msg/answers.h"
 #include "xfer/msg/rx.h"
 #include "link/engine.h"
-#include "link/idle.h"
 
 #define WORKER_RX_MAX        XFER_CTX_MAX
 #define WORKER_INTRODUCTIONS 1024u
@@ -33,7 +33,6 @@ struct addresses;
 struct rails;
 
 struct worker {
-	struct idle idle; /* what an empty read of a queue looks at */
 	/* A transport as a progress call reads it; that of idle.cursor. */
 	struct worker_transport {
 		bool (*progress)(void *state);
@@ -43,6 +42,7 @@ struct worker {
 	/* Fields that a send reads. */
 	struct peer **peers; /* by fi_addr_t; &peer_nobody: no peer was made for this entry */
 	size_t peer_count;
+	struct driven driven;
 	/* Fields that a progress call reads. */
 	struct worker_transport open[LINK_KINDS]; /* the opened transports */
 	unsigned int open_count;
@@ -52,7 +52,6 @@ struct worker {
 	bool armed;          /* poll the sockets at the next progress call */
 	bool awaited;        /* `armed`, whatever comes before: the caller waits for the sockets */
 	bool sleepers;       /* a thread may sleep on the worker's descriptor */
-	unsigned int served; /* one-sided requests received from peers */
 	uint64_t next_poll;  /* ms: earliest time of the next poll of the sockets */
 	uint64_t next_check; /* ms: the same for rxreq_check */
 	uint64_t next_stuck; /* ms: the same for conn_stuck_check */
@@ -86,10 +85,7 @@ struct worker {
 	struct offload *offload; /* connected endpoints of a device; else NULL */
 	struct coll *coll;       /* collective groups, see xfer/group.h; or NULL */
 	/* Fields of slow paths. */
-	struct sharded shard;
-	struct stall stall;      /* of the receive ring */
-	struct waiter **waiters; /* waiters that may sleep on `epfd` */
-	unsigned int waiter_count;
+	struct stall stall; /* of the receive ring */
 	struct domain *dom;
 	struct av *av;
 	struct addr name;
@@ -141,7 +137,6 @@ struct worker {
 		int err;           /* positive: why the last attempt failed; 0: it did not */
 		bool wanted;       /* an operation waits for a peer that alone can connect */
 	} relay;
-	int epfd;
 	struct auth_own auth;
 	struct acceptor acceptor;
 	struct addresses *addresses; /* with `all`, once a hello has told them; or NULL */
@@ -153,24 +148,31 @@ struct worker {
 	struct pool tx_pool;    /* struct txreq */
 	struct pool rxreq_pool; /* struct rxreq */
 	struct list peers_list;
-	struct list in_domain;
 	struct list in_av;
 	struct list in_stats;    /* open workers that are to be reported: stats.c */
 	unsigned int stats_seen; /* signals that the worker has answered */
 };
 
 _Static_assert(
-	offsetof(struct worker, open) <= 64,
+	offsetof(struct worker, driven.fd) <= 64,
 	"an empty read, a packet of the cursor's transport and a send look at the first cache line");
 
-_Static_assert(offsetof(struct worker, idle) == 0, "the worker is where its `idle` is");
+extern const struct driven_ops worker_driven_ops;
 
-static inline struct worker *worker_of(struct idle *idle)
+static inline struct worker *worker_of(struct driven *d)
 {
-	return (struct worker *)idle;
+	return (struct worker *)((char *)d - offsetof(struct worker, driven));
 }
 
-/* Wakes all waiters that sleep on the worker; they make a progress call and arm again. */
+/* The calls of struct driven_ops, and of engine.h, for a worker. */
+bool worker_arm(struct worker *worker);
+bool worker_must_nap(const struct worker *worker);
+void worker_near(struct driven *d);
+driven_read rx_read;
+driven_readfrom rx_readfrom;
+void quiesce_begin(struct driven *d);
+int quiesce_end(struct driven *d);
+/* Ends the sleep of all that sleep on the worker. */
 void worker_wake(struct worker *worker);
 /* Grows `worker->peers` to hold entry `addr`. 0 or -FI_ENOMEM. */
 int worker_reserve(struct worker *worker, fi_addr_t addr);

@@ -74,7 +74,7 @@ static inline unsigned int poll_calls(const struct worker *worker)
  */
 static inline bool sockets_due(const struct worker *worker, bool progressed)
 {
-	return !(worker->idle.progress_calls & poll_calls(worker)) ||
+	return !(worker->driven.idle.progress_calls & poll_calls(worker)) ||
 	       (worker->armed && (worker->awaited || !(worker->sleepers && progressed)));
 }
 
@@ -98,7 +98,8 @@ static bool is_idle(const struct worker *worker)
 static void grant(struct worker *worker)
 {
 	if (is_idle(worker))
-		idle_begin(&worker->idle, ~worker->idle.progress_calls & poll_calls(worker));
+		idle_begin(&worker->driven.idle,
+			   ~worker->driven.idle.progress_calls & poll_calls(worker));
 }
 
 bool worker_progress(struct worker *worker)
@@ -108,7 +109,7 @@ bool worker_progress(struct worker *worker)
 	if (__builtin_expect(worker->in_progress, 0))
 		return false;
 	worker->in_progress = true;
-	idle_end(&worker->idle);
+	idle_end(&worker->driven.idle);
 	if (__builtin_expect(!list_empty(&worker->spec), 0))
 		rare = spec_poll(worker);
 	for (unsigned int i = 0; i < worker->open_count; i++)
@@ -123,7 +124,7 @@ bool worker_progress(struct worker *worker)
 		progressed |= flush_busy(worker);
 	if (__builtin_expect(!list_empty(&worker->awaiting), 0) && !(++worker->waits & HELP_CALLS))
 		progressed |= rma_help(worker, false);
-	worker->idle.progress_calls++;
+	worker->driven.idle.progress_calls++;
 	if (__builtin_expect(sockets_due(worker, progressed), 0))
 		heard = poll_sockets(worker);
 	/* The calls above may have read the byte that was to wake a sleeper. */
@@ -138,34 +139,15 @@ bool worker_progress(struct worker *worker)
 	return progressed;
 }
 
-void worker_expect_all(struct worker *worker)
+void worker_near(struct driven *d)
 {
-	idle_end(&worker->idle);
-	worker->idle.progress_calls |= POLL_CALLS_IDLE;
-}
+	struct worker *worker = worker_of(d);
 
-static inline void progress_near(struct worker *worker)
-{
+	if (worker->in_progress)
+		return;
 	worker->in_progress = true;
 	worker->near.progress(worker->near.state);
 	if (__builtin_expect(!list_empty(&worker->acks_pending), 0))
 		rma_acknowledge(worker);
 	worker->in_progress = false;
-}
-
-void worker_progress_near(struct worker *worker)
-{
-	if (!worker->in_progress && link_cursor_came(worker->idle.cursor))
-		progress_near(worker);
-}
-
-/* If all other calls would find nothing, only the transport with news makes progress, and what that leads to. */
-void worker_progress_due(struct worker *worker)
-{
-	if (worker->idle.calls) {
-		worker->idle.calls--;
-		progress_near(worker);
-	}
-	if (!worker->idle.calls)
-		worker_progress(worker);
 }

@@ -74,7 +74,6 @@ SITES = {
     "src/xfer/rndv/rxreq.c": {"rxreq_begin": RECEIVES},
     "src/xfer/stats.c": {"text_of": OWN},
     "src/xfer/worker.c": {"worker_open": OWN, "worker_reserve": OWN},
-    "src/xfer/worker_wait.c": {"worker_add_waiter": OWN},
 }
 
 

@@ -15,6 +15,7 @@
 #include "core/eq.h"
 #include "xfer/peer.h"
 #include "xfer/worker.h"
+#include "fake_calls.h"
 #include "suite.h"
 
 #define NONE FI_ADDR_NOTAVAIL
@@ -22,7 +23,7 @@
 
 static struct fabric fabric;
 static struct fi_info info = {.addr_format = FI_SOCKADDR_IN};
-static struct domain dom = {.fabric = &fabric, .info = &info};
+static struct domain dom = {.calls = &fake_calls, .fabric = &fabric, .info = &info};
 
 static void setup(void)
 {
@@ -564,7 +565,7 @@ START_TEST(names_are_shared_in_a_domain)
 	struct fi_av_attr attr = {.type = FI_AV_TABLE, .name = "shared"};
 	struct fi_av_attr read = {.type = FI_AV_TABLE, .name = "shared", .flags = FI_READ};
 	struct fi_av_attr map = {.type = FI_AV_MAP, .name = "shared"};
-	struct domain other = {.fabric = &fabric, .info = &info};
+	struct domain other = {.calls = &fake_calls, .fabric = &fabric, .info = &info};
 	struct fid_av *writer, *reader, *third;
 	struct sockaddr_in in = in_of(9);
 	fi_addr_t a;

@@ -18,6 +18,7 @@
 #include "core/av_name.h"
 #include "core/av_set.h"
 #include "core/av_shared.h"
+#include "fake_calls.h"
 #include "suite.h"
 
 #define NONE    FI_ADDR_NOTAVAIL
@@ -34,7 +35,7 @@ static void setup(void)
 {
 	setenv("FI_WEFT_ACCESS_TIMEOUT", "50", 1);
 	for (int i = 0; i < PLACES; i++) {
-		doms[i] = (struct domain){.fabric = &fabric, .info = &info};
+		doms[i] = (struct domain){.calls = &fake_calls, .fabric = &fabric, .info = &info};
 		doms[i].forks = forked_count();
 		ck_assert_int_eq(shard_open_main(&doms[i]), 0);
 		list_init(&doms[i].sets);

@@ -23,8 +23,8 @@ static inline void become_idle(void)
 
 	do
 		fake_expect_nothing();
-	while (fake.worker->idle.calls < 2 && ++calls < 256);
-	ck_assert_uint_gt(fake.worker->idle.calls, 1);
+	while (fake.worker->driven.idle.calls < 2 && ++calls < 256);
+	ck_assert_uint_gt(fake.worker->driven.idle.calls, 1);
 }
 
 /* Writes a packet `back` slots behind the head, as the peer would. */

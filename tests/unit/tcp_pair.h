@@ -440,7 +440,7 @@ static void setup(void)
 		memset(&sides[i], 0, sizeof(sides[i]));
 		sides[i].worker.dom = &sides[i].dom;
 		list_init(&sides[i].dom.workers);
-		list_push(&sides[i].dom.workers, &sides[i].worker.in_domain);
+		list_push(&sides[i].dom.workers, &sides[i].worker.driven.in_domain);
 		ck_assert_int_eq(tcp_transport.open(&sides[i].worker, &sides[i].hw), 0);
 		sides[i].worker.via[LINK_SOCKET].state = sides[i].hw;
 	}

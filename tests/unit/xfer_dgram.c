@@ -222,7 +222,7 @@ END_TEST
 START_TEST(room_wakes)
 {
 	struct worker *worker = ep_of(opened.ep)->worker;
-	struct pollfd p = {.fd = worker_fd(worker), .events = POLLIN};
+	struct pollfd p = {.fd = worker_driven(worker)->fd, .events = POLLIN};
 
 	ck_assert(worker_arm(worker));
 	ck_assert_int_eq(poll(&p, 1, 0), 0);

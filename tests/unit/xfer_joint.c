@@ -193,10 +193,10 @@ START_TEST(a_sleeper_looks_for_its_end)
 	ck_assert(fake.worker->sleepers);
 	post(2 * LONG);
 	ck_assert(!fake.worker->sleepers);
-	ck_assert(worker_waits_for_room(fake.worker)); /* it naps instead of sleeping */
+	ck_assert(worker_must_nap(fake.worker)); /* it naps instead of sleeping */
 	ends = 0;
 	fake_expect(&buf[1], FI_TAGGED | FI_RECV);
-	ck_assert(!worker_waits_for_room(fake.worker));
+	ck_assert(!worker_must_nap(fake.worker));
 }
 END_TEST
 

@@ -336,9 +336,9 @@ START_TEST(nobody_stays_awake_for_them)
 
 	fake.room = 2;
 	id = send_long();
-	ck_assert(worker_waits_for_room(fake.worker));
+	ck_assert(worker_must_nap(fake.worker));
 	worker_arm(fake.worker);
-	ck_assert(!worker_waits_for_room(fake.worker));
+	ck_assert(!worker_must_nap(fake.worker));
 	fake.room = FAKE_PLENTY;
 	fake_expect_nothing();
 	ck_assert_uint_eq(fake.count, 2);

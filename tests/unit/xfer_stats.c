@@ -329,7 +329,7 @@ static void fork_at_exit(void)
 	must(sem_init(&exiting, 0, 0));
 	must(pthread_create(&forker, NULL, fork_and_open, &exiting));
 	must(atexit(say_exiting));
-	shard_take(worker_shard(((struct ep *)ep)->worker));
+	shard_take(&worker_driven(((struct ep *)ep)->worker)->shard);
 }
 
 /* Runs after the destructors of the library, which is linked behind this file. */

@@ -228,7 +228,7 @@ static void watch(struct coll *c)
 	domain_lock(c->worker->dom);
 	pending = !list_empty(&c->joins);
 	domain_unlock(c->worker->dom);
-	fd = pending ? worker_fd(c->worker) : -1;
+	fd = pending ? c->worker->driven.fd : -1;
 	if (c->driver.fd != fd)
 		eq_driver_watch(c->ep->eq, &c->driver, fd);
 	if (pending && !c->rushes)
@@ -262,7 +262,7 @@ static int begin_driving(struct coll *c, struct ep *ep)
 	int err;
 
 	domain_lock(ep->dom);
-	err = worker_add_waiter(c->worker, &ep->eq->wait);
+	err = driven_add_waiter(&c->worker->driven, &ep->eq->wait);
 	domain_unlock(ep->dom);
 	if (err)
 		return err;
@@ -272,7 +272,7 @@ static int begin_driving(struct coll *c, struct ep *ep)
 	if (!err)
 		return 0;
 	domain_lock(ep->dom);
-	worker_del_waiter(c->worker, &ep->eq->wait);
+	driven_del_waiter(&c->worker->driven, &ep->eq->wait);
 	domain_unlock(ep->dom);
 	return err;
 }
@@ -301,7 +301,7 @@ void coll_leave(struct ep *ep)
 		eq_calm(ep->eq);
 	c->rushes = false;
 	domain_lock(ep->dom);
-	worker_del_waiter(c->worker, &ep->eq->wait);
+	driven_del_waiter(&c->worker->driven, &ep->eq->wait);
 	c->driven = false;
 	domain_unlock(ep->dom);
 }

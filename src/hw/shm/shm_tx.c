@@ -10,7 +10,7 @@
 
 #include "base/copy.h"
 #include "hw/shm/shm.h"
-#include "link/engine.h"
+#include "link/upcall.h"
 #include "link/wire.h"
 
 #define COLD   __attribute__((noinline, cold))

@@ -163,7 +163,7 @@ static void accepted(struct peer *peer, struct accepted *conn)
 	int err;
 
 	if (!conn->inside)
-		epoll_ctl(worker->epfd, EPOLL_CTL_DEL, peer->conn.sock, NULL);
+		epoll_ctl(worker->driven.fd, EPOLL_CTL_DEL, peer->conn.sock, NULL);
 	err = conn_link(peer, conn, &(struct wire_nic){.qpn = 0});
 	if (!err && !conn->inside && peer->conn.sock >= 0)
 		err = conn_watch(peer, EPOLLIN);
@@ -405,7 +405,7 @@ bool conn_poll(struct worker *worker)
 	int n = EVENTS_PER_POLL;
 
 	for (int polls = 0; n == EVENTS_PER_POLL && polls < POLLS_PER_CALL; polls++) {
-		n = epoll_wait(worker->epfd, events, EVENTS_PER_POLL, 0);
+		n = epoll_wait(worker->driven.fd, events, EVENTS_PER_POLL, 0);
 		for (int i = 0; i < n; i++)
 			dispatch(worker, events[i].data.u64);
 		any |= n > 0;
@@ -413,7 +413,7 @@ bool conn_poll(struct worker *worker)
 	stall_watch(worker);
 	worker->armed |= n == EVENTS_PER_POLL; /* the next progress call polls on */
 	if (any)
-		idle_end(&worker->idle);
+		idle_end(&worker->driven.idle);
 	if (worker->acceptor.lacks_files)
 		conn_retire_for_accept(worker);
 	if (worker->handshakes || worker->acceptor.count || worker->unread)

@@ -21,7 +21,7 @@ int conn_control(struct worker *worker, int op, struct peer *peer, uint32_t even
 	struct epoll_event ev = {.events = events,
 				 .data.u64 = (uint64_t)WORKER_PEER << 32 | pool_id(peer)};
 
-	return epoll_ctl(worker->epfd, op, peer->conn.sock, &ev) ? -errno : 0;
+	return epoll_ctl(worker->driven.fd, op, peer->conn.sock, &ev) ? -errno : 0;
 }
 
 int conn_watch(struct peer *peer, uint32_t events)
@@ -128,7 +128,7 @@ static int attempt(struct peer *peer, int sock, bool inside)
 	}
 	peer->state = inside ? PEER_HANDSHAKE : PEER_CONNECTING;
 	peer->worker->handshakes++;
-	idle_end(&peer->worker->idle);
+	idle_end(&peer->worker->driven.idle);
 	return 0;
 }
 
@@ -181,7 +181,7 @@ void conn_wait_outside(struct peer *peer)
 {
 	peer->state = PEER_CONNECTING;
 	peer->worker->handshakes++;
-	idle_end(&peer->worker->idle);
+	idle_end(&peer->worker->driven.idle);
 	if (peer->worker->cm)
 		conn_single_waits(peer->worker);
 	else

@@ -214,7 +214,7 @@ static int watch(struct worker *worker, struct attempt *a, int op, uint32_t even
 	struct epoll_event ev = {.events = events,
 				 .data.u64 = (uint64_t)WORKER_RAIL << 32 | pool_id(a)};
 
-	return epoll_ctl(worker->epfd, op, a->sock, &ev);
+	return epoll_ctl(worker->driven.fd, op, a->sock, &ev);
 }
 
 static void log_failure(const struct rails_pair *pair, uint32_t rail, int err)
@@ -345,7 +345,7 @@ static int hear(struct peer *peer, const struct peer_rails *link, struct attempt
 	if (conn.hello.kind != HELLO_JOINED ||
 	    !hmac_equal(conn.hello.nonce, link->token + WIRE_TOKEN, WIRE_TOKEN))
 		return -FI_ECONNREFUSED;
-	epoll_ctl(peer->worker->epfd, EPOLL_CTL_DEL, a->sock, NULL);
+	epoll_ctl(peer->worker->driven.fd, EPOLL_CTL_DEL, a->sock, NULL);
 	ret = join(peer, a->rail, &conn, a->auth);
 	if (ret)
 		return ret;

@@ -21,7 +21,7 @@ bool conn_outlives(struct peer *peer)
 	if (peer->conn.disconnect_received || !conn_probe(peer))
 		return false;
 	LOG_INFO(LOG_EP_CTRL, "the link to %s has lost its socket", peer_text(peer));
-	epoll_ctl(peer->worker->epfd, EPOLL_CTL_DEL, peer->conn.sock, NULL);
+	epoll_ctl(peer->worker->driven.fd, EPOLL_CTL_DEL, peer->conn.sock, NULL);
 	peer->conn.socket_lost = true;
 	return true;
 }

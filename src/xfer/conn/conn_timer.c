@@ -19,7 +19,7 @@ void conn_timer_set(struct worker *worker, int ms)
 		return;
 	worker->timer = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
 	if (worker->timer < 0 || timerfd_settime(worker->timer, 0, &when, NULL) ||
-	    epoll_ctl(worker->epfd, EPOLL_CTL_ADD, worker->timer, &ev))
+	    epoll_ctl(worker->driven.fd, EPOLL_CTL_ADD, worker->timer, &ev))
 		LOG_WARN(LOG_EP_CTRL,
 			 "no timer for a connection attempt: %s (ulimit -n limits descriptors)",
 			 fi_strerror(errno));
@@ -30,7 +30,7 @@ void conn_timer_clear(struct worker *worker)
 	if (worker->timer < 0)
 		return;
 	/* A forked child has it open, too, so to close it does not end the watch. */
-	epoll_ctl(worker->epfd, EPOLL_CTL_DEL, worker->timer, NULL);
+	epoll_ctl(worker->driven.fd, EPOLL_CTL_DEL, worker->timer, NULL);
 	close(worker->timer);
 	worker->timer = -1;
 }

@@ -72,7 +72,7 @@ void defer_count(struct domain *dom)
 {
 	__atomic_fetch_add(&dom->deferred, 1, __ATOMIC_RELAXED);
 	LIST_EACH (node, &dom->workers)
-		idle_end(&LIST_ENTRY(node, struct worker, in_domain)->idle);
+		idle_end(&LIST_ENTRY(node, struct driven, in_domain)->idle);
 }
 
 uint64_t defer_recv_flags(const struct ep *ep, uint64_t flags)
@@ -269,41 +269,4 @@ struct work *defer_find(struct domain *dom, bool (*match)(const struct work *wor
 		}
 	}
 	return NULL;
-}
-
-int defer_join(struct cntr *c)
-{
-	if (!list_empty(&c->in_joined))
-		return 0;
-	LIST_EACH (node, &c->dom->workers) {
-		int err = cntr_add_worker(c, LIST_ENTRY(node, struct worker, in_domain));
-
-		if (!err)
-			continue;
-		while ((node = node->prev) != &c->dom->workers)
-			cntr_del_worker(c, LIST_ENTRY(node, struct worker, in_domain));
-		return err;
-	}
-	shard_unite(c->dom);
-	list_push(&c->dom->joined, &c->in_joined);
-	return 0;
-}
-
-int defer_worker_opened(struct worker *worker)
-{
-	LIST_EACH (node, &worker->dom->joined) {
-		int err = cntr_add_worker(LIST_ENTRY(node, struct cntr, in_joined), worker);
-
-		if (err) {
-			defer_worker_closing(worker);
-			return err;
-		}
-	}
-	return 0;
-}
-
-void defer_worker_closing(struct worker *worker)
-{
-	LIST_EACH (node, &worker->dom->joined)
-		cntr_del_worker(LIST_ENTRY(node, struct cntr, in_joined), worker);
 }

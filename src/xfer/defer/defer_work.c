@@ -167,7 +167,7 @@ static int queue(struct domain *dom, const struct fi_deferred_work *dw)
 	d->work.threshold = dw->threshold;
 	err = check(d, dw);
 	if (!err && d->reports_to)
-		err = defer_join(d->reports_to);
+		err = cntr_join(d->reports_to);
 	if (err) {
 		free(d);
 		return err;

@@ -103,11 +103,6 @@ static void deliver_message(struct worker *worker, struct peer *peer, const stru
 		deliver_to(rx_context_of(worker, peer, p), peer, p);
 }
 
-unsigned int worker_served(const struct worker *worker)
-{
-	return worker->served + (unsigned int)worker->idle.cursor->next;
-}
-
 /* Handles an atomic on a tagged receive, which is parsed more than once: parses a copy. */
 static __attribute__((noinline)) void deliver_matched(struct rx *rx, struct peer *peer,
 						      const struct packet *p)
@@ -137,7 +132,7 @@ static void deliver_request(struct worker *worker, struct peer *peer, const stru
 	 */
 	if (__builtin_expect(!peer->real && !(wire_flags(p->head) & WIRE_ORPHAN), 0))
 		conn_finish(peer);
-	worker->served++;
+	worker->driven.served++;
 	if (!matched)
 		rma_serve(worker, peer, p);
 	else if (!rx || !(rx->caps & FI_TAGGED))

@@ -37,7 +37,7 @@ static __attribute__((always_inline)) inline bool take(struct worker *worker, st
 						       fi_addr_t *src, struct packet p,
 						       bool shortest)
 {
-	const struct link_slot *slot = worker->idle.cursor->at;
+	const struct link_slot *slot = worker->driven.idle.cursor->at;
 	struct rx *rx = worker->rx[0];
 	struct cq_slot done;
 	struct peer *peer;
@@ -68,7 +68,8 @@ static __attribute__((always_inline)) inline bool take(struct worker *worker, st
 		memcpy(r->iov[0].iov_base, p.payload, p.len);
 	done = rx_plain_end(rx, r, FI_ADDR_NOTAVAIL, &p);
 	cq_write(entry, cq->format, &done);
-	link_cursor_pass(worker->idle.cursor, shortest ? 1 : link_slots(slot, p.payload, p.len));
+	link_cursor_pass(worker->driven.idle.cursor,
+			 shortest ? 1 : link_slots(slot, p.payload, p.len));
 	return true;
 }
 
@@ -84,7 +85,7 @@ static inline void want_lines(const struct link_slot *slot, size_t len)
 /* The same for a message of up to READ_MAX bytes, if one has come. */
 static bool take_any(struct worker *worker, struct cq *cq, void *entry, fi_addr_t *src)
 {
-	const struct link_cursor *cursor = worker->idle.cursor;
+	const struct link_cursor *cursor = worker->driven.idle.cursor;
 	struct packet p = {.data = 0};
 
 	if (cursor->at >= cursor->stop || !link_cursor_came(cursor))
@@ -100,37 +101,37 @@ static bool take_any(struct worker *worker, struct cq *cq, void *entry, fi_addr_
 
 /* Goes on with a read that has brought `n` entries so far. Uses up a call. */
 static __attribute__((noinline)) ssize_t go_on(struct cq *cq, void *buf, size_t count,
-					       fi_addr_t *src, struct idle *idle, size_t n)
+					       fi_addr_t *src, struct driven *d, size_t n)
 {
 	size_t size = cq_entry_size(cq->format);
 
 	while (n < count &&
-	       take_any(worker_of(idle), cq, (char *)buf + n * size, src ? &src[n] : NULL))
+	       take_any(worker_of(d), cq, (char *)buf + n * size, src ? &src[n] : NULL))
 		n++;
 	if (!n)
 		return cq_read_due(cq, buf, count, src);
-	idle_use(idle);
+	idle_use(&d->idle);
 	return (ssize_t)n;
 }
 
 /* Ends a read that has brought one entry. */
-static inline ssize_t end(struct idle *idle)
+static inline ssize_t end(struct driven *d)
 {
-	idle_use(idle);
+	idle_use(&d->idle);
 	return 1;
 }
 
 /* Takes messages of eight bytes as long as some have come; the first has, with this head. */
 static __attribute__((noinline)) ssize_t read_several(struct cq *cq, void *buf, size_t count,
-						      struct idle *idle, uint64_t head)
+						      struct driven *d, uint64_t head)
 {
-	const struct link_cursor *cursor = idle->cursor;
+	const struct link_cursor *cursor = d->idle.cursor;
 	size_t size = cq_entry_size(cq->format), n = 0;
 	bool came = true;
 
 	while (n < count && cursor->at < cursor->stop && is_plain(head) &&
 	       ONCE(cursor->at->len) == 8 &&
-	       take(worker_of(idle), cq, (void *)((char *)buf + n * size), NULL,
+	       take(worker_of(d), cq, (void *)((char *)buf + n * size), NULL,
 		    (struct packet){.head = head}, true)) {
 		n++;
 		came = link_cursor_came(cursor);
@@ -139,8 +140,8 @@ static __attribute__((noinline)) ssize_t read_several(struct cq *cq, void *buf, 
 		head = ONCE(cursor->at->head);
 	}
 	if (came)
-		return go_on(cq, buf, count, NULL, idle, n);
-	idle_use(idle);
+		return go_on(cq, buf, count, NULL, d, n);
+	idle_use(&d->idle);
 	return (ssize_t)n;
 }
 
@@ -152,7 +153,7 @@ static inline ssize_t leave(struct cq *cq, void *buf, size_t count, const struct
 	return cq_read_due(cq, buf, count, NULL);
 }
 
-ssize_t rx_read(struct cq *cq, void *buf, size_t count, struct idle *idle,
+ssize_t rx_read(struct cq *cq, void *buf, size_t count, struct driven *d,
 		const struct link_slot *slot)
 {
 	uint64_t head = ONCE(slot->head);
@@ -162,16 +163,16 @@ ssize_t rx_read(struct cq *cq, void *buf, size_t count, struct idle *idle,
 		return leave(cq, buf, count, slot);
 	if (len != 8)
 		return len > READ_MAX ? leave(cq, buf, count, slot)
-				      : go_on(cq, buf, count, NULL, idle, 0);
+				      : go_on(cq, buf, count, NULL, d, 0);
 	if (count != 1)
-		return read_several(cq, buf, count, idle, head);
+		return read_several(cq, buf, count, d, head);
 	/* The constants need no register while the message is taken. */
-	return take(worker_of(idle), cq, buf, NULL, (struct packet){.head = head}, true)
-		       ? end(idle)
-		       : go_on(cq, buf, 1, NULL, idle, 0);
+	return take(worker_of(d), cq, buf, NULL, (struct packet){.head = head}, true)
+		       ? end(d)
+		       : go_on(cq, buf, 1, NULL, d, 0);
 }
 
-ssize_t rx_readfrom(struct cq *cq, void *buf, size_t count, fi_addr_t *src, struct idle *idle)
+ssize_t rx_readfrom(struct cq *cq, void *buf, size_t count, fi_addr_t *src, struct driven *d)
 {
-	return go_on(cq, buf, count, src, idle, 0);
+	return go_on(cq, buf, count, src, d, 0);
 }

@@ -342,7 +342,7 @@ struct peer *tx_progress(const struct ep *ep, fi_addr_t entry)
 	if (worker_peer(ep->worker, entry)->state == PEER_CONNECTED)
 		worker_progress(ep->worker);
 	else
-		xfer_progress(ep->dom, ep->worker->shard.shard);
+		driven_progress_all(ep->dom, ep->worker->driven.shard.shard);
 	return worker_peer(ep->worker, entry);
 }
 

@@ -276,7 +276,7 @@ static void advance(struct rxreq *a, size_t len)
 	if (a->spec)
 		spec_advance(a);
 	if (a->received != a->len) {
-		shard_part(&a->peer->worker->shard);
+		shard_part(&a->peer->worker->driven.shard);
 		return;
 	}
 	if (a->asked)

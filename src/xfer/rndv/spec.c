@@ -35,7 +35,7 @@ bool spec_begin(struct rx *rx, struct recv *r, const struct message *m, const st
 	if (list_empty(&worker->spec))
 		worker->spec_us = clock_us();
 	list_push(&worker->spec, &a->in_spec);
-	idle_end(&worker->idle);
+	idle_end(&worker->driven.idle);
 	m->peer->rx.fragment_us = 0;
 	return true;
 }
