@@ -17,7 +17,8 @@
  *	progress   what must come comes within a number of rounds, whatever else goes on
  *	accepted   -FI_EAGAIN ends, unless as many operations as the queue holds are under way
  *	delivered  what was accepted ends, also if its sender has left
- *	once       each operation ends once; injected ones have no entry; no message is received twice
+ *	once       each operation ends once; injected ones have no entry, nor those that ask for none;
+ *	           no message is received twice
  *	ends       in success, unless cancelled, cut off, or the peer has left; connections only then
  *	fits       a receive takes a message that was accepted and has its kind, tag and source
  *	order      of one sender's messages, writes and reads, and of receives that fit
@@ -26,7 +27,7 @@
  *	bytes      of messages, reads and writes, nothing beside them, before the entry that tells
  *	saw        what was written before a message was sent is there when that is received
  *	atomics    sums, and what fetching ones saw
- *	counters   each has its value
+ *	counters   each has its value, and each error an entry
  *	trigger    what is to begin later does not begin before
  *	wakes      who sleeps is woken by what must come
  */

@@ -99,7 +99,8 @@ static inline struct call *call_new(struct self *s, const struct op *o)
 	c->context = &s->contexts[number];
 	c->operands = s->operands[number];
 	c->data = l->data ? number + 1 : 0;
-	c->flags = call_flags(l) | (l->more && call_more(s->w, o) ? FI_MORE : 0);
+	c->flags = call_flags(l) | (l->more && call_more(s->w, o) ? FI_MORE : 0) |
+		   (s->w->program.selective && l->completion ? FI_COMPLETION : 0);
 	if (l->with.proc != PLACE_ANY) {
 		c->peer = s->addr[l->with.proc][l->with.ep];
 		call_target(s, c, o);
@@ -252,7 +253,8 @@ static ssize_t (*const call_verbs[])(struct call *) = {
 /* Looks for a message, to receive it later or to drop it. */
 static inline ssize_t call_peek(struct call *c)
 {
-	uint64_t flags = FI_PEEK | (c->l->how == HOW_CLAIM ? FI_CLAIM : FI_DISCARD);
+	uint64_t flags = FI_PEEK | (c->l->how == HOW_CLAIM ? FI_CLAIM : FI_DISCARD) |
+			 (c->flags & FI_COMPLETION);
 
 	return line_tagged(c->l) ? fi_trecvmsg(c->ep, &c->tagged.msg, flags)
 				 : fi_recvmsg(c->ep, &c->msg.msg, flags);

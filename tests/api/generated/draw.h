@@ -46,6 +46,7 @@ static inline bool draw_percent(struct draw *d, unsigned int percent)
 enum special {
 	DRAW_CONNECTED,
 	DRAW_LEVELS, /* of threading */
+	DRAW_SELECTIVE,
 	DRAW_SPECIALS = 5,
 };
 
@@ -83,7 +84,7 @@ static inline struct line *draw_line(struct draw *d, enum verb verb, struct plac
 
 	if (d->p->count == PROGRAM_LINES)
 		return NULL;
-	*l = (struct line){.verb = verb, .at = at, .with = {PLACE_ANY, 0}, .n = 1};
+	*l = (struct line){.verb = verb, .at = at, .with = {PLACE_ANY, 0}, .n = 1, .completion = 1};
 	d->places[d->p->count++] = when;
 	return l;
 }
@@ -340,6 +341,14 @@ static inline void draw_again(struct draw *d)
 	}
 }
 
+/* Some operations have no entry. */
+static inline void draw_selective(struct draw *d)
+{
+	d->p->selective = draw_between(d, SELECTIVE_YES, SELECTIVE_PLAIN);
+	for (unsigned int i = 0; i < d->p->count; i++)
+		d->p->lines[i].completion = draw_percent(d, 40);
+}
+
 /* Puts the lines in their places. */
 static inline void draw_sort(struct draw *d)
 {
@@ -381,6 +390,9 @@ static inline void draw(struct program *p, uint64_t seed)
 	draw_sort(&d);
 	if (draw_is(seed, DRAW_CONNECTED) || draw_is(seed, DRAW_LEVELS))
 		p->threading = draw_below(&d, API_COUNT(threading_words) - 1);
+	if (draw_is(seed, DRAW_SELECTIVE) ||
+	    (draw_is(seed, DRAW_CONNECTED) && draw_percent(&d, 30)))
+		draw_selective(&d);
 	program_mend(p);
 }
 

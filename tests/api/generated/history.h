@@ -7,7 +7,8 @@
 static inline void history_once(struct world *w, const struct matching *x, const struct op *o)
 {
 	const struct line *l = world_line(w, o);
-	unsigned int most = op_accepted(o) && line_reported(l);
+	const struct entry *e = world_entry(w, o, NULL);
+	unsigned int most = op_accepted(o) && (line_reported(l) || (line_silent(l) && e && e->err));
 
 	if (o->entries > most && !l->multi)
 		world_fail(w, "once: %s has %u completions, at most %u are right", world_name(w, o),

@@ -250,22 +250,28 @@ static inline bool judge_flushed(const struct world *w, const struct line *l)
 }
 
 /*
- * Returns whether the end of `o` must still come. What is owed to a receive is a message, see
- * below: which one takes it first, and when, depends on the others.
+ * Returns whether `o` must end, if it has not. What is owed to a receive is a message, see below:
+ * which one takes it first, and when, depends on the others.
  */
-static inline bool judge_owes(const struct world *w, const struct matching *x, const struct op *o)
+static inline bool judge_must_end(const struct world *w, const struct matching *x,
+				  const struct op *o)
 {
 	const struct line *l = world_line(w, o);
 
-	if (!op_accepted(o) || op_ended(o) || !op_begun(w, o) || op_orphan(w, o) ||
-	    judge_is_held(w, x, o))
+	if (!op_accepted(o) || !op_begun(w, o) || op_orphan(w, o) || judge_is_held(w, x, o))
 		return false;
 	if (line_receives(l))
 		return op_state(o) == OP_CANCELLED || judge_flushed(w, l);
 	if (world_left(w, l->with.proc))
-		return line_reported(l) && world_gone(w, l->with.proc);
-	return line_reported(l) && !judge_is_stuck(w, x, o) &&
+		return world_gone(w, l->with.proc);
+	return !judge_is_stuck(w, x, o) &&
 	       (judge_ends_alone(w, l) || judge_taken(w, x, op_number(w, o)));
+}
+
+/* Returns whether an entry must still come that says that `o` has ended. */
+static inline bool judge_owes(const struct world *w, const struct matching *x, const struct op *o)
+{
+	return line_reported(world_line(w, o)) && !op_ended(o) && judge_must_end(w, x, o);
 }
 
 /* Returns whether `o` must still come to its target: as a message, or as what a write tells. */
@@ -287,6 +293,8 @@ static inline bool judge_owes_there(const struct world *w, const struct matching
 static inline bool judge_unknown(const struct world *w, const struct matching *x,
 				 const struct op *o)
 {
+	if (line_silent(world_line(w, o)) && world_any_left(w))
+		return true; /* the counter has counted what failed, too */
 	return op_unsure(w, o) || (op_accepted(o) && (judge_is_stuck(w, x, o) ||
 						      (op_orphan(w, o) && judge_is_held(w, x, o))));
 }

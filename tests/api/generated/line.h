@@ -95,10 +95,11 @@ struct line {
 	uint64_t start; /* when the operation begins */
 	uint64_t after; /* value of the counter */
 	uint64_t how;
-	uint64_t multi; /* a buffer for many messages */
-	uint64_t over;  /* a write to, or a read of, the one place of both endpoints */
-	uint64_t more;  /* FI_MORE in all but the last of `n` */
-	uint64_t again; /* who leaves or dies comes again, at its addresses */
+	uint64_t multi;      /* a buffer for many messages */
+	uint64_t over;       /* a write to, or a read of, the one place of both endpoints */
+	uint64_t more;       /* FI_MORE in all but the last of `n` */
+	uint64_t completion; /* no: without an entry; see program_mend */
+	uint64_t again;      /* who leaves or dies comes again, at its addresses */
 };
 
 static const struct key line_keys[] = {
@@ -119,6 +120,7 @@ static const struct key line_keys[] = {
 	{"over", offsetof(struct line, over), 0, no_yes},
 	{"more", offsetof(struct line, more), 0, no_yes},
 	{"again", offsetof(struct line, again), 0, no_yes},
+	{"completion", offsetof(struct line, completion), 1, no_yes},
 };
 
 static inline bool place_same(struct place a, struct place b)
@@ -173,10 +175,16 @@ static inline bool line_atomic(const struct line *l)
 	return l->verb >= VERB_ADD && l->verb <= VERB_SWAP;
 }
 
-/* Returns whether there is an entry at the end. */
+/* Returns whether its success has no entry, though it is not injected: a counter tells. */
+static inline bool line_silent(const struct line *l)
+{
+	return l->form != FORM_INJECT && !l->completion;
+}
+
+/* Returns whether there is an entry at the end, also of success. */
 static inline bool line_reported(const struct line *l)
 {
-	return l->form != FORM_INJECT;
+	return l->form != FORM_INJECT && l->completion;
 }
 
 /* Returns whether its target has an entry, too. */

@@ -67,7 +67,7 @@ static inline bool op_lost(const struct world *w, const struct op *o)
 	const struct line *l = world_line(w, o);
 
 	return op_orphan(w, o) && (__atomic_load_n(&w->procs[l->at.proc].torn, __ATOMIC_ACQUIRE) ||
-				   (line_reported(l) && !op_ended(o)));
+				   line_silent(l) || (line_reported(l) && !op_ended(o)));
 }
 
 /* Returns whether `o` may have been performed at its target, or not. */

@@ -74,16 +74,25 @@ static inline void open_address(struct self *s, unsigned int i)
 	memcpy(s->info->src_addr, s->mine->names[i], s->info->src_addrlen);
 }
 
+/* What calls without flags mean. */
+static inline void open_op_flags(const struct program *p, struct fi_info *info)
+{
+	info->tx_attr->op_flags = p->selective == SELECTIVE_PLAIN ? FI_COMPLETION : 0;
+	info->rx_attr->op_flags = p->selective ? FI_COMPLETION : 0;
+}
+
 /* Opens the endpoint `link` of a place. */
 static inline void open_link(struct self *s, struct end *e, struct fi_info *info, struct link *link)
 {
 	const struct program *p = &s->w->program;
+	uint64_t selective = p->selective ? FI_SELECTIVE_COMPLETION : 0;
 	size_t multi = PROGRAM_MULTI;
 
+	open_op_flags(p, info);
 	PROC_OK(s, fi_endpoint(s->domain, info, &link->ep, link));
 	PROC_OK(s, fi_ep_bind(link->ep, p->kind == KIND_MSG ? &s->eq->fid : &s->av->fid, 0));
-	PROC_OK(s, fi_ep_bind(link->ep, &e->tx->fid, FI_TRANSMIT));
-	PROC_OK(s, fi_ep_bind(link->ep, &e->rx->fid, FI_RECV));
+	PROC_OK(s, fi_ep_bind(link->ep, &e->tx->fid, FI_TRANSMIT | selective));
+	PROC_OK(s, fi_ep_bind(link->ep, &e->rx->fid, FI_RECV | selective));
 	for (unsigned int i = 0; i < PROC_COUNTERS && p->counters; i++)
 		PROC_OK(s, fi_ep_bind(link->ep, &e->counters[i]->fid, proc_counts[i]));
 	PROC_OK(s, fi_setopt(&link->ep->fid, FI_OPT_ENDPOINT, FI_OPT_MIN_MULTI_RECV, &multi,
@@ -91,8 +100,10 @@ static inline void open_link(struct self *s, struct end *e, struct fi_info *info
 	PROC_OK(s, fi_enable(link->ep));
 	if (!open_triggers(p))
 		return;
-	PROC_OK(s, fi_ep_alias(link->ep, &link->alias[0], FI_TRANSMIT | FI_TRIGGER));
-	PROC_OK(s, fi_ep_alias(link->ep, &link->alias[1], FI_RECV | FI_TRIGGER));
+	PROC_OK(s, fi_ep_alias(link->ep, &link->alias[0],
+			       FI_TRANSMIT | FI_TRIGGER | info->tx_attr->op_flags));
+	PROC_OK(s, fi_ep_alias(link->ep, &link->alias[1],
+			       FI_RECV | FI_TRIGGER | info->rx_attr->op_flags));
 }
 
 /* The queues and counters of a place. */

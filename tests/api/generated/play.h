@@ -59,7 +59,7 @@ static inline void play_op(struct self *s, struct op *o)
 	end->full = ret == -FI_EAGAIN ? l : NULL;
 	if (ret && ret != -FI_EAGAIN && !op_target_gone(s->w, o))
 		PROC_FAIL(s, "call: %s: %zd %s", world_name(s->w, o), ret, api_word(ret));
-	if (!line_reported(l) || ret)
+	if (l->form == FORM_INJECT || ret)
 		proc_buffer_free(s, o);
 	__atomic_store_n(&o->state, ret ? OP_REFUSED : OP_POSTED, __ATOMIC_RELEASE);
 	round_called(s);

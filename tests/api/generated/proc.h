@@ -16,6 +16,7 @@ enum { COUNT_SENDS, COUNT_RECEIVES, COUNT_READS, COUNT_WRITES, PROC_COUNTERS };
 enum { PROC_POLLED = PROC_QUEUES + PROGRAM_EPS * PROC_COUNTERS };
 
 static const uint64_t proc_counts[] = {FI_SEND, FI_RECV, FI_READ, FI_WRITE};
+static const char *const proc_count_names[] = {"sends", "receives", "reads", "writes"};
 
 /* For something that must come. */
 struct wait {
@@ -38,8 +39,9 @@ struct end {
 	/* The operation that was refused for ever, or NULL: the next one to its target is not tried for long. */
 	const struct line *full;
 	struct fid_cntr *counters[PROC_COUNTERS];
-	struct fid_cntr *start; /* that operations wait for */
-	struct fid_cntr *done;  /* counts deferred work that has ended */
+	struct wait counts[PROC_COUNTERS]; /* for what they have to count */
+	struct fid_cntr *start;            /* that operations wait for */
+	struct fid_cntr *done;             /* counts deferred work that has ended */
 };
 
 struct self {
@@ -73,6 +75,7 @@ struct self {
 	uint64_t operands[WORLD_OPS][3]; /* of atomics: operand, compare, result */
 	struct op *peeks;                /* the operation that waits for the answer to a peek */
 	bool found;
+	uint64_t unnamed; /* errors without a context */
 	struct entry peeked[WORLD_OPS];
 	/* round.h: */
 	unsigned int rounds; /* begins with 1 */

@@ -11,7 +11,9 @@
  * is a program, too: what is left without a partner is taken back at the end.
  *
  * Endpoints are reliable datagrams, or, with kind=msg, connected: then each place has an endpoint for
- * each other place, a link, and its lines name the other end, receives too. Needs line.h.
+ * each other place, a link, and its lines name the other end, receives too. With selective=yes what
+ * sends, writes or reads has an entry only where its line says completion=yes: counters tell of the rest.
+ * Needs line.h.
  */
 #ifndef GENERATED_PROGRAM_H
 #define GENERATED_PROGRAM_H
@@ -19,11 +21,12 @@
 static const char *const kind_words[] = {"rdm", "msg", NULL};
 static const char *const key_words[] = {"given", "chosen", NULL};
 static const char *const progress_words[] = {"manual", "auto", NULL};
-static const char *const threading_words[] = {"domain", "safe", "fid", "endpoint", "completion",
-					      NULL};
+static const char *const threading_words[] = {"domain",   "safe",       "fid",
+					      "endpoint", "completion", NULL};
 static const char *const queue_words[] = {"own", "one", "all", NULL};
 static const char *const wait_words[] = {"sread", "set", "fd", NULL};
 static const char *const look_words[] = {"read", "poll", NULL};
+static const char *const selective_words[] = {"no", "yes", "plain", NULL};
 static const char *const av_words[] = {"map", "table", NULL};
 
 enum kind {
@@ -43,12 +46,19 @@ enum waits {
 	WAITS_FD,    /* fi_trywait and poll */
 };
 
+enum selective {
+	SELECTIVE_NO,
+	SELECTIVE_YES,   /* FI_SELECTIVE_COMPLETION: calls without flags have no entry */
+	SELECTIVE_PLAIN, /* they have one by default: FI_COMPLETION in op_flags */
+};
+
 struct program {
 	uint64_t kind; /* of endpoints */
+	uint64_t selective;
 	uint64_t procs, eps, batch, queues, cq_size, tx_size, av;
 	uint64_t progress, threading;
-	uint64_t waits; /* how a process sleeps */
-	uint64_t looks; /* at each queue, or at those that a poll set names */
+	uint64_t waits;  /* how a process sleeps */
+	uint64_t looks;  /* at each queue, or at those that a poll set names */
 	uint64_t helper; /* a second thread of each process makes progress: FI_THREAD_SAFE */
 	uint64_t keys; /* of memory: chosen by the program, with offsets, or given by the library */
 	uint64_t counters;                     /* of sends, receives, reads and writes */
@@ -72,19 +82,39 @@ static const struct key program_keys[] = {
 	{"threading", offsetof(struct program, threading), 0, threading_words},
 	{"helper", offsetof(struct program, helper), 0, no_yes},
 	{"counters", offsetof(struct program, counters), 0, no_yes},
+	{"selective", offsetof(struct program, selective), SELECTIVE_NO, selective_words},
 	{"waits", offsetof(struct program, waits), WAITS_SREAD, wait_words},
 	{"looks", offsetof(struct program, looks), 0, look_words},
 };
 
+/*
+ * Receives and deferred work always have an entry, that their messages can be told; a fence needs one to
+ * tell what it waits for.
+ */
+static inline void program_mend_completion(const struct program *p, struct line *l)
+{
+	bool asks = p->selective && line_begins(l) && !line_receives(l);
+
+	if (!asks || l->start == START_DEFERRED || l->form == FORM_INJECT)
+		l->completion = 1;
+	else if (l->form != FORM_MSG)
+		l->completion = p->selective == SELECTIVE_PLAIN;
+	if (asks)
+		l->fence = 0;
+}
+
 /* Makes lines possible in their program. */
 static inline void program_mend(struct program *p)
 {
+	if (p->selective)
+		p->counters = 1;
 	for (unsigned int i = 0; i < p->count; i++) {
 		struct line *l = &p->lines[i];
 
 		line_mend(l);
 		if (p->kind == KIND_MSG)
 			l->again = 0; /* an endpoint is connected once */
+		program_mend_completion(p, l);
 	}
 }
 

@@ -112,6 +112,50 @@ static inline void round_ends(struct self *s, unsigned int limit)
 	}
 }
 
+/* Returns how much counter `which` of a place has to have counted: what has ended, and what must have. */
+static inline uint64_t round_least(const struct self *s, unsigned int ep, unsigned int which)
+{
+	uint64_t least = 0;
+
+	for (unsigned int i = 0; i < s->w->count; i++) {
+		const struct op *o = &s->w->ops[i];
+		const struct line *l = world_line(s->w, o);
+
+		least += l->at.proc == s->me && l->at.ep == ep && l->start != START_DEFERRED &&
+			 history_flags[l->verb] & proc_counts[which] &&
+			 (op_ended(o) ||
+			  (!line_reported(l) && judge_must_end(s->w, &s->matching, o)));
+	}
+	return least;
+}
+
+/* progress: a counter counts what ends without an entry */
+static inline void round_counts(struct self *s, unsigned int limit)
+{
+	static const unsigned int counts[] = {COUNT_SENDS, COUNT_READS, COUNT_WRITES};
+	const struct program *p = &s->w->program;
+
+	if (!p->selective || world_any_left(s->w))
+		return;
+	for (unsigned int i = 0; i < p->eps * API_COUNT(counts); i++) {
+		unsigned int ep = i / API_COUNT(counts), which = counts[i % API_COUNT(counts)];
+		uint64_t least = round_least(s, ep, which);
+		uint64_t has = fi_cntr_read(s->ends[ep].counters[which]);
+		struct wait *wait = &s->ends[ep].counts[which];
+
+		if (has >= least) {
+			wait->since = 0;
+			continue;
+		}
+		s->owed_else = true;
+		if (round_over(s, wait, limit))
+			PROC_FAIL(s,
+				  "progress: %" PRIu64 " %s of p%u.e%u have ended, %" PRIu64
+				  " are counted, in %u rounds",
+				  least, proc_count_names[which], s->me, ep, has, wait->limit);
+	}
+}
+
 /* Looks how long something is owed, if it is. */
 static inline void round_due(struct self *s, struct wait *wait, bool owed, unsigned int limit,
 			     const struct op *o)
@@ -136,6 +180,7 @@ static inline void round_owed(struct self *s)
 		_exit(1);
 	limit = round_limit(s);
 	round_ends(s, limit);
+	round_counts(s, limit);
 	for (unsigned int i = 0; i < w->count; i++) {
 		const struct op *o = &w->ops[i];
 		const struct line *l = world_line(w, o);

@@ -191,8 +191,10 @@ static inline void took_error(struct self *s, struct fid_cq *cq)
 
 	if (fi_cq_readerr(cq, &c, 0) != 1)
 		PROC_FAIL(s, "call: -FI_EAVAIL, and fi_cq_readerr has nothing");
-	if (!c.op_context && world_any_left(s->w))
-		return; /* of what was injected */
+	if (!c.op_context && world_any_left(s->w)) {
+		s->unnamed += c.err != FI_ECANCELED; /* of what was injected */
+		return;
+	}
 	o = took_op(s, c.op_context);
 	e = (struct entry){.err = c.err,
 			   .flags = c.flags,
