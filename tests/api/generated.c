@@ -29,7 +29,7 @@
  *	atomics    sums, and what fetching ones saw
  *	counters   each has its value, and each error an entry
  *	trigger    what is to begin later does not begin before
- *	wakes      who sleeps is woken by what must come
+ *	wakes      who sleeps is woken by what must come, not by the end of its time
  */
 #include "api.h"
 #include <rdma/fi_atomic.h>
@@ -52,6 +52,7 @@
 #include "generated/round.h"
 #include "generated/block.h"
 #include "generated/wait.h"
+#include "generated/doze.h"
 #include "generated/fate.h"
 #include "generated/final.h"
 #include "generated/call.h"

@@ -7,14 +7,22 @@
 
 #define BLOCK_MS 5000 /* the end of a hang, times SLOWER */
 
+/* The lock: while the process sleeps, another thread may look at what is owed to it; see doze.h. */
+static inline void block_state(struct self *s, enum proc_state state)
+{
+	pthread_mutex_lock(&s->sleeping);
+	__atomic_store_n(&s->mine->state, state, __ATOMIC_RELEASE);
+	pthread_mutex_unlock(&s->sleeping);
+}
+
 static inline void block_begin(struct self *s)
 {
-	__atomic_store_n(&s->mine->state, PROC_WAITS, __ATOMIC_RELEASE);
+	block_state(s, PROC_WAITS);
 }
 
 static inline void block_end(struct self *s)
 {
-	__atomic_store_n(&s->mine->state, PROC_CALLS, __ATOMIC_RELEASE);
+	block_state(s, PROC_CALLS);
 }
 
 /* Each returns whether it was woken before `ms` were over, or something came. */
@@ -78,35 +86,6 @@ static inline bool block(struct self *s, int ms)
 	}
 	round_called(s);
 	return woken;
-}
-
-/* The first operation that is owed to the process. */
-static inline const struct op *block_owed(const struct self *s)
-{
-	const struct op *o = s->w->ops;
-
-	while (!(world_line(s->w, o)->at.proc == s->me && judge_owes(s->w, &s->matching, o)) &&
-	       !(world_line(s->w, o)->with.proc == s->me &&
-		 judge_owes_there(s->w, &s->matching, o)))
-		o++;
-	return o;
-}
-
-/* wakes: sleeps as long as something is owed to the process, if one call waits for all. */
-static inline void block_doze(struct self *s)
-{
-	bool all = s->w->program.waits != WAITS_SREAD || s->queue_count == 1;
-	int ms = all ? BLOCK_MS * (int)world_slower() : 1;
-
-	s->mine->doing = "dozes";
-	for (round_owed(s); s->owed; round_owed(s)) {
-		if (block(s, ms) || !all)
-			continue;
-		round_owed(s);
-		if (s->owed)
-			PROC_FAIL(s, "wakes: %s has not woken p%u in %d ms",
-				  world_name(s->w, block_owed(s)), s->me, ms);
-	}
 }
 
 /* counters: who waits for one more sleeps until there is one, or an error. */

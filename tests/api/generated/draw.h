@@ -47,6 +47,7 @@ enum special {
 	DRAW_CONNECTED,
 	DRAW_LEVELS, /* of threading */
 	DRAW_SELECTIVE,
+	DRAW_SLEEPS, /* until woken */
 	DRAW_SPECIALS = 5,
 };
 
@@ -349,6 +350,14 @@ static inline void draw_selective(struct draw *d)
 		d->p->lines[i].completion = draw_percent(d, 40);
 }
 
+/* Processes sleep in calls that wait for all that may come. */
+static inline void draw_sleeps(struct draw *d)
+{
+	d->p->waits = draw_between(d, WAITS_SET, WAITS_FD);
+	for (uint64_t n = draw_between(d, 2, 6); n; n--)
+		draw_line(d, VERB_DOZE, draw_place(d), draw_when(d));
+}
+
 /* Puts the lines in their places. */
 static inline void draw_sort(struct draw *d)
 {
@@ -387,6 +396,8 @@ static inline void draw(struct program *p, uint64_t seed)
 		draw_end(&d);
 	draw_waits(&d);
 	draw_again(&d);
+	if (draw_is(seed, DRAW_SLEEPS))
+		draw_sleeps(&d);
 	draw_sort(&d);
 	if (draw_is(seed, DRAW_CONNECTED) || draw_is(seed, DRAW_LEVELS))
 		p->threading = draw_below(&d, API_COUNT(threading_words) - 1);

@@ -59,6 +59,7 @@ static inline void fate_again(struct self *s)
 {
 	*s = (struct self){.w = s->w, .me = s->me, .mine = s->mine, .rounds = 1};
 	memset(s->mine->begun, 0, sizeof(s->mine->begun));
+	s->mine->refused = false;
 	__atomic_store_n(&s->mine->state, PROC_CALLS, __ATOMIC_RELEASE);
 	fate_absent(s, false);
 	fate_open(s);

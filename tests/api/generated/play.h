@@ -48,6 +48,7 @@ static inline void play_op(struct self *s, struct op *o)
 	play_calling(s, o);
 	while ((ret = call(s, c)) == -FI_EAGAIN) {
 		s->mine->doing = "is refused by -FI_EAGAIN";
+		__atomic_store_n(&s->mine->refused, true, __ATOMIC_RELEASE);
 		round_one(s);
 		if (!round_over(s, &wait, again ? 1 : round_limit(s)))
 			continue;
@@ -56,6 +57,7 @@ static inline void play_op(struct self *s, struct op *o)
 			PROC_FAIL(s, "accepted: %s is refused for ever", world_name(s->w, o));
 		break;
 	}
+	__atomic_store_n(&s->mine->refused, false, __ATOMIC_RELEASE);
 	end->full = ret == -FI_EAGAIN ? l : NULL;
 	if (ret && ret != -FI_EAGAIN && !op_target_gone(s->w, o))
 		PROC_FAIL(s, "call: %s: %zd %s", world_name(s->w, o), ret, api_word(ret));
@@ -161,7 +163,7 @@ static inline void play_line(struct self *s, const struct line *l, struct op *fi
 		block(s, (int)(l->us / 1000) + 1);
 		break;
 	case VERB_DOZE:
-		block_doze(s);
+		doze(s);
 		break;
 	case VERB_TALLY:
 		for (unsigned int i = 0; i < PROC_COUNTERS && s->w->program.counters; i++)
@@ -281,6 +283,7 @@ static inline void play(struct world *w, unsigned int me)
 	s = (struct self){.w = w, .me = me, .mine = &w->procs[me], .rounds = 1};
 	for (unsigned int i = 0; i < w->program.set_count; i++)
 		putenv(w->program.sets[i]);
+	doze_init(&w->program);
 	play_begin_life(&s);
 	play_lines(&s, proc_again(&s) ? s.mine->line + 1 : 0);
 	play_rest(&s);

@@ -62,7 +62,8 @@ struct self {
 	struct link links[PROC_LINKS]; /* see proc_link */
 	fi_addr_t addr[PROGRAM_PROCS][PROGRAM_EPS];
 	struct fid_mr *mr;
-	unsigned char *memory; /* that others read and write */
+	unsigned char *memory;    /* that others read and write */
+	pthread_mutex_t sleeping; /* held to change mine->state */
 	pthread_t helper;
 	bool helper_ends;
 	bool over;                         /* has left, and plays no more */

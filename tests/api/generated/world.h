@@ -64,6 +64,7 @@ struct proc {
 	unsigned int calls;
 	enum proc_state state;
 	bool idle;         /* begins nothing before something has come */
+	bool refused;      /* calls again and again what is refused by -FI_EAGAIN */
 	unsigned int life; /* see lives.h */
 	bool again;        /* comes again at its address */
 	bool going;        /* is about to leave, or to be killed: still there */
