@@ -133,7 +133,7 @@
 	ROW(size_t, unknown_max, "FI_WEFT_UNKNOWN_MAX", "0",                                       \
 	    "Peers of an endpoint that its address vector does not hold, at most; further ones "   \
 	    "are refused; 0: 4096, or three quarters of the descriptors that the process may "     \
-	    "open, if that is less; -1: no limit")                                                 \
+	    "open and uses for nothing else, if that is less; -1: no limit")                       \
 	ROW(size_t, joins_max, "FI_WEFT_JOINS_MAX", "65536",                                       \
 	    "Control messages about collective groups kept for an endpoint before it joins "       \
 	    "them; of one peer a sixteenth")                                                       \

@@ -4,30 +4,41 @@
  * names as it likes, so FI_WEFT_UNKNOWN_MAX limits them. conn_forget frees those that are
  * disconnected.
  */
-#include <sys/resource.h>
-
 #include "base/env.h"
 #include "base/log.h"
 #include "core/av.h"
 #include "xfer/conn/conn_own.h"
+#include "xfer/conn/connect.h"
 
 /*
- * The default: at most so many, and a part of the descriptors, so that known peers find some left.
+ * The default: at most so many, and a part of the descriptors that the process does not use for anything else, so that known
+ * peers find some left.
  */
 #define DEFAULT_MOST 4096u
 #define PARTS        4
 
-static size_t most(void)
+/* Descriptors of connections, and those that there could be. */
+static size_t descriptors(const struct worker *worker)
 {
-	struct rlimit files;
-	size_t most = env_get()->unknown_max;
+	size_t n = connect_left() + worker->acceptor.count;
 
-	if (most)
-		return most;
-	if (getrlimit(RLIMIT_NOFILE, &files) || files.rlim_cur / PARTS >= DEFAULT_MOST)
-		return DEFAULT_MOST;
-	most = files.rlim_cur - files.rlim_cur / PARTS;
-	return most < DEFAULT_MOST ? most : DEFAULT_MOST;
+	LIST_EACH (node, &worker->peers_list) {
+		const struct peer *peer = LIST_ENTRY(node, struct peer, in_worker);
+
+		n += peer_linked(peer) || peer_attempts(peer);
+	}
+	return n;
+}
+
+static size_t most(const struct worker *worker)
+{
+	size_t n = env_get()->unknown_max;
+
+	if (n)
+		return n;
+	n = descriptors(worker);
+	n -= n / PARTS;
+	return n < DEFAULT_MOST ? n : DEFAULT_MOST;
 }
 
 /* The relay is kept while it is not connected, too. */
@@ -69,10 +80,10 @@ bool conn_has_place(struct peer *newcomer)
 	struct worker *worker = newcomer->worker;
 	char text[ADDR_STR_MAX + 32];
 
-	if (peer_addr(newcomer) != FI_ADDR_NOTAVAIL || count(newcomer) < most())
+	if (peer_addr(newcomer) != FI_ADDR_NOTAVAIL || count(newcomer) < most(worker))
 		return true;
 	look_up(worker);
-	if (count(newcomer) < most())
+	if (count(newcomer) < most(worker))
 		return true;
 	worker->unknown.refused++;
 	addr_print(&newcomer->name, text, sizeof(text));

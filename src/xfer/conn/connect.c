@@ -84,6 +84,19 @@ bool connect_affordable(void)
 	return affordable;
 }
 
+size_t connect_left(void)
+{
+	struct rlimit files;
+	int next = eventfd(0, EFD_CLOEXEC);
+
+	if (next < 0)
+		return 0;
+	close(next);
+	if (getrlimit(RLIMIT_NOFILE, &files))
+		return SIZE_MAX / 2;
+	return files.rlim_cur > (rlim_t)next ? files.rlim_cur - (rlim_t)next : 0;
+}
+
 bool connect_is_spare(int sock)
 {
 	rlim_t limit;

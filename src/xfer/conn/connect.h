@@ -24,6 +24,8 @@ int connect_socket(int family);
  * are left to the application.
  */
 bool connect_affordable(void);
+/* Returns how many more descriptors the process may open: not more than that. */
+size_t connect_left(void);
 /* Is the socket one of those last ones? */
 bool connect_is_spare(int sock);
 /*
