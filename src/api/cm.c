@@ -208,8 +208,8 @@ static void complete(const struct cm_listener *l, struct cm_request *req)
 static struct cm_request *receive(struct cm_listener *l, struct accepted *conn)
 {
 	struct cm_request *req = calloc(1, sizeof(*req));
-	int err = req && !connect_is_spare(conn->sock) ? check_request(l, conn, &req->name)
-						       : FI_EAGAIN;
+	bool affordable = req && !connect_is_spare(conn->sock) && !accepted_lacks_fds(conn);
+	int err = affordable ? check_request(l, conn, &req->name) : FI_EAGAIN;
 
 	if (!err) {
 		req->conn = *conn;

@@ -7,7 +7,9 @@
 
 #include "node.h"
 
+#ifndef PING_MS
 #define PING_MS 2000 /* the longest a ping may take */
+#endif
 
 static struct name server_name;
 static int ends[2], log_fd;
@@ -52,11 +54,13 @@ static inline void ping(struct node *n, fi_addr_t to, unsigned int number)
 	uint64_t end = now_ms() + PING_MS;
 	unsigned int answer = 0;
 	int left = 2;
+	ssize_t ret;
 
 	must(fi_recv(n->ep, &answer, sizeof(answer), NULL, FI_ADDR_UNSPEC, NULL), "fi_recv");
-	while (fi_send(n->ep, &number, sizeof(number), NULL, to, NULL) == -FI_EAGAIN)
+	while ((ret = fi_send(n->ep, &number, sizeof(number), NULL, to, NULL)) == -FI_EAGAIN)
 		if (now_ms() > end)
 			fail("ping %u finds no room", number);
+	must(ret, "a ping");
 	while (left--) {
 		struct event e = node_wait(n, PING_MS, "a ping among raw clients");
 

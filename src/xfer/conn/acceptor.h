@@ -64,6 +64,12 @@ struct accepted {
 	struct auth auth; /* the proof that the hello is part of; key.len 0: none was asked */
 };
 
+/* Did our table of descriptors have no room for those that its hello, of a kind with some, has brought? */
+static inline bool accepted_lacks_fds(const struct accepted *conn)
+{
+	return conn->inside && conn->fds[0] < 0;
+}
+
 void acceptor_init(struct acceptor *a, int epfd);
 /*
  * Adds listener `sock`, which the acceptor owns from then on. On error the caller keeps `sock`. 0

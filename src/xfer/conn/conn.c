@@ -162,6 +162,8 @@ static void accepted(struct peer *peer, struct accepted *conn)
 	struct worker *worker = peer->worker;
 	int err;
 
+	if (accepted_lacks_fds(conn) && conn_later(peer))
+		return;
 	if (!conn->inside)
 		epoll_ctl(worker->driven.fd, EPOLL_CTL_DEL, peer->conn.sock, NULL);
 	err = conn_link(peer, conn, &(struct wire_nic){.qpn = 0});

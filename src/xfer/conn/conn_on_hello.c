@@ -169,7 +169,7 @@ static void take_new(struct peer *peer, struct accepted *conn, const struct peer
 
 	if (!conn_has_place(peer))
 		conn_refuse(NULL, conn, FI_EBUSY);
-	else if (connect_is_spare(conn->sock))
+	else if (connect_is_spare(conn->sock) || accepted_lacks_fds(conn))
 		conn_refuse(NULL, conn, FI_EAGAIN);
 	else if (!conn_take(peer, conn, &answer))
 		conn_names_keep(peer, also);

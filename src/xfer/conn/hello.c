@@ -145,17 +145,20 @@ static bool is_memory(int fd)
 	return fcntl(fd, F_GET_SEALS) >= 0;
 }
 
-/* Takes the received descriptors. False: they are not what a hello brings, and are left to the closer. */
+/*
+ * Takes the received descriptors. False: they are not what a hello brings, and are left to the closer; as all are if there was
+ * room in our table for some alone.
+ */
 static bool received_fds(struct msghdr *msg, int fds[WIRE_FDS])
 {
 	int passed[CONNECT_PASSED_MAX];
 	size_t count = connect_passed(msg, passed);
-	bool good = count <= WIRE_FDS && !(msg->msg_flags & MSG_CTRUNC);
+	bool whole = !(msg->msg_flags & MSG_CTRUNC), good = count <= WIRE_FDS;
 
 	for (size_t i = 0; i < count && good; i++)
 		good = is_memory(passed[i]);
 	for (size_t i = 0; i < count; i++)
-		if (good)
+		if (good && whole)
 			fds[i] = passed[i];
 		else
 			closer_close(passed[i]);
@@ -225,7 +228,7 @@ static int recv_inside(int sock, struct wire_hello *hello, int fds[WIRE_FDS])
 			     .msg_control = passed.buf,
 			     .msg_controllen = sizeof(passed.buf)};
 	ssize_t len = recvmsg(sock, &msg, MSG_DONTWAIT | MSG_CMSG_CLOEXEC | MSG_TRUNC);
-	bool good;
+	bool good, right;
 	int ret;
 
 	/* The peer has closed before it has read our bytes; its own bytes follow that error. */
@@ -236,7 +239,8 @@ static int recv_inside(int sock, struct wire_hello *hello, int fds[WIRE_FDS])
 	/* Even an empty message may carry descriptors. */
 	good = received_fds(&msg, fds); /* hello_recv has set all to -1 */
 	ret = len ? check(hello, len) : -FI_ECONNRESET;
-	if (ret > 0 && (!good || (fds[0] < 0) == brings_fds(hello->kind))) {
+	right = msg.msg_flags & MSG_CTRUNC || (fds[0] >= 0) == brings_fds(hello->kind);
+	if (ret > 0 && !(good && right)) {
 		LOG_PEER(LOG_EP_CTRL, "hello of kind %u %s refused", hello->kind,
 			 !good        ? "with descriptors that are not ours"
 			 : fds[0] < 0 ? "without a ring"

@@ -27,9 +27,9 @@ struct hello_fields {
 int hello_send(struct worker *worker, int sock, bool inside, const struct hello_fields *fields);
 
 /*
- * Receives a hello from `sock`. 1: *hello is valid; the caller owns the received descriptors `fds`
- * (-1: none). 0: not complete yet. -FI_ECONNRESET: the connection ended; -FI_EPROTO: no hello of
- * our version (logged with both sides' figures); or another error.
+ * Receives a hello from `sock`. 1: *hello is valid; the caller owns the received descriptors `fds` (-1: none; of a hello that
+ * brings some: our table had no room for them). 0: not complete yet. -FI_ECONNRESET: the connection ended; -FI_EPROTO: no hello
+ * of our version (logged with both sides' figures); or another error.
  */
 int hello_recv(int sock, bool inside, struct wire_hello *hello, int fds[WIRE_FDS]);
 
