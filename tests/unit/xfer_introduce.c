@@ -297,6 +297,51 @@ START_TEST(not_on_this_host)
 }
 END_TEST
 
+/* Addresses that no endpoint has, and forms of those that lead to this host. */
+static const struct {
+	const char *ip;
+	bool here;
+} odd[] = {
+	{"0.0.0.0", true},
+	{"127.0.0.1", true},
+	{"127.255.255.254", true},
+	{"::", true},
+	{"::1", true},
+	{"::ffff:127.0.0.1", true},
+	{"::ffff:0.0.0.0", true},
+	{"224.0.0.1", false},
+	{"240.0.0.1", false},
+	{"255.255.255.255", false},
+	{"::ffff:224.0.0.1", false},
+	{"ff02::1", false},
+	{"fe80::1", false},
+	{"100::", false},
+};
+
+static size_t peers(void)
+{
+	size_t n = 0;
+
+	LIST_EACH (node, &fake.worker->peers_list)
+		n++;
+	return n;
+}
+
+START_TEST(odd_addresses)
+{
+	struct wire_address w = {.port = PORT, .in6 = strchr(odd[_i].ip, ':') != NULL};
+	size_t before = peers();
+
+	ck_assert_int_eq(inet_pton(w.in6 ? AF_INET6 : AF_INET, odd[_i].ip, w.ip), 1);
+	fake.worker->reaches_out = true;
+	fake_says(INTRODUCE, WIRE_INTRODUCE_TELL, 0, &w, sizeof(w));
+	ck_assert_int_eq(strstr(warning, "that is this host") != NULL, odd[_i].here);
+	fake_says(INTRODUCE, WIRE_INTRODUCE_ASK, 0, &w, sizeof(w));
+	ck_assert_uint_eq(peers(), before);
+	ck_assert_uint_eq(other->count + fake.count, 0);
+}
+END_TEST
+
 START_TEST(not_if_closed)
 {
 	fake.worker->reaches_out = fake.worker->auth.closed = true;
@@ -640,6 +685,7 @@ int main(void)
 	tcase_add_test(tcase, failed_ones_are_forgotten);
 	tcase_add_test(tcase, not_behind_a_firewall);
 	tcase_add_test(tcase, not_on_this_host);
+	tcase_add_loop_test(tcase, odd_addresses, 0, sizeof(odd) / sizeof(odd[0]));
 	tcase_add_test(tcase, not_if_closed);
 	tcase_add_test(tcase, few_at_a_time);
 	tcase_add_loop_test(tcase, silent_ones_end, 0, 3);
