@@ -8,7 +8,7 @@
 
 /* The memory of PLAN_IN, PLAN_OUT and PLAN_TMP in one collective. */
 struct local {
-	char *space[PLAN_SPACES]; /* aligned for the datatype; NULL: not used */
+	char *space[PLAN_SPACES]; /* aligned for the datatype */
 	size_t width;             /* bytes of an element */
 	plain_kernel *kernel;     /* NULL if the collective does not reduce */
 	bool commutes;            /* a OP b equals b OP a bit by bit, which saves copies */

@@ -223,6 +223,12 @@ uint64_t op_what(const struct op_args *a)
 				UINT64_C(0x9e3779b97f4a7c15));
 }
 
+/* Memory that the call does not give is not touched either; no place in it is behind a null pointer. */
+static void *given(struct op *op, void *memory)
+{
+	return memory ? memory : op->scratch;
+}
+
 static void make_plan(struct op *op, struct group *g, const struct op_args *a)
 {
 	struct plan_shape shape = {.kind = a->kind,
@@ -237,7 +243,9 @@ static void make_plan(struct op *op, struct group *g, const struct op_args *a)
 	plan_anew(op, g, &shape);
 	op->what = op_what(a);
 	op->local = (struct local){
-		.space = {[PLAN_IN] = a->in, [PLAN_OUT] = a->out, [PLAN_TMP] = op->scratch},
+		.space = {[PLAN_IN] = given(op, a->in),
+			  [PLAN_OUT] = given(op, a->out),
+			  [PLAN_TMP] = op->scratch},
 		.width = a->width,
 		.kernel = plain_find(a->op, a->type),
 		.commutes = commutes(a),
