@@ -3,7 +3,7 @@
 #ifndef FUZZ_APP_H
 #define FUZZ_APP_H
 
-#include "world.h"
+#include "groups.h"
 
 #define TAGS 4
 
@@ -11,8 +11,6 @@ static const size_t lengths[] = {0, 1, 8, 100, 3000, 4096, 5000, 20000, 140000, 
 static const uint64_t send_flags[] = {
 	0,        FI_DELIVERY_COMPLETE, FI_MATCH_COMPLETE,   FI_INJECT,
 	FI_FENCE, FI_REMOTE_CQ_DATA,    FI_TRANSMIT_COMPLETE};
-
-#define CHOOSE(in, table) (table)[take8(in) % (sizeof(table) / sizeof((table)[0]))]
 
 /* Describes the slot's buffer as one segment or three. Returns their number. */
 static inline size_t pieces(struct input *in, const struct slot *s, struct iovec iov[3])
@@ -200,7 +198,7 @@ static inline void app_region(struct input *in)
 		region_open(key);
 }
 
-#define APP_STEPS 11
+#define APP_STEPS 12
 
 static inline void app_step(struct input *in)
 {
@@ -232,6 +230,9 @@ static inline void app_step(struct input *in)
 		break;
 	case 9:
 		app_claimed(in);
+		break;
+	case 10:
+		club_step(in);
 		break;
 	default:
 		app_region(in);

@@ -18,11 +18,10 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "base/log.h"
+#include "common.h"
 #include "core/ep.h"
 #include "hw/shm/shm_ring.h"
 #include "hw/tcp/tcp.h"
-#include "input.h"
 #include "xfer/conn/conn.h"
 #include "xfer/conn/connect.h"
 #include "xfer/stall.h"
@@ -66,20 +65,6 @@ static void progress(void);
 
 /* ---- The endpoint ---- */
 
-static bool log_all(const char *prov, int level, int subsys)
-{
-	(void)prov, (void)subsys;
-	return level <= FI_LOG_INFO;
-}
-
-static void log_drop(const struct log_place *place, const char *msg)
-{
-	(void)place;
-	MUST(strlen(msg) < 4096);
-}
-
-static const struct log_sink log_sink = {.enabled = log_all, .write = log_drop};
-
 /*
  * What fi_getinfo finds for endpoints of this type. Their key has `len` bytes; 0: there is none;
  * FI_AV_AUTH_KEY: keys are in the address vector.
@@ -121,6 +106,20 @@ static void endpoint_open(uint64_t caps, size_t key_len)
 	MUST(!fi_endpoint(domain, info, &ep, NULL));
 	MUST(!fi_ep_bind(ep, &cq->fid, FI_TRANSMIT | FI_RECV));
 	MUST(!fi_ep_bind(ep, &av->fid, 0));
+}
+
+/* All but the names that clients listen at. */
+static void endpoint_close(void)
+{
+	CLOSE(ep);
+	CLOSE(av);
+	CLOSE(cq);
+	CLOSE(domain);
+	CLOSE(fabric);
+	fi_freeinfo(info);
+	info = NULL;
+	worker = NULL;
+	entries = 0;
 }
 
 /* After the vector has got its keys, if any. */
@@ -308,15 +307,6 @@ static bool say(unsigned int i, const void *bytes, size_t len, int fds[FDS_MAX],
 }
 
 /* ---- Afterwards ---- */
-
-static unsigned int lowest_fd(void)
-{
-	int fd = dup(STDERR_FILENO);
-
-	MUST(fd >= 0);
-	close(fd);
-	return (unsigned int)fd;
-}
 
 /* Refuses connects of the endpoint that no client accepted. */
 static void refuse_all(void)

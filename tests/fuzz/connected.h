@@ -7,6 +7,7 @@
 #define FUZZ_CONNECTED_H
 
 #include "clients.h"
+#include "core/eq.h"
 
 static struct fid_eq *eq;
 static struct fid_pep *pep;
@@ -29,6 +30,7 @@ static void pep_open(void)
 	size_t len = sizeof(in);
 
 	MUST(!fi_eq_open(fabric, &attr, &eq, NULL));
+	eq_tick(eq_of(eq), 1000); /* the queue makes its timer once: that is no leak of an input */
 	MUST(!fi_passive_ep(fabric, single.info, &pep, NULL));
 	MUST(!fi_pep_bind(pep, &eq->fid, 0));
 	MUST(!fi_listen(pep));
@@ -45,6 +47,17 @@ static void connected_open(const uint8_t *key, size_t len)
 	MUST(!fi_domain(fabric, single.info, &single.domain, NULL));
 	MUST(!fi_cq_open(single.domain, &attr, &single.cq, NULL));
 	pep_open();
+}
+
+/* Before endpoint_close, when all connections have ended. */
+static void connected_close(void)
+{
+	CLOSE(pep);
+	CLOSE(eq);
+	CLOSE(single.cq);
+	CLOSE(single.domain);
+	fi_freeinfo(single.info);
+	single.info = NULL;
 }
 
 /* Opens an endpoint with a key, for a request or to connect. */

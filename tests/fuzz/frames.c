@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Fuzzes the TCP transport's input: bytes of any content and in any pieces on its sockets, while
- * the endpoint communicates with the peers that send them, also through encryption. The endpoint's
+ * the endpoint communicates with the peers that send them, also through encryption, and over several
+ * rails, whose chunks have any place, and whose sockets come and go. The endpoint's
  * own output must be valid packets; the ids in them serve the peers for answers.
  */
 #include <fcntl.h>
@@ -9,68 +10,20 @@
 #include <unistd.h>
 
 #include "app.h"
+#include "base/clock.h"
 #include "base/forked.h"
-#include "hw/tcp/tcp.h"
-#include "secure.h"
+#include "far.h"
 
-#define STEPS    200
-#define SENT_MAX 8
+#define STEPS 200
+#define RAILS 3
 
-/* The other end of a connection. */
-static struct far {
-	int sock; /* -1: closed */
-	struct tcp_frame frame;
-	size_t have, left; /* of the endpoint's output: bytes of `frame` read, of payload to come */
-	struct secure secure;
-} far[SENDERS];
+static struct far far[SENDERS];
 
 /* How the next links are made. */
-enum { CLEAR, ENCRYPTED, ENCRYPTED_INITIATOR };
+enum { CLEAR, ENCRYPTED, ENCRYPTED_INITIATOR, RAILED, RAILED_ENCRYPTED, RAILED_INITIATOR, WAYS };
 static unsigned int how;
 
-/* The last heads that the endpoint sent, to any peer. */
-static struct tcp_frame sent[SENT_MAX];
-static unsigned int sent_count;
-
-/* Checks that the endpoint's output is a sequence of valid packets. */
-static void parse(struct far *f, const unsigned char *at, size_t len)
-{
-	while (len) {
-		size_t n = len < f->left ? len : f->left;
-
-		at += n;
-		len -= n;
-		f->left -= n;
-		n = sizeof(f->frame) - f->have;
-		if (n > len)
-			n = len;
-		memcpy((unsigned char *)&f->frame + f->have, at, n);
-		at += n;
-		len -= n;
-		f->have += n;
-		if (f->have < sizeof(f->frame))
-			continue;
-		MUST(wire_op(f->frame.head) >= WIRE_MSG && wire_op(f->frame.head) < WIRE_OPS);
-		MUST(f->frame.len <= TCP_PACKET_MAX && !f->frame.zero);
-		sent[sent_count++ % SENT_MAX] = f->frame;
-		f->left = f->frame.len;
-		f->have = 0;
-	}
-}
-
-static bool read_far(struct far *f)
-{
-	static unsigned char buf[65536];
-	ssize_t len = 0;
-
-	if (f->secure.tls)
-		len = (ssize_t)secure_read(&f->secure, f->sock, buf, sizeof(buf));
-	else if (f->sock >= 0)
-		len = recv(f->sock, buf, sizeof(buf), MSG_DONTWAIT);
-	if (len > 0)
-		parse(f, buf, (size_t)len);
-	return len > 0;
-}
+static const struct auth auth = {.key = {"a key of this length", 20}, .encrypts = true};
 
 static void make_progress(void)
 {
@@ -78,80 +31,124 @@ static void make_progress(void)
 	reap();
 }
 
-/* Writes `bytes` to the endpoint, unless the connection has ended. */
-static void write_far(struct far *f, const void *bytes, size_t len)
+static bool encrypts(void)
 {
-	const unsigned char *at = bytes;
-
-	if (f->secure.tls) {
-		f->secure.out.len = 0;
-		MUST(tls_write(f->secure.tls, bytes, len));
-		at = f->secure.out.bytes;
-		len = f->secure.out.len;
-	}
-
-	for (int i = 0; len && i < 100 && f->sock >= 0; i++) {
-		ssize_t n = send(f->sock, at, len, MSG_DONTWAIT | MSG_NOSIGNAL);
-
-		if (n > 0) {
-			at += n;
-			len -= (size_t)n;
-		}
-		if (len)
-			make_progress();
-	}
+	return how != CLEAR && how != RAILED;
 }
 
-static void close_far(struct far *f)
+static bool is_initiator(void)
 {
-	secure_end(&f->secure);
-	if (f->sock >= 0)
-		close(f->sock);
-	f->sock = -1;
+	return how == ENCRYPTED_INITIATOR || how == RAILED_INITIATOR;
 }
 
-/* The handshake of an encrypted link. */
-static void secure_far(struct far *f, const struct auth *auth, bool initiator)
+/* The handshake of an encrypted socket, unless the link ends meanwhile. */
+static void secure_rail(unsigned int i, struct rail *r)
 {
-	secure_begin(&f->secure, initiator, auth->key.bytes, auth->key.len, auth->asked);
-	for (int n = 0; !secure_ready(&f->secure, f->sock); n++) {
+	secure_begin(&r->secure, !is_initiator(), auth.key.bytes, auth.key.len, auth.asked);
+	for (int n = 0; peer_is_connected(i) && !secure_ready(&r->secure, r->sock); n++) {
 		make_progress();
-		read_far(f);
+		read_rail(&far[i], r);
 		MUST(n < 100);
 	}
+}
+
+/* Makes a socket of the peer; returns the endpoint's end. */
+static int new_rail(struct rail *r)
+{
+	int pair[2];
+
+	MUST(!socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, pair));
+	MUST(!forked_guard(pair[0]));
+	close_rail(r);
+	r->sock = pair[1];
+	return pair[0];
+}
+
+/* A link as the hellos describe it: src/xfer/conn/conn_link.c. */
+static void link_one(struct peer *peer, int sock)
+{
+	struct accepted conn = {.inside = false,
+				.fds = {-1, -1},
+				.hello.kind = is_initiator() ? HELLO_ACCEPT : HELLO_CONNECT};
+
+	peer->conn.sock = peer->conn.wake = sock;
+	peer->conn.inside = false;
+	if (encrypts() && !is_initiator())
+		conn.auth = auth;
+	if (is_initiator()) {
+		MUST(peer->conn.auth = malloc(sizeof(auth)));
+		*peer->conn.auth = auth;
+	}
+	MUST(!conn_link(peer, &conn, &(struct wire_nic){.qpn = 0}));
+}
+
+/* What the transport is told of a socket that becomes a rail. */
+static struct link_peer railed(struct peer *peer, int sock, uint8_t key[TLS_KEY])
+{
+	MUST(!encrypts() || auth_link_key(&auth, key));
+	return (struct link_peer){.key = encrypts() ? key : NULL,
+				  .initiator = is_initiator(),
+				  .rails = RAILS,
+				  .id = pool_id(peer),
+				  .sock = sock};
+}
+
+/* A link with rails. Hellos agree on them only between hosts: tests/fault/rails_forger.c makes up those. */
+static void link_railed(struct peer *peer, int sock)
+{
+	const struct transport *t = world.worker->via[LINK_SOCKET].transport;
+	uint8_t key[TLS_KEY];
+	struct link_peer lp = railed(peer, sock, key);
+
+	MUST(!t->connect(world.worker->via[LINK_SOCKET].state, &lp, &peer->real));
+	peer->conn.kind = LINK_SOCKET;
+	peer->conn.inside = false;
+	peer->conn.sock = peer->conn.wake = -1;
 }
 
 static void connect_peer(unsigned int i)
 {
 	struct peer *peer = peer_made(i);
-	const struct auth auth = {.key = {"a key of this length", 20}, .encrypts = true};
-	struct accepted conn = {.inside = false,
-				.fds = {-1, -1},
-				.hello.kind =
-					how == ENCRYPTED_INITIATOR ? HELLO_ACCEPT : HELLO_CONNECT};
-	int pair[2];
+	struct far *f = &far[i];
+	int sock;
 
 	if (peer_linked(peer))
 		return;
 	/* The peer was lost in the middle of a send, which began to connect again. */
 	if (peer_attempts(peer))
 		peer_failed(peer, FI_ECONNREFUSED);
-	close_far(&far[i]);
-	MUST(!socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, pair));
-	MUST(!forked_guard(pair[0]));
-	far[i] = (struct far){.sock = pair[1]};
-	peer->conn.sock = peer->conn.wake = pair[0];
-	peer->conn.inside = false;
-	if (how == ENCRYPTED)
-		conn.auth = auth;
-	if (how == ENCRYPTED_INITIATOR) {
-		MUST(peer->conn.auth = malloc(sizeof(auth)));
-		*peer->conn.auth = auth;
-	}
-	MUST(!conn_link(peer, &conn, &(struct wire_nic){.qpn = 0}));
+	close_far(f);
+	sock = new_rail(&f->rail[0]);
+	*f = (struct far){.rail = {f->rail[0], f->rail[1], f->rail[2], f->rail[3]},
+			  .rails = how >= RAILED};
+	if (f->rails)
+		link_railed(peer, sock);
+	else
+		link_one(peer, sock);
 	peer_connected(peer);
-	if (how)
-		secure_far(&far[i], &auth, how == ENCRYPTED);
+	if (encrypts())
+		secure_rail(i, &f->rail[0]);
+}
+
+/* A further socket becomes a rail of the link, or takes the place of one. */
+static void join_rail(unsigned int i, unsigned int number)
+{
+	const struct transport *t = world.worker->via[LINK_SOCKET].transport;
+	struct rail *r = &far[i].rail[number];
+	uint8_t key[TLS_KEY];
+	struct link_peer lp;
+	int sock;
+
+	if (!far[i].rails || !peer_is_connected(i))
+		return;
+	sock = new_rail(r);
+	lp = railed(peer_at(i), sock, key);
+	if (t->join(peer_at(i)->real, number, &lp)) {
+		close(sock);
+		close_rail(r);
+	} else if (encrypts()) {
+		secure_rail(i, r);
+	}
 }
 
 /* The peer closes its socket, with or without unread bytes. */
@@ -164,21 +161,6 @@ static void hang_up(unsigned int i)
 	}
 	if (peer_at(i) && peer_attempts(peer_at(i)))
 		peer_failed(peer_at(i), FI_ECONNREFUSED);
-}
-
-/* Returns a field's value: small, the endpoint's own (`ours`), or any. */
-static uint64_t word(struct input *in, uint64_t ours)
-{
-	switch (take8(in) % 4) {
-	case 0:
-		return take8(in);
-	case 1:
-		return ours;
-	case 2:
-		return take32(in);
-	default:
-		return take64(in);
-	}
 }
 
 /* Sends a well-formed packet; its payload is the input's, or `filler` equal bytes. */
@@ -212,7 +194,57 @@ static void raw(struct input *in, struct far *f)
 	unsigned char bytes[256];
 	size_t len = take8(in);
 
-	write_far(f, bytes, take(in, bytes, len));
+	write_rail(&f->rail[f->use], bytes, take(in, bytes, len));
+}
+
+/* Sends a chunk whose head is as the input has it, near the place that is due or anywhere. */
+static void chunk(struct input *in, struct far *f)
+{
+	static struct {
+		struct tcp_chunk head;
+		unsigned char bytes[TCP_CHUNK];
+	} whole;
+	uint8_t what = take8(in);
+
+	whole.head.at = what & 1 ? f->out + take16(in) : word(in, f->out);
+	whole.head.ack = word(in, f->next);
+	whole.head.len = what & 2 ? 0 : what & 4 ? take32(in) : take8(in);
+	whole.head.asks = what & 8 ? take8(in) : !!(what & 16);
+	take(in, whole.bytes, what >> 5);
+	write_rail(&f->rail[f->use], &whole, sizeof(whole.head) + (whole.head.len & 0xffff));
+}
+
+/* Time passes for the checks of rails. */
+static void rails_wait(void)
+{
+	struct tcp *t = world.worker->via[LINK_SOCKET].state;
+
+	t->looked_rails -= 10000;
+	t->next_rails = 0;
+	tcp_rails_poll(t, clock_coarse_ms());
+}
+
+static void rail_event(struct input *in, uint8_t n, unsigned int i)
+{
+	unsigned int number = n / 8 % WIRE_RAILS_MAX;
+
+	switch (n % 8) {
+	case 2:
+		join_rail(i, number);
+		break;
+	case 3:
+		close_rail(&far[i].rail[number]);
+		break;
+	case 4:
+		far[i].use = far[i].rails ? number : 0;
+		break;
+	case 5:
+		rails_wait();
+		break;
+	default:
+		if (far[i].rails)
+			chunk(in, &far[i]);
+	}
 }
 
 static void step(struct input *in)
@@ -240,10 +272,12 @@ static void step(struct input *in)
 		n = take8(in);
 		if (n % 8 == 0) {
 			hang_up(i);
-			how = tls_load() ? n / 8 % 3 : CLEAR;
-		}
-		if (n % 8 == 1)
+			how = tls_load() ? n / 8 % WAYS : CLEAR;
+		} else if (n % 8 == 1) {
 			retire_asked(i);
+		} else {
+			rail_event(in, n, i);
+		}
 		break;
 	default:
 		for (i = 0; i < SENDERS; i++)
@@ -260,7 +294,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (!world.ep) {
 		world_open();
 		for (unsigned int i = 0; i < SENDERS; i++)
-			far[i].sock = -1;
+			for (unsigned int n = 0; n < WIRE_RAILS_MAX; n++)
+				far[i].rail[n].sock = -1;
 	}
 	how = CLEAR;
 	for (unsigned int i = 0; i < SENDERS; i++)
@@ -274,6 +309,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	make_progress();
 	sent_count = 0;
 	memset(sent, 0, sizeof(sent));
+	club_leave();
 	world_quiesce();
+	if (ends_all(size))
+		world_close();
 	return 0;
 }

@@ -98,6 +98,29 @@ static void say_some(struct input *in, unsigned int i, const void *bytes, size_t
 		say(i, bytes, len, fds, slots[i].way == INSIDE ? some_fds(in, fds) : 0);
 }
 
+/*
+ * Adds what endpoints of several interfaces say, and those that all addresses of their host reach: addresses of this
+ * host, and of nobody, in a network for documentation.
+ */
+static void add_lists(struct input *in, struct wire_hello *hello)
+{
+	struct wire_rails rails = {.count = take8(in) % (WIRE_RAILS_MAX + 2), .number = take8(in)};
+	struct wire_addresses all = {.count = take8(in) % (WIRE_ADDRESSES_MAX + 2)};
+	uint16_t port = names[take8(in) % WAYS].port;
+
+	for (uint8_t i = 0; i < WIRE_RAILS_MAX; i++)
+		rails.rail[i] =
+			(struct wire_rail){.ip = {127, 0, 0, i}, .port = port, .prefix = take8(in)};
+	for (uint8_t i = 0; i < WIRE_ADDRESSES_MAX; i++)
+		all.at[i] = (struct wire_address){.ip = {i % 2 ? 127 : 192, 0, i % 2 ? 0 : 2, i},
+						  .port = port};
+	hello->flags = take8(in);
+	if (hello->flags & WIRE_HELLO_RAILS)
+		hello->data_len = sizeof(rails);
+	memcpy(hello->data, &rails, sizeof(rails));
+	memcpy(hello->data + sizeof(rails), &all, sizeof(all));
+}
+
 /* Sends a good hello with some bytes changed. */
 static void say_hello(struct input *in, unsigned int i)
 {
@@ -116,8 +139,10 @@ static void say_hello(struct input *in, unsigned int i)
 	hello.probe_value = heard.probe_value;
 	MUST(!addr_to_user(&names[take8(in) % WAYS], hello.name, &len));
 	hello.name_len = (uint32_t)len;
-	memcpy(bytes, &hello, sizeof(hello));
 	patches = take8(in);
+	if (patches & 32)
+		add_lists(in, &hello);
+	memcpy(bytes, &hello, sizeof(hello));
 	for (unsigned int n = patches % 16; n; n--)
 		bytes[take16(in) % whole] = take8(in);
 	/* In one piece; or in two, with extra bytes at the end. */
@@ -174,25 +199,37 @@ static void step(struct input *in)
 	make_progress();
 }
 
+static void open_all(void)
+{
+	static bool before;
+
+	endpoint_open(FI_MSG, 0);
+	endpoint_enable();
+	if (!before) {
+		peers_listen();
+		ring_check();
+		atexit(endpoint_close);
+	}
+	before = true;
+	for (int way = 0; way < WAYS; way++)
+		addrs[way] = entry(way, NULL);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct input in = {data, size};
 	unsigned int fds;
 
-	if (!ep) {
-		endpoint_open(FI_MSG, 0);
-		endpoint_enable();
-		peers_listen();
-		for (int way = 0; way < WAYS; way++)
-			addrs[way] = entry(way, NULL);
-		ring_check();
-	}
+	if (!ep)
+		open_all();
 	fds = lowest_fd(); /* libFuzzer opens descriptors itself */
 	for (int i = 0; i < STEPS && in.left; i++)
 		step(&in);
 	heard_close();
 	memset(&heard, 0, sizeof(heard));
 	quiesce(fds);
+	if (ends_all(size))
+		endpoint_close();
 	return 0;
 }

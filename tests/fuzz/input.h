@@ -69,4 +69,21 @@ static inline uint64_t take64(struct input *in)
 	return v;
 }
 
+#define CHOOSE(in, table) (table)[take8(in) % (sizeof(table) / sizeof((table)[0]))]
+
+/* Returns a field's value: small, the endpoint's own (`ours`), or any. */
+static inline uint64_t word(struct input *in, uint64_t ours)
+{
+	switch (take8(in) % 4) {
+	case 0:
+		return take8(in);
+	case 1:
+		return ours;
+	case 2:
+		return take32(in);
+	default:
+		return take64(in);
+	}
+}
+
 #endif

@@ -462,9 +462,17 @@ static void step(struct input *in)
 	check_links();
 }
 
-/* Clients lose places to each other: for connections that prove their key, and for unknown peers. */
-static void initialize(void)
+static void close_all(void)
 {
+	connected_close();
+	endpoint_close();
+}
+
+/* Clients lose places to each other: for connections that prove their key, and for unknown peers. */
+static void open_all(void)
+{
+	static bool before;
+
 	setenv("FI_WEFT_PENDING_MAX", "3", 1);
 	setenv("FI_WEFT_UNKNOWN_MAX", "2", 1);
 	endpoint_open(FI_MSG | FI_SOURCE | FI_SOURCE_ERR, FI_AV_AUTH_KEY);
@@ -472,10 +480,14 @@ static void initialize(void)
 		MUST(!fi_av_insert_auth_key(av, keys[k], KEY_LEN, &key_addrs[k], 0));
 	endpoint_enable();
 	connected_open(keys[0], KEY_LEN);
-	peers_listen();
+	if (!before) {
+		peers_listen();
+		ring_check();
+		atexit(close_all);
+	}
+	before = true;
 	for (int way = 0; way < WAYS; way++)
 		addrs[way] = entry(way, &key_addrs[way]);
-	ring_check();
 	for (unsigned int i = 0; i < RECVS; i++)
 		post(&inbox[i]);
 }
@@ -496,7 +508,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (!hmac_load() || !tls_load())
 		return 0; /* keys cannot be used here */
 	if (!ep)
-		initialize();
+		open_all();
 	fds = lowest_fd(); /* libFuzzer opens descriptors itself */
 	talk_count = refusals = 0;
 	refused_before = worker->auth.refused;
@@ -509,5 +521,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	quiesce(fds);
 	for (unsigned int i = 0; i < SLOTS; i++)
 		secure_end(&secures[i]);
+	if (ends_all(size))
+		close_all();
 	return 0;
 }

@@ -139,47 +139,59 @@ static struct peer *connect_peer(unsigned int i)
 	return peer;
 }
 
-/* Returns a field's value: small, the endpoint's own (`ours`), or any. */
-static uint64_t word(struct input *in, uint64_t ours)
+/* An endpoint that a peer names: another peer, or one that is nowhere, in a network for documentation. */
+static struct wire_address place(struct input *in)
 {
-	switch (take8(in) % 4) {
-	case 0:
-		return take8(in);
-	case 1:
-		return ours;
-	case 2:
-		return take32(in);
-	default:
-		return take64(in);
+	uint8_t how = take8(in);
+	struct wire_address a = {.ip = {192, 0, 2, how}, .port = 9};
+
+	if (how < 128)
+		a = (struct wire_address){.ip = {127, 0, 0, 1}, .port = 1 + how % 4};
+	return a;
+}
+
+/* Makes up a payload of packets of this kind: that which they have, or any bytes. Returns its length. */
+static size_t payload(struct input *in, unsigned int op, void *to)
+{
+	size_t len = take16(in) % (PACKET + 1);
+
+	if (op == WIRE_GROUP && len % 2) {
+		*(struct wire_group *)to = club_message(in);
+		return sizeof(struct wire_group);
 	}
+	if (op == WIRE_INTRODUCE && (len % 2 || len == sizeof(struct wire_address))) {
+		*(struct wire_address *)to = place(in);
+		return sizeof(struct wire_address);
+	}
+	take(in, to, len);
+	return len;
 }
 
 /* Delivers a packet. Input: op, flags, receive context, id, tag, data, length, payload. */
 static void packet(struct input *in, struct peer *peer)
 {
+	static unsigned char bytes[PACKET];
 	unsigned int op = take8(in), flags = take8(in), rx = take8(in);
 	unsigned int which = sent_count + SENT_MAX - 1 - take8(in) % SENT_MAX;
 	uint64_t id = wire_id(sent[which % SENT_MAX].head), tag = sent[which % SENT_MAX].tag;
 	struct packet p = {0};
-	size_t len;
-	unsigned char *payload;
+	unsigned char *exact;
 
 	id = word(in, id);
 	if (op == WIRE_FRAG)
 		id = word(in, tag); /* of a WIRE_CTS */
 	/* 255 stands for groups. */
 	p.head = WIRE_HEAD(op, flags, rx == UINT8_MAX ? WIRE_RX_GROUP : rx, (uint32_t)id);
-	p.tag = word(in, tag);
-	p.data = flags & WIRE_DATA ? word(in, 1) : 0;
-	len = take16(in) % (PACKET + 1);
-	payload = malloc(len);
-	MUST(payload || !len);
-	if (len)
-		take(in, payload, len);
-	p.payload = payload;
-	p.len = len;
+	p.tag = rx == UINT8_MAX ? club_tag(in, tag) : word(in, tag);
+	p.data = flags & WIRE_DATA ? word(in, rx == UINT8_MAX ? club_number() : 1) : 0;
+	p.len = payload(in, op, bytes);
+	exact = malloc(p.len); /* the sanitizer sees a byte too many */
+	MUST(exact || !p.len);
+	if (p.len)
+		memcpy(exact, bytes, p.len);
+	p.payload = exact;
 	rx_deliver(world.worker, pool_id(peer), &p);
-	free(payload);
+	free(exact);
 }
 
 /* The connection ends, or an attempt that the application has begun since. */
@@ -192,12 +204,27 @@ static void lose(unsigned int i)
 	reap();
 }
 
+/* Attempts to connect to endpoints that others have named end. */
+static void lose_introduced(void)
+{
+	LIST_EACH_SAFE (node, &world.worker->peers_list) {
+		struct peer *peer = LIST_ENTRY(node, struct peer, in_worker);
+
+		if (peer_attempts(peer))
+			conn_fail(peer, FI_ETIMEDOUT, NULL);
+	}
+}
+
 static void lose_or_ask(uint8_t n, unsigned int i)
 {
 	if (n % 8 == 0)
 		lose(i);
 	if (n % 8 == 1)
 		retire_asked(i);
+	if (n % 8 == 2)
+		club_wait();
+	if (n % 8 == 3)
+		world.worker->reaches_out = n & 8; /* follows introductions, or not */
 }
 
 static void step(struct input *in)
@@ -242,7 +269,8 @@ static void initialize(void)
 	static struct transport network;
 
 	world_open();
-	MUST(!socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends));
+	if (!ends[0])
+		MUST(!socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends));
 	network = *world.worker->via[LINK_SOCKET].transport;
 	network.sock = far_sock;
 	world.worker->via[LINK_SOCKET].transport = &network;
@@ -263,8 +291,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	}
 	for (unsigned int i = 0; i < SENDERS; i++)
 		lose(i);
+	lose_introduced();
+	world.worker->reaches_out = false;
 	sent_count = 0;
 	memset(sent, 0, sizeof(sent));
+	club_leave();
 	world_quiesce();
+	if (ends_all(size))
+		world_close();
 	return 0;
 }

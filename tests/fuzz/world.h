@@ -18,11 +18,14 @@
 #include <rdma/fi_rma.h>
 #include <rdma/fi_tagged.h>
 
-#include "base/log.h"
+#include "common.h"
 #include "core/ep.h"
-#include "input.h"
 #include "xfer/conn/conn_own.h"
 #include "xfer/worker.h"
+
+#ifndef PROVIDER
+#define PROVIDER "tcp"
+#endif
 
 #define PEERS   2     /* in the address vector */
 #define UNKNOWN PEERS /* number of a peer that is not in it, and only sends */
@@ -68,10 +71,11 @@ static struct {
 	struct fid_fabric *fabric;
 	struct fid_domain *domain;
 	struct fid_cq *cq;
+	struct fid_eq *eq;
 	struct fid_av *av;
 	struct fid_ep *ep;
 	struct fid_mr *mr[KEYS];
-	fi_addr_t addr[PEERS];
+	fi_addr_t addr[PEERS], self;
 	struct worker *worker;
 	struct peer *known[PEERS];
 	uint32_t
@@ -79,22 +83,6 @@ static struct {
 	struct slot slot[SLOTS];
 	struct area memory[KEYS], copy[KEYS];
 } world;
-
-/* ---- The log: every line is formatted and dropped ---- */
-
-static bool log_all(const char *prov, int level, int subsys)
-{
-	(void)prov, (void)subsys;
-	return level <= FI_LOG_INFO;
-}
-
-static void log_drop(const struct log_place *place, const char *msg)
-{
-	(void)place;
-	MUST(strlen(msg) < 4096);
-}
-
-static const struct log_sink log_sink = {.enabled = log_all, .write = log_drop};
 
 /* ---- Completions ---- */
 
@@ -239,6 +227,11 @@ static inline struct sockaddr_in peer_name(unsigned int i)
 
 static inline void peers_insert(void)
 {
+	struct sockaddr_in own;
+	size_t len = sizeof(own);
+
+	MUST(!fi_getname(&world.ep->fid, &own, &len));
+	MUST(fi_av_insert(world.av, &own, 1, &world.self, 0, NULL) == 1);
 	for (unsigned int i = 0; i < PEERS; i++) {
 		struct sockaddr_in in = peer_name(i);
 
@@ -294,17 +287,39 @@ static inline void limits_set(void)
 	setenv("FI_WEFT_ANSWERS_LIMIT", TEXT(ANSWER_BYTES), 1);
 }
 
+/* In good order. What is registered is closed first. */
+static inline void world_close(void)
+{
+	for (unsigned int i = 0; i < KEYS; i++)
+		CLOSE(world.mr[i]);
+	CLOSE(world.ep);
+	CLOSE(world.av);
+	CLOSE(world.cq);
+	CLOSE(world.eq);
+	CLOSE(world.domain);
+	CLOSE(world.fabric);
+	fi_freeinfo(world.info);
+	world.info = NULL;
+	world.worker = NULL;
+}
+
 static inline void world_open(void)
 {
+	static bool before;
 	struct fi_cq_attr cq = {.format = FI_CQ_FORMAT_TAGGED, .wait_obj = FI_WAIT_NONE};
+	struct fi_eq_attr eq = {.wait_obj = FI_WAIT_NONE};
 	struct fi_av_attr av = {.type = FI_AV_TABLE};
 	struct fi_info *hints = fi_allocinfo();
 
+	if (!before)
+		atexit(world_close);
+	before = true;
 	limits_set();
 	log_redirect(&log_sink);
-	hints->fabric_attr->prov_name = strdup("tcp");
+	hints->fabric_attr->prov_name = strdup(PROVIDER);
 	hints->ep_attr->type = FI_EP_RDM;
-	hints->caps = FI_MSG | FI_TAGGED | FI_DIRECTED_RECV | FI_RMA | FI_ATOMIC | FI_MULTI_RECV;
+	hints->caps = FI_MSG | FI_TAGGED | FI_DIRECTED_RECV | FI_RMA | FI_ATOMIC | FI_MULTI_RECV |
+		      FI_COLLECTIVE;
 	hints->domain_attr->data_progress = FI_PROGRESS_MANUAL;
 	hints->domain_attr->control_progress = FI_PROGRESS_MANUAL;
 	hints->tx_attr->size = TX_MAX;
@@ -313,10 +328,12 @@ static inline void world_open(void)
 	MUST(!fi_fabric(world.info->fabric_attr, &world.fabric, NULL));
 	MUST(!fi_domain(world.fabric, world.info, &world.domain, NULL));
 	MUST(!fi_cq_open(world.domain, &cq, &world.cq, NULL));
+	MUST(!fi_eq_open(world.fabric, &eq, &world.eq, NULL));
 	MUST(!fi_av_open(world.domain, &av, &world.av, NULL));
 	MUST(!fi_endpoint(world.domain, world.info, &world.ep, NULL));
 	MUST(!fi_ep_bind(world.ep, &world.cq->fid, FI_TRANSMIT | FI_RECV));
 	MUST(!fi_ep_bind(world.ep, &world.av->fid, 0));
+	MUST(!fi_ep_bind(world.ep, &world.eq->fid, 0));
 	MUST(!fi_enable(world.ep));
 	world.worker = ep_of(world.ep)->worker;
 	memory_fill();
