@@ -144,7 +144,7 @@ static void join_rail(unsigned int i, unsigned int number)
 	sock = new_rail(r);
 	lp = railed(peer_at(i), sock, key);
 	if (t->join(peer_at(i)->real, number, &lp)) {
-		close(sock);
+		forked_close(sock);
 		close_rail(r);
 	} else if (encrypts()) {
 		secure_rail(i, r);

@@ -84,6 +84,8 @@ static inline void neighbor_begin(void)
 	if (!neighbor.pid)
 		neighbor_become(pair[1]);
 	close(pair[1]);
+	MUST(!setsockopt(pair[0], SOL_SOCKET, SO_RCVTIMEO, &(struct timeval){.tv_sec = 2},
+			 sizeof(struct timeval)));
 	neighbor.asked = pair[0];
 }
 
@@ -97,7 +99,7 @@ static inline void neighbor_open(void)
 	atexit(neighbor_end);
 }
 
-/* False: the process has ended. */
+/* False: the process has ended, or lost its way: what the endpoint copied there may have been anything. */
 static inline bool neighbor_ask(int pair[2])
 {
 	char control[CMSG_SPACE(2 * sizeof(int))], byte = 0;
@@ -119,7 +121,7 @@ static inline bool neighbor_ask(int pair[2])
 	return true;
 }
 
-/* A connection whose ends the process has made. It is begun anew if the endpoint's copies have killed it. */
+/* A connection whose ends the process has made, or one that is begun anew. */
 static inline void neighbor_pair(int pair[2])
 {
 	while (!neighbor_ask(pair)) {
