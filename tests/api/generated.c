@@ -4,8 +4,7 @@
  * Programs that nobody thought of, made from seeds, and an oracle that knows only what the interface
  * promises. What failed once is in generated/corpus, and runs first.
  *
- *	generated                      the corpus, then the seeds from 1 on for SECONDS
- *	generated new                  new seeds for SECONDS
+ *	generated                      the corpus, then new seeds for SECONDS
  *	generated seed N               one seed
  *	generated seeds FROM COUNT
  *	generated show N               prints the program of a seed
@@ -62,8 +61,6 @@
 #include <glob.h>
 
 #define SECONDS 60
-#define KEPT                                                                                       \
-	220 /* seeds that each run goes through: new ones still find what has to be looked into first */
 
 static bool file(const char *path)
 {
@@ -146,9 +143,7 @@ static bool run(int argc, char **argv)
 	bool good = true;
 
 	if (argc < 2)
-		return corpus() & seeds(1, KEPT, SECONDS);
-	if (!strcmp(argv[1], "new"))
-		return seeds(new_seed(), UINT64_MAX, SECONDS);
+		return corpus() & seeds(new_seed(), UINT64_MAX, SECONDS);
 	if (argc > 2 && !strcmp(argv[1], "seed"))
 		return seed(number(argv[2]), true);
 	if (argc > 3 && !strcmp(argv[1], "seeds"))

@@ -4,7 +4,7 @@
 #define GENERATED_TRIAL_H
 
 #ifndef TRIAL_SECONDS
-#define TRIAL_SECONDS 20 /* the end of a hang */
+#define TRIAL_SECONDS 60 /* the end of a hang */
 #endif
 
 enum verdict { TRIAL_GOOD, TRIAL_BAD, TRIAL_TOO_LARGE };
