@@ -31,6 +31,18 @@ static bool find(void *handle, const char *name, void *call)
 	return at;
 }
 
+/*
+ * Makes a code. The first one lets the library load its algorithms, thousands of allocations: not while a peer waits, for where memory
+ * is short then, OpenSSL 3.0 crashes.
+ */
+static bool works(void)
+{
+	uint8_t code[HMAC_LEN];
+	unsigned int len;
+
+	return lib.hmac(lib.sha256(), "", 0, (const unsigned char *)"", 0, code, &len);
+}
+
 static void load(void)
 {
 	void *handle = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL);
@@ -43,7 +55,7 @@ static void load(void)
 		return;
 	}
 	loaded = find(handle, "HMAC", &lib.hmac) && find(handle, "EVP_sha256", &lib.sha256) &&
-		 find(handle, "CRYPTO_memcmp", &lib.compare);
+		 find(handle, "CRYPTO_memcmp", &lib.compare) && works();
 	if (!loaded)
 		dlclose(handle);
 }

@@ -2,15 +2,12 @@
 #include "base/tls.h"
 
 #include <dlfcn.h>
-#include <openssl/err.h>
-#include <openssl/kdf.h>
-#include <openssl/params.h>
-#include <openssl/ssl.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/log.h"
+#include "base/tls_calls.h"
 
 #define LIBRARY "libssl.so.3"
 
@@ -26,67 +23,14 @@
  */
 #define KEY_BYTES ((uint64_t)1 << 36)
 
-/* The calls we use; those of libcrypto are found through libssl, which needs it. */
-#define CALLS(CALL)                                                                                \
-	CALL(BIO_clear_flags)                                                                      \
-	CALL(BIO_free)                                                                             \
-	CALL(BIO_get_data)                                                                         \
-	CALL(BIO_meth_new)                                                                         \
-	CALL(BIO_meth_set_ctrl)                                                                    \
-	CALL(BIO_meth_set_read)                                                                    \
-	CALL(BIO_meth_set_write)                                                                   \
-	CALL(BIO_new)                                                                              \
-	CALL(BIO_set_data)                                                                         \
-	CALL(BIO_set_flags)                                                                        \
-	CALL(BIO_set_init)                                                                         \
-	CALL(ERR_clear_error)                                                                      \
-	CALL(ERR_peek_error)                                                                       \
-	CALL(ERR_reason_error_string)                                                              \
-	CALL(EVP_KDF_CTX_free)                                                                     \
-	CALL(EVP_KDF_CTX_new)                                                                      \
-	CALL(EVP_KDF_derive)                                                                       \
-	CALL(EVP_KDF_fetch)                                                                        \
-	CALL(EVP_KDF_free)                                                                         \
-	CALL(OSSL_PARAM_construct_end)                                                             \
-	CALL(OSSL_PARAM_construct_octet_string)                                                    \
-	CALL(OSSL_PARAM_construct_utf8_string)                                                     \
-	CALL(SSL_CIPHER_find)                                                                      \
-	CALL(SSL_CTX_ctrl)                                                                         \
-	CALL(SSL_CTX_new)                                                                          \
-	CALL(SSL_CTX_set_ciphersuites)                                                             \
-	CALL(SSL_CTX_set_keylog_callback)                                                          \
-	CALL(SSL_CTX_set_num_tickets)                                                              \
-	CALL(SSL_CTX_set_psk_find_session_callback)                                                \
-	CALL(SSL_CTX_set_psk_use_session_callback)                                                 \
-	CALL(SSL_SESSION_free)                                                                     \
-	CALL(SSL_SESSION_new)                                                                      \
-	CALL(SSL_SESSION_set1_master_key)                                                          \
-	CALL(SSL_SESSION_set_cipher)                                                               \
-	CALL(SSL_SESSION_set_protocol_version)                                                     \
-	CALL(SSL_do_handshake)                                                                     \
-	CALL(SSL_free)                                                                             \
-	CALL(SSL_get_error)                                                                        \
-	CALL(SSL_get_ex_data)                                                                      \
-	CALL(SSL_key_update)                                                                       \
-	CALL(SSL_new)                                                                              \
-	CALL(SSL_pending)                                                                          \
-	CALL(SSL_read)                                                                             \
-	CALL(SSL_session_reused)                                                                   \
-	CALL(SSL_set_accept_state)                                                                 \
-	CALL(SSL_set_bio)                                                                          \
-	CALL(SSL_set_connect_state)                                                                \
-	CALL(SSL_set_ex_data)                                                                      \
-	CALL(SSL_set_verify)                                                                       \
-	CALL(SSL_write)                                                                            \
-	CALL(TLS_method)
-
 static struct {
 #define CALL(name)                                                                                 \
 	__typeof__(name) *name; /* NOLINT(bugprone-macro-parentheses): is declared here */
-	CALLS(CALL)
+	TLS_CALLS(CALL)
 #undef CALL
 	SSL_CTX *ctx;
 	BIO_METHOD *bio;
+	EVP_KDF *hkdf, *tls13;
 } lib;
 
 static bool loaded;
@@ -98,6 +42,7 @@ struct tls {
 	const unsigned char *in;
 	size_t in_len;
 	bool broken;
+	bool starved; /* by a fault of the library's own, not by what the peer has sent: nothing else than memory is missing */
 	unsigned long reason;
 	bool initiator, kernels;
 	uint64_t written; /* bytes since our side's key is in use */
@@ -206,6 +151,15 @@ static void take_secret(const SSL *ssl, const char *line)
 			(uint8_t)(digit(hex[2 * i]) << 4 | digit(hex[2 * i + 1]));
 }
 
+/* The library tells the peer why it ends the connection. */
+static void see_alert(const SSL *ssl, int where, int alert)
+{
+	struct tls *tls = lib.SSL_get_ex_data(ssl, 0);
+
+	if (where == SSL_CB_WRITE_ALERT && (alert & 0xff) == SSL_AD_INTERNAL_ERROR)
+		tls->starved = true;
+}
+
 /* ---- Loading ---- */
 
 static bool find(void *handle, const char *name, void *call)
@@ -223,13 +177,16 @@ static bool set_up(void)
 {
 	lib.ctx = lib.SSL_CTX_new(lib.TLS_method());
 	lib.bio = lib.BIO_meth_new(BIO_TYPE_SOURCE_SINK, "weft");
-	if (!lib.ctx || !lib.bio)
+	lib.hkdf = lib.EVP_KDF_fetch(NULL, "HKDF", NULL);
+	lib.tls13 = lib.EVP_KDF_fetch(NULL, "TLS13-KDF", NULL);
+	if (!lib.ctx || !lib.bio || !lib.hkdf || !lib.tls13)
 		return false;
 	lib.SSL_CTX_ctrl(lib.ctx, SSL_CTRL_MODE, SSL_MODE_RELEASE_BUFFERS, NULL);
 	lib.SSL_CTX_ctrl(lib.ctx, SSL_CTRL_SET_SESS_CACHE_MODE, SSL_SESS_CACHE_OFF, NULL);
 	lib.SSL_CTX_set_psk_use_session_callback(lib.ctx, use_key);
 	lib.SSL_CTX_set_psk_find_session_callback(lib.ctx, find_key);
 	lib.SSL_CTX_set_keylog_callback(lib.ctx, take_secret);
+	lib.SSL_CTX_set_info_callback(lib.ctx, see_alert);
 	return lib.SSL_CTX_ctrl(lib.ctx, SSL_CTRL_SET_MIN_PROTO_VERSION, TLS1_3_VERSION, NULL) &&
 	       lib.SSL_CTX_set_ciphersuites(lib.ctx, CIPHER) &&
 	       lib.SSL_CTX_set_num_tickets(lib.ctx, 0) &&
@@ -252,7 +209,7 @@ static void load(void)
 	}
 	loaded = true;
 #define CALL(name) loaded = loaded && find(handle, #name, &lib.name);
-	CALLS(CALL)
+	TLS_CALLS(CALL)
 #undef CALL
 	loaded = loaded && set_up();
 }
@@ -275,16 +232,13 @@ static OSSL_PARAM octets(const char *name, const void *bytes, size_t len)
 	return lib.OSSL_PARAM_construct_octet_string(name, (void *)bytes, len);
 }
 
-static bool derive(const char *how, const OSSL_PARAM of[], uint8_t *key, size_t len)
+static bool derive(EVP_KDF *kdf, const OSSL_PARAM of[], uint8_t *key, size_t len)
 {
-	EVP_KDF *kdf = lib.EVP_KDF_fetch(NULL, how, NULL);
-	EVP_KDF_CTX *ctx = kdf ? lib.EVP_KDF_CTX_new(kdf) : NULL;
+	EVP_KDF_CTX *ctx = lib.EVP_KDF_CTX_new(kdf);
 	bool good = ctx && lib.EVP_KDF_derive(ctx, key, len, of) > 0;
 
 	if (ctx)
 		lib.EVP_KDF_CTX_free(ctx);
-	if (kdf)
-		lib.EVP_KDF_free(kdf);
 	return good;
 }
 
@@ -293,7 +247,7 @@ bool tls_derive(const void *secret, size_t secret_len, const void *context, size
 {
 	if (!tls_load())
 		return false;
-	return derive("HKDF",
+	return derive(lib.hkdf,
 		      (OSSL_PARAM[]){text("digest", "SHA256"), octets("key", secret, secret_len),
 				     octets("info", context, context_len),
 				     lib.OSSL_PARAM_construct_end()},
@@ -303,7 +257,7 @@ bool tls_derive(const void *secret, size_t secret_len, const void *context, size
 /* HKDF-Expand-Label of RFC 8446, section 7.1, without a context. */
 static bool expand(const uint8_t secret[TLS_KEY], const char *label, uint8_t *key, size_t len)
 {
-	return derive("TLS13-KDF",
+	return derive(lib.tls13,
 		      (OSSL_PARAM[]){text("digest", "SHA256"), text("mode", "EXPAND_ONLY"),
 				     octets("key", secret, TLS_KEY), octets("prefix", "tls13 ", 6),
 				     octets("label", label, strlen(label)),
@@ -376,8 +330,10 @@ void tls_input(struct tls *tls, const void *bytes, size_t len)
 static int outcome(struct tls *tls, int ret)
 {
 	tls->broken = lib.SSL_get_error(tls->ssl, ret) != SSL_ERROR_WANT_READ;
-	if (tls->broken)
+	if (tls->broken && !tls->reason) {
 		tls->reason = lib.ERR_peek_error();
+		tls->starved |= (ERR_GET_RFLAGS(lib.ERR_peek_last_error()) & ERR_RFLAG_COMMON) != 0;
+	}
 	return tls->broken ? -1 : 0;
 }
 
@@ -432,6 +388,11 @@ bool tls_write(struct tls *tls, const void *bytes, size_t len)
 	}
 	tls->written += len;
 	return !len || lib.SSL_write(tls->ssl, bytes, (int)len) == (int)len;
+}
+
+bool tls_starved(const struct tls *tls)
+{
+	return tls->starved;
 }
 
 const char *tls_error(const struct tls *tls)

@@ -33,6 +33,11 @@ struct tls_out {
 /* Loads the library. False: it cannot be loaded, which is logged once. From any thread. */
 bool tls_load(void);
 /*
+ * Loads the library, and what it loads when it is first used, some thousand allocations: not while a peer waits, for where memory is
+ * short then, OpenSSL 3.0 fails for ever. False: it does not work. From any thread.
+ */
+bool tls_try(void);
+/*
  * Derives TLS_KEY bytes from a secret: HKDF-SHA-256 (RFC 5869) without salt. False: the library is not there or has
  * failed.
  */
@@ -67,5 +72,7 @@ bool tls_unused(const struct tls *tls);
 bool tls_write(struct tls *tls, const void *bytes, size_t len);
 /* Why the connection is broken, in the library's words. */
 const char *tls_error(const struct tls *tls);
+/* Is it for want of memory? */
+bool tls_starved(const struct tls *tls);
 
 #endif

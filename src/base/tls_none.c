@@ -82,6 +82,12 @@ bool tls_write(struct tls *tls, const void *bytes, size_t len)
 	return false;
 }
 
+bool tls_starved(const struct tls *tls)
+{
+	(void)tls;
+	return false;
+}
+
 const char *tls_error(const struct tls *tls)
 {
 	(void)tls;

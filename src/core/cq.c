@@ -72,7 +72,7 @@ void cq_push_done_slow(struct cq *cq, void *context, uint64_t flags)
 void cq_push_error(struct cq *cq, const struct cq_slot *entry, const struct cq_error *why,
 		   const void *err_data)
 {
-	struct cq_error *error = malloc(sizeof(*error) + why->data_size);
+	struct cq_error *error = cq->is_overrun ? NULL : malloc(sizeof(*error) + why->data_size);
 	struct cq_slot slot = *entry;
 
 	if (!error) {
@@ -84,6 +84,8 @@ void cq_push_error(struct cq *cq, const struct cq_slot *entry, const struct cq_e
 		memcpy(error->data, err_data, why->data_size);
 	slot.error = error;
 	cq_push(cq, slot);
+	if (cq->is_overrun) /* by this entry */
+		free(error);
 }
 
 int cq_add_worker(struct cq *cq, struct driven *worker)

@@ -213,7 +213,7 @@ static int check_encryption(const struct fi_info *info, bool keyed)
 			 "or give ep_attr->auth_key");
 		return -FI_EINVAL;
 	}
-	return tls_load() ? 0 : -FI_ENOSYS;
+	return tls_try() ? 0 : -FI_ENOSYS;
 }
 
 static int resolve(struct fi_info *info, const struct fi_info *domain, uint32_t api)

@@ -6,15 +6,10 @@
  */
 #define LIMIT 110
 
-#include <malloc.h>
+#include <limits.h>
 
 #include "node.h"
-
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define OWN_MALLOC 0
-#else
-#define OWN_MALLOC 1
-#endif
+#include "short_memory.h"
 
 #define MESSAGES 6
 #define LAST     MESSAGES /* number of the message that ends a run */
@@ -31,49 +26,6 @@ static size_t length_of(uint64_t number)
 
 	return strcmp(provider(), "tcp") && lengths[number] > SHORT ? SHORT : lengths[number];
 }
-
-/* ---- Allocations that fail ---- */
-
-static struct {
-	bool armed, all;
-	unsigned int count, fails; /* the first that fails */
-} memory;
-
-static bool is_short(void)
-{
-	unsigned int now = memory.armed ? ++memory.count : 0;
-
-	return now && (now == memory.fails || (memory.all && now > memory.fails));
-}
-
-#if OWN_MALLOC
-#pragma GCC visibility push(default) /* the library calls these, too */
-void *__libc_malloc(size_t len);
-void *__libc_calloc(size_t count, size_t len);
-void *__libc_realloc(void *old, size_t len);
-void *__libc_memalign(size_t align, size_t len);
-
-void *malloc(size_t len)
-{
-	return is_short() ? NULL : __libc_malloc(len);
-}
-
-void *calloc(size_t count, size_t len)
-{
-	return is_short() ? NULL : __libc_calloc(count, len);
-}
-
-void *realloc(void *old, size_t len)
-{
-	return is_short() ? NULL : __libc_realloc(old, len);
-}
-
-void *aligned_alloc(size_t align, size_t len)
-{
-	return is_short() ? NULL : __libc_memalign(align, len);
-}
-#pragma GCC visibility pop
-#endif
 
 /* ---- One run ---- */
 
@@ -159,10 +111,8 @@ static void receiver(void *arg)
 	reported = receives(&n, got);
 	for (unsigned int i = 0; i < MESSAGES; i++)
 		if (sent[i] && !got[i] && !reported)
-			fail("message %u was sent, is not received, and nothing tells: allocation %u of %u "
-			     "failed%s",
-			     i, memory.fails, memory.count,
-			     memory.all ? ", and all behind it" : "");
+			fail("message %u was sent, is not received, and nothing tells: %s", i,
+			     memory_how());
 	tell(results[1], &memory.count, sizeof(memory.count));
 	node_close(&n);
 }
@@ -174,7 +124,7 @@ static unsigned int run(unsigned int fails, bool all)
 	pid_t pids[2];
 
 	memory.fails = fails;
-	memory.all = all;
+	memory.row = all ? UINT_MAX : 1;
 	wire(ends);
 	wire(results);
 	pids[0] = start("receiver", receiver, NULL);
@@ -192,10 +142,7 @@ int main(void)
 {
 	alarm(LIMIT);
 	need_provider();
-	if (!OWN_MALLOC) {
-		puts("the sanitizer has an allocator of its own");
-		return 77;
-	}
+	need_memory();
 	for (int all = 0; all < 2; all++) {
 		unsigned int fails = 1;
 

@@ -66,7 +66,8 @@ struct tcp_tls {
 	struct tls *tls;     /* NULL: the kernel does it, or nobody */
 	struct tls_out *out; /* of `tls` */
 	int sock;
-	bool kernel; /* both kernels have TLS: ours takes over from `tls` */
+	bool kernel;    /* both kernels have TLS: ours takes over from `tls` */
+	bool initiator; /* of the link */
 };
 
 /* How soon the flusher sends for a link, if the link's owner does not. */

@@ -254,12 +254,17 @@ static void received(struct tcp_link *l, size_t len, size_t placed)
 /* recv returned 0 or an error: ends the link, unless there is just nothing to read. */
 static void silent(struct tcp_link *l, ssize_t ret)
 {
+	int err;
+
 	if (ret < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
+	err = ret ? tcp_tls_fault(l) : FI_ECONNRESET;
 	if (ret == 0 && l->have)
 		LOG_INFO(LOG_EP_DATA, "tcp: the connection to peer %#x ended within a packet",
 			 l->id);
-	tcp_end(l, ret == 0 ? FI_ECONNRESET : tcp_tls_fault(l));
+	if (err == FI_ENOMEM)
+		rx_lost(l->own->worker, l->id);
+	tcp_end(l, err);
 }
 
 /* May this progress call read more of the link? */

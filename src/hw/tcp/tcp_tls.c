@@ -30,7 +30,7 @@ static int say(const struct tcp_tls *s)
 	return -FI_EIO;
 }
 
-/* 1: done; 0: it goes on; else a negative error: the peer does not know the key, or the stream was changed. */
+/* 1: done; 0: it goes on; else a negative error: the peer does not know the key, the stream was changed, or there is no memory. */
 static int shake(const struct tcp_link *l, const struct tcp_tls *s)
 {
 	int ret;
@@ -41,7 +41,8 @@ static int shake(const struct tcp_link *l, const struct tcp_tls *s)
 		LOG_PEER(LOG_EP_CTRL, "tcp: no encryption with peer %#x: %s", l->id,
 			 tls_error(s->tls));
 		say(s);
-		return -FI_EACCES;
+		/* What the initiator has sent behind its last word is lost. */
+		return tls_starved(s->tls) && !s->initiator ? -FI_ENOMEM : -FI_EACCES;
 	}
 	return say(s) ? -FI_EIO : ret;
 }
@@ -71,6 +72,7 @@ int tcp_tls_start(struct tcp_link *l, struct tcp_tls *s, const struct link_peer 
 		t->cipher = malloc(TCP_READ);
 	*s = (struct tcp_tls){.out = out,
 			      .sock = peer->sock,
+			      .initiator = peer->initiator,
 			      .kernel = ktls_available() &&
 					peer->hello->flags & WIRE_HELLO_KERNEL_TLS};
 	s->tls = t->cipher ? tls_new(peer->key, peer->initiator, s->kernel, out) : NULL;
@@ -141,7 +143,7 @@ static ssize_t decrypt(const struct tcp_link *l, struct tls *tls, const struct i
 			LOG_PEER(LOG_EP_DATA,
 				 "tcp: peer %#x: what came is not what it encrypted: %s", l->id,
 				 tls_error(tls));
-			return broken(EPROTO);
+			return broken(tls_starved(tls) ? ENOMEM : EPROTO);
 		}
 		if (len < (ssize_t)iov[i].iov_len)
 			break;
@@ -163,7 +165,7 @@ ssize_t tcp_tls_read(struct tcp_link *l, struct tcp_tls *s, const struct iovec *
 		tls_input(s->tls, cipher->iov_base, (size_t)len);
 	}
 	len = decrypt(l, s->tls, iov, count);
-	if (s->out->len == output || (len < 0 && errno != EAGAIN))
+	if (s->out->len == output || tls_starved(s->tls) || (len < 0 && errno != EAGAIN))
 		return len;
 	LOG_PEER(
 		LOG_EP_DATA,

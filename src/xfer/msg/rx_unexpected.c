@@ -229,6 +229,15 @@ static struct unexpected *keep(struct rx *rx, const struct message *m, size_t pa
 	return u;
 }
 
+/* A message is lost, and there is no memory to say which. */
+static void tell_loss(struct rx *rx)
+{
+	if (rx->cq)
+		cq_overrun(rx->cq);
+	else if (rx->cntr)
+		cntr_fail(rx->cntr);
+}
+
 /*
  * There is no memory for a message: keeps its place in the queue. Who waits for anything else than a plain message learns of it
  * by the end of the connection.
@@ -242,11 +251,20 @@ static struct unexpected *keep_lost(struct rx *rx, const struct message *m)
 	u = keep(rx, m, 0);
 	if (u)
 		u->lost = true;
-	else if (rx->cq)
-		cq_overrun(rx->cq);
-	else if (rx->cntr)
-		cntr_fail(rx->cntr);
+	else
+		tell_loss(rx);
 	return u;
+}
+
+void rx_lost(struct worker *worker, uint32_t src)
+{
+	struct peer *peer = pool_find(&worker->peer_pool, src);
+
+	for (unsigned int i = 0; i < WORKER_RX_MAX; i++)
+		if (worker->rx[i])
+			tell_loss(worker->rx[i]);
+	if (peer)
+		peer_starve(peer, "what it has sent");
 }
 
 void rx_store(struct rx *rx, const struct message *m, size_t payload_len)

@@ -114,6 +114,7 @@ static int revive(struct rma_request *r, const struct txreq *req)
 	return rma_check(r, FI_REMOTE_READ);
 }
 
+/* 0 or a negative error; -FI_EAGAIN: there is no space now. */
 static int send_fragment(struct txreq *req, const struct rma_request *r)
 {
 	struct link *link = req->peer->real;
@@ -127,7 +128,7 @@ static int send_fragment(struct txreq *req, const struct rma_request *r)
 		want = link->packet_max;
 	buf = malloc(want);
 	if (!buf)
-		return -FI_EAGAIN;
+		return -FI_ENOMEM;
 	rma_copy(r, req->sent, buf, want, false);
 	p = result(req->seq, req->sent, buf, want);
 	iov = (struct iovec){buf, want};
@@ -143,16 +144,16 @@ int rma_reply_more(struct txreq *req)
 	struct rma_request r;
 	int err = revive(&r, req);
 
-	if (err) {
-		rma_refuse(&r, err);
-	} else {
+	if (!err)
 		err = send_fragment(req, &r);
-		if (err)
-			return err;
-		if (req->sent < req->len)
-			return 0;
+	if (err == -FI_EAGAIN)
+		return err;
+	if (err)
+		rma_refuse(&r, err);
+	else if (req->sent < req->len)
+		return 0;
+	else
 		rma_event(&r, FI_RMA | FI_REMOTE_READ, 0);
-	}
 	answers_remove(req->peer, sizeof(*req));
 	tx_req_end(req, 0);
 	return 0;
