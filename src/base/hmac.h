@@ -17,7 +17,7 @@ bool hmac_load(void);
 /* The code of `len` bytes under a key. False: the library is not there or has failed. */
 bool hmac_sha256(const void *key, size_t key_len, const void *bytes, size_t len,
 		 uint8_t code[HMAC_LEN]);
-/* Compares in a time that does not depend on the bytes. False without the library. */
+/* Compares in a time that does not depend on the bytes. Needs no library. */
 bool hmac_equal(const void *a, const void *b, size_t len);
 
 #endif

@@ -16,6 +16,6 @@ int main(void)
 		puts("no library for keys and encryption here");
 		return 77;
 	}
-	served_walk(strcmp(provider(), "tcp") ? "prove" : "encrypt", 20);
+	served_walk(served_here, strcmp(provider(), "tcp") ? "prove" : "encrypt", 20);
 	return EXIT_SUCCESS;
 }

@@ -14,6 +14,6 @@ int main(void)
 	alarm(LIMIT);
 	need_provider();
 	need_memory();
-	served_walk(NULL, UINT_MAX);
+	served_walk(served_here, NULL, UINT_MAX);
 	return EXIT_SUCCESS;
 }

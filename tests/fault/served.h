@@ -19,7 +19,7 @@
 #define WAIT_MS 6000
 #define CALLS   3000
 #define ROW     20u
-#define EACH    100u
+#define EACH    64u
 #define LONG    (1200000u)
 #define BURST                                                                                      \
 	12u /* operations at the end that are begun together, while their initiator reads nothing */
@@ -349,25 +349,36 @@ static void target(void *arg)
 
 /* ---- Runs ---- */
 
-static struct outcome run(const char *auth, unsigned int fails, unsigned int row)
+/* Lets the target run, in which `row` allocations from number `fails` on fail. */
+static inline struct outcome served_target(const char *auth, unsigned int fails, unsigned int row)
 {
 	struct outcome o;
-	pid_t pids[2];
+	pid_t pid;
 
 	memory.fails = fails;
 	memory.row = row;
-	wire(ends);
 	wire(results);
-	pids[0] = start("target", target, (void *)auth);
-	pids[1] = start("initiator", initiator, (void *)auth);
-	for (int i = 0; i < 2; i++)
-		close(ends[i]);
-	finish(pids[0], "the target");
+	pid = start("target", target, (void *)auth);
+	if (ends[0] >= 0)
+		close(ends[1]);
+	finish(pid, "the target");
 	hear(results[0], &o, sizeof(o));
-	kill(pids[1], SIGKILL);
-	waitpid(pids[1], NULL, 0);
 	for (int i = 0; i < 2; i++)
 		close(results[i]);
+	return o;
+}
+
+/* Both are processes of one host. */
+static inline struct outcome served_here(const char *auth, unsigned int fails, unsigned int row)
+{
+	struct outcome o;
+	pid_t pid;
+
+	wire(ends);
+	pid = start("initiator", initiator, (void *)auth);
+	o = served_target(auth, fails, row);
+	slay(pid);
+	close(ends[0]);
 	return o;
 }
 
@@ -375,7 +386,9 @@ static struct outcome run(const char *auth, unsigned int fails, unsigned int row
  * Lets each allocation fail, alone or with `row` that follow; of many a choice: libraries that encrypt allocate for each packet.
  * `auth`: FI_WEFT_AUTH; NULL: no key.
  */
-static inline void served_walk(const char *auth, unsigned int row)
+static inline void served_walk(struct outcome (*run)(const char *auth, unsigned int fails,
+						     unsigned int row),
+			       const char *auth, unsigned int row)
 {
 	const unsigned int rows[] = {1, row};
 
