@@ -26,16 +26,15 @@ struct given {
 	const char *from;
 };
 
-struct job_key job_key_of(const struct fi_info *info)
+void job_key_of(const struct fi_info *info, struct job_key *key)
 {
 	const struct fi_ep_attr *ep = info->ep_attr;
-	struct job_key key = {.len = 0};
 
-	if (!ep || !ep->auth_key || ep->auth_key_size > sizeof(key.bytes))
-		return key;
-	memcpy(key.bytes, ep->auth_key, ep->auth_key_size);
-	key.len = ep->auth_key_size;
-	return key;
+	key->len = 0;
+	if (!ep || !ep->auth_key || ep->auth_key_size > sizeof(key->bytes))
+		return;
+	memcpy(key->bytes, ep->auth_key, ep->auth_key_size);
+	key->len = ep->auth_key_size;
 }
 
 bool job_key_equal(const struct job_key *a, const struct job_key *b)

@@ -21,8 +21,8 @@ struct job_key {
 	size_t len;
 };
 
-/* The key of info->ep_attr, where job_key_resolve has put it. */
-struct job_key job_key_of(const struct fi_info *info);
+/* Copies the key of info->ep_attr, where job_key_resolve has put it, to its place: no further copy stays on the stack. */
+void job_key_of(const struct fi_info *info, struct job_key *key);
 /* Does FI_WEFT_AUTH ask for encryption of what goes across the network? */
 bool job_key_encrypts(void);
 bool job_key_equal(const struct job_key *a, const struct job_key *b);

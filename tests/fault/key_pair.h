@@ -3,6 +3,11 @@
 #ifndef FAULT_KEY_PAIR_H
 #define FAULT_KEY_PAIR_H
 
+#include <stddef.h>
+
+static size_t pair_vectors; /* FI_AV_AUTH_KEY: the address vectors hold the key */
+#define NODE_KEYS pair_vectors
+
 #include "key_file.h"
 #include "node.h"
 
@@ -33,17 +38,26 @@ static inline void give_key(struct node *n)
 	must(fi_endpoint(n->domain, n->info, &n->ep, NULL), "fi_endpoint");
 }
 
-static inline void talk(struct node n[2])
+/* Inserts the name of the other one. `handle`: of the key that the vector holds, if it does. */
+static inline fi_addr_t pair_insert(struct node *n, struct node *other, fi_addr_t handle)
 {
-	struct name name = node_name(&n[1]);
-	fi_addr_t to = node_insert(&n[0], &name);
+	struct name name = node_name(other);
+	fi_addr_t addr = handle;
+
+	if (fi_av_insert(n->av, name.bytes, 1, &addr, pair_vectors ? FI_AUTH_KEY : 0, NULL) != 1)
+		fail("fi_av_insert refuses an address");
+	return addr;
+}
+
+static inline void talk(struct node n[2], fi_addr_t handle)
+{
+	fi_addr_t to = pair_insert(&n[0], &n[1], handle);
 	uint64_t end = now_ms() + WAIT_MS;
 	unsigned int left = 2;
 	struct event e;
 	char got;
 
-	name = node_name(&n[0]);
-	node_insert(&n[1], &name);
+	pair_insert(&n[1], &n[0], handle);
 	must(fi_recv(n[1].ep, &got, 1, NULL, FI_ADDR_UNSPEC, NULL), "fi_recv");
 	while (fi_send(n[0].ep, "x", 1, NULL, to, NULL))
 		if (node_poll(&n[1], &e) || now_ms() > end)

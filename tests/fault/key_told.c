@@ -109,7 +109,7 @@ static void with_keys(void *arg)
 
 	tell_all();
 	pair_open(n, arg);
-	talk(n);
+	talk(n, 0);
 	search_strings(n[0].info);
 	for (int i = 0; i < 2; i++)
 		node_close(&n[i]);

@@ -205,6 +205,77 @@ START_TEST(keys_are_derived_as_the_standard_says)
 }
 END_TEST
 
+/* ---- Keys in memory ---- */
+
+/* A key that is looked for, which itself lies nowhere as it is. */
+struct hidden {
+	uint8_t masked[TLS_CIPHER];
+};
+
+static struct hidden hide(const uint8_t *bytes)
+{
+	struct hidden h;
+
+	for (size_t i = 0; i < sizeof(h.masked); i++)
+		h.masked[i] = bytes[i] ^ 0xa5;
+	return h;
+}
+
+static bool is_hidden(const struct hidden *h, const volatile uint8_t *at)
+{
+	size_t i = 0;
+
+	while (i < sizeof(h->masked) && at[i] == (h->masked[i] ^ 0xa5))
+		i++;
+	return i == sizeof(h->masked);
+}
+
+/* Counts the copies in memory that the process can write. */
+static unsigned int copies(const struct hidden *h)
+{
+	FILE *maps = fopen("/proc/self/maps", "re");
+	unsigned int found = 0;
+	unsigned long from, to;
+	char line[512], mode[8];
+
+	ck_assert_ptr_nonnull(maps);
+	while (fgets(line, sizeof(line), maps))
+		if (sscanf(line, "%lx-%lx %7s", &from, &to, mode) == 3 && !strncmp(mode, "rw", 2) &&
+		    !strstr(line, "[v"))
+			for (; from + sizeof(h->masked) <= to; from++)
+				found += is_hidden(h, (const volatile uint8_t *)from);
+	fclose(maps);
+	return found;
+}
+
+START_TEST(no_key_is_left_of_a_connection_that_has_ended)
+{
+	uint8_t secret[TLS_KEY];
+	struct hidden keys[3];
+	struct tls_way out, back;
+	struct end ends[2];
+
+	for (size_t i = 0; i < sizeof(secret); i++)
+		secret[i] = (uint8_t)(i * 91 + 7);
+	keys[0] = hide(secret);
+	kernels = true;
+	open_both(ends, secret, secret);
+	kernels = false;
+	explicit_bzero(secret, sizeof(secret));
+	ck_assert_uint_gt(copies(&keys[0]), 0);
+	connect_both(ends);
+	ck_assert(tls_kernel_keys(ends[0].tls, &out, &back));
+	keys[1] = hide(out.key);
+	keys[2] = hide(back.key);
+	explicit_bzero(&out, sizeof(out));
+	explicit_bzero(&back, sizeof(back));
+	ck_assert_uint_gt(copies(&keys[1]) + copies(&keys[2]), 0);
+	close_both(ends);
+	for (int i = 0; i < 3; i++)
+		ck_assert_uint_eq(copies(&keys[i]), 0);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("base_tls");
@@ -222,6 +293,7 @@ int main(void)
 	tcase_add_test(all, a_changed_byte_ends_the_connection_behind_what_was_good);
 	tcase_add_test(all, a_record_played_again_ends_the_connection);
 	tcase_add_test(all, keys_are_derived_as_the_standard_says);
+	tcase_add_test(all, no_key_is_left_of_a_connection_that_has_ended);
 	suite_add_tcase(suite, all);
 	return suite_run(suite);
 }

@@ -27,8 +27,8 @@ void auth_open(struct auth_own *own, const struct fi_info *info, struct worker *
 		{"open", "keyed", "keyed, encrypted"},
 		{"closed", "keyed, closed", "keyed, encrypted, closed"}};
 
-	*own = (struct auth_own){
-		.key = job_key_of(info), .closed = env_get()->closed, .worker = worker};
+	*own = (struct auth_own){.closed = env_get()->closed, .worker = worker};
+	job_key_of(info, &own->key);
 	own->by_av = worker && worker->dom->max_keys;
 	own->keyed = own->by_av || own->key.len;
 	own->keys = own->by_av ? NULL : &own->key;
