@@ -5,6 +5,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -184,6 +185,38 @@ START_TEST(the_end)
 }
 END_TEST
 
+/* Receives a hello while this process may open only `count` descriptors more. */
+static int recv_with_room(unsigned int count, struct wire_hello *hello, int in[WIRE_FDS])
+{
+	struct rlimit most, limit;
+	int next = dup(sent), ret;
+
+	close(next);
+	ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &most), 0);
+	limit = most;
+	limit.rlim_cur = (rlim_t)next + count;
+	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &limit), 0);
+	ret = hello_recv(pair[1], true, hello, in);
+	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &most), 0);
+	return ret;
+}
+
+/* The hello is good without its descriptors, so that its sender can be told to come again; one that found room is closed. */
+START_TEST(no_room_for_descriptors)
+{
+	struct wire_hello hello = good(HELLO_CONNECT);
+	unsigned int before = count_fds();
+	int in[WIRE_FDS];
+
+	say(&hello, sizeof(hello), WIRE_FDS);
+	ck_assert_int_eq(recv_with_room((unsigned int)_i, &hello, in), 1);
+	for (unsigned int i = 0; i < WIRE_FDS; i++)
+		ck_assert_int_eq(in[i], -1);
+	while (count_fds() != before)
+		usleep(1000);
+}
+END_TEST
+
 START_TEST(other_lengths)
 {
 	char longer[sizeof(struct wire_hello) + 1] = {0};
@@ -325,6 +358,7 @@ int main(void)
 	tcase_add_checked_fixture(all, setup, teardown);
 	tcase_add_test(all, ours_arrives);
 	tcase_add_test(all, crossed_brings_no_ring);
+	tcase_add_loop_test(all, no_room_for_descriptors, 0, WIRE_FDS);
 	tcase_add_loop_test(all, other_files, HELLO_CONNECT, HELLO_KINDS);
 	tcase_add_test(all, good_ones);
 	tcase_add_test(all, the_end);
