@@ -20,9 +20,10 @@ static struct name listener_name;
 
 /* ---- The listener ---- */
 
-struct event_cm {
+/* The data stand behind the entry. */
+union event_cm {
 	struct fi_eq_cm_entry entry;
-	char data[64];
+	char bytes[sizeof(struct fi_eq_cm_entry) + 512];
 };
 
 static struct fi_info *msg_info(const struct name *to)
@@ -82,12 +83,13 @@ static struct fid_ep *open_ep(const struct end *e, struct fi_info *info)
 	return ep;
 }
 
-static void take_request(const struct end *e, struct fid_pep *pep, const struct event_cm *event,
+static void take_request(const struct end *e, struct fid_pep *pep, const union event_cm *event,
 			 size_t len)
 {
 	struct fid_ep *ep;
 
-	if (len == sizeof(event->entry) + sizeof(WORD) && !strcmp(event->data, WORD)) {
+	if (len == sizeof(event->entry) + sizeof(WORD) &&
+	    !strcmp(event->bytes + sizeof(event->entry), WORD)) {
 		ep = open_ep(e, event->entry.info);
 		must(fi_accept(ep, NULL, 0), "fi_accept");
 	} else {
@@ -111,7 +113,7 @@ static void listener(void *arg)
 	tell(ends[1], &name, sizeof(name));
 	for (;;) {
 		struct fi_eq_err_entry error = {0};
-		struct event_cm event = {.data = ""};
+		union event_cm event = {.bytes = ""};
 		uint32_t kind;
 		ssize_t got = fi_eq_sread(e.eq, &kind, &event, sizeof(event), 1000, 0);
 
@@ -198,7 +200,7 @@ static void flood(void *arg)
 static void visit(const struct end *e)
 {
 	struct fid_ep *ep = open_ep(e, e->info);
-	struct event_cm event;
+	union event_cm event;
 	uint32_t kind = 0;
 	ssize_t got;
 
