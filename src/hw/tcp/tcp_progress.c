@@ -110,10 +110,10 @@ static bool read_ready(struct tcp *t)
 	return any;
 }
 
-/* Reads what came over rails and was too much for one call. */
+/* Reads what came over rails and was too much for one call, or that the last one has ended. */
 static bool attend_unread(struct tcp_link *l)
 {
-	bool any = tcp_rails_unread(l) && tcp_read(l);
+	bool any = tcp_rails_quiet(l) && tcp_read(l);
 
 	if (!l->closed && l->tx == TCP_READY && !tcp_rails_unread(l))
 		list_remove(&l->in_attend);
@@ -217,7 +217,7 @@ static bool ask_space(struct tcp *t)
 	LIST_EACH (node, &t->attend) {
 		struct tcp_link *l = LIST_ENTRY(node, struct tcp_link, in_attend);
 
-		if (l->tx == TCP_FAILED || (l->rails && tcp_rails_unread(l)) ||
+		if (l->tx == TCP_FAILED || (l->rails && tcp_rails_quiet(l)) ||
 		    tcp_watch(l, EPOLLIN | EPOLLOUT))
 			return false;
 	}

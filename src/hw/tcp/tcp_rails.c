@@ -147,6 +147,8 @@ void tcp_rails_end(struct tcp_link *l, uint32_t rail, int err)
 
 	drop(l, &rails->rail[rail], false);
 	tcp_rails_name(l);
+	if (l->sock < 0 && !l->ended && !l->closed)
+		tcp_rails_attend(l);
 	rails->err = err;
 	/* An answer may be lost with the rail; a peer that has closed it in good order asks again, or has ended. */
 	rails->ack_due |= err != 0;

@@ -104,7 +104,7 @@ void tcp_rails_end(struct tcp_link *l, uint32_t rail, int err);
 void tcp_rails_name(struct tcp_link *l);
 /* As tcp_watch, for all rails; 0: for none. */
 int tcp_rails_watch(struct tcp_link *l, uint32_t events);
-/* Makes progress calls read what is complete and not read yet: no event announces it. */
+/* Makes progress calls read: what tcp_rails_quiet tells of, no event announces. */
 void tcp_rails_attend(struct tcp_link *l);
 /* Continues a closed link: true if nothing is left to wait for. */
 bool tcp_rails_linger(struct tcp_link *l);
@@ -159,6 +159,12 @@ static inline bool tcp_rails_arrived(const struct tcp_link *l)
 static inline bool tcp_rails_unread(const struct tcp_link *l)
 {
 	return l->rails->in.begin != l->rails->in.next;
+}
+
+/* Does no event tell what reading finds? What is complete already, and the end if that came with the last rail. */
+static inline bool tcp_rails_quiet(const struct tcp_link *l)
+{
+	return tcp_rails_unread(l) || l->sock < 0;
 }
 
 #endif
