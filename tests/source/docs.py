@@ -82,12 +82,31 @@ for name in sorted(set(re.findall(r"^\.It Ev (\w+)", read("man/weft-env.7"), re.
     print(f"man/weft-env.7: {name} is no setting")
     failed = True
 
+def is_test(name):
+    kind, _, rest = name.partition("_")
+    return bool(glob.glob(f"tests/{kind}/{rest}.*") or glob.glob(f"tests/unit/{name}.c"))
+
+
+# Tests that pages tell to run, and those in the cells of the table of attacks, each of which has some or says that there is none.
+assert is_test("source_docs") and not is_test("fault_no_such")
+told = {(p, n) for p in pages for names in re.findall(r"`make ((?:t/\w+ ?)+)", read(p)) for n in re.findall(r"t/(\w+)", names) if n != "NAME"}
+cells = [c for row in read("docs/SECURITY.md").splitlines() if re.match(r"\| \*\*[\w ]+\*\*", row) for c in row.split(" | ")[1:]]
+assert len(cells) == 28, len(cells)
+told |= {("docs/SECURITY.md", n) for c in cells for n in re.findall(r"\b[a-z]+_\w+", re.sub("`.*?`", "", c))}
+for page, name in sorted(told):
+    if not is_test(name):
+        print(f"{page}: no test {name}")
+        failed = True
+for cell in cells:
+    if not re.search(r"_|no test|the same|as an outsider", re.sub("`.*?`", "", cell)):
+        print(f"docs/SECURITY.md: no test in the cell {cell!r}")
+        failed = True
+
 # What docs/PROMISES.md gives as proof: tests, and properties of the generated programs.
 proofs = [row.rsplit(" | ", 1)[1] for row in read("docs/PROMISES.md").splitlines() if re.match(r"\| \d+ \|", row)]
 judged = set(re.findall(r'"([a-z]+): ', "\n".join(read(p) for p in glob.glob("tests/api/generated/*.h"))))
 for name in re.findall(r"\w+_\w+", " ".join(proofs)):
-    kind, _, rest = name.partition("_")
-    if not glob.glob(f"tests/{kind}/{rest}.*") and not glob.glob(f"tests/unit/{name}.c"):
+    if not is_test(name):
         print(f"docs/PROMISES.md: no test {name}")
         failed = True
 for name in set(re.findall(r"\*(\w+)\*", " ".join(proofs))) ^ judged - {"call", "crash", "hang"}:
@@ -111,6 +130,7 @@ for path in glob.glob("src/**/*.c", recursive=True):
         print(f"docs/ARCHITECTURE.md does not tell of {path}")
         failed = True
 
+print(f"{len(told)} tests of attacks and of pages")
 print(f"{len(proofs)} promises, {len(judged)} properties")
 print(f"{len(states) - 3} states, {len(locks)} locks, {len(settings)} settings")
 print(f"{len(pages)} documents, {len(packets)} packets, {len(hellos)} hellos")
