@@ -3,7 +3,7 @@
 # Builds the fuzzers of this folder and the library with the address and undefined behaviour
 # sanitizers. Runs each for FUZZ_SECONDS, two at once; each ends with a clean close of everything and a
 # look for leaks. New corpus entries stay in the build folder; the log of a crash is printed.
-# TIMEOUT=420
+# TIMEOUT=600
 set -u
 cd "$(dirname "$0")/../.." || exit
 export BUILD=${BUILD:-build}
