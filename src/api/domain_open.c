@@ -10,6 +10,7 @@
 #include "atomic/atomic.h"
 #include "base/log.h"
 #include "cntr/cntr.h"
+#include "coll/coll.h"
 #include "core/av.h"
 #include "core/cq_read.h"
 #include "api/ep.h"
@@ -179,6 +180,7 @@ static int open_device(struct domain *dom)
 static const struct domain_calls calls = {
 	.install = ep_install,
 	.run_due = defer_run,
+	.groups = &coll_groups,
 	.av_inserted = worker_reach_entry,
 	.av_removing = worker_forget_entry,
 	.av_renamed = worker_forget_id,

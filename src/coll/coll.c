@@ -57,7 +57,7 @@ struct coll *coll_of(struct worker *worker)
 	return c;
 }
 
-void coll_close(struct coll *c)
+static void coll_close(struct coll *c)
 {
 	struct list *node;
 
@@ -134,7 +134,8 @@ static struct group *group_for(struct worker *worker, struct peer *peer, const s
 	return g && !g->err && group_has(g, p->tag & WIRE_GROUP_RANK_MASK, peer) ? g : NULL;
 }
 
-bool coll_take(struct worker *worker, struct peer *peer, const struct packet *p, struct rx **queues)
+static bool coll_take(struct worker *worker, struct peer *peer, const struct packet *p,
+		      struct rx **queues)
 {
 	struct group *g = group_for(worker, peer, p);
 
@@ -142,14 +143,14 @@ bool coll_take(struct worker *worker, struct peer *peer, const struct packet *p,
 	return g && exchange_take(g, peer, p);
 }
 
-struct rx *coll_context(struct worker *worker, struct peer *peer, const struct packet *p)
+static struct rx *coll_context(struct worker *worker, struct peer *peer, const struct packet *p)
 {
 	struct group *g = group_for(worker, peer, p);
 
 	return g ? &g->rx : NULL;
 }
 
-struct rx *coll_elsewhere(struct worker *worker, struct peer *peer, const struct packet *p)
+static struct rx *coll_elsewhere(struct worker *worker, struct peer *peer, const struct packet *p)
 {
 	struct coll *c = heard(worker);
 	struct group *g = c ? group_find(c, p->data) : NULL;
@@ -164,7 +165,7 @@ struct rx *coll_elsewhere(struct worker *worker, struct peer *peer, const struct
 	return NULL;
 }
 
-void coll_hear(struct worker *worker, struct peer *peer, const struct packet *p)
+static void coll_hear(struct worker *worker, struct peer *peer, const struct packet *p)
 {
 	struct coll *c = heard(worker);
 	struct wire_group msg;
@@ -193,7 +194,7 @@ void coll_hear(struct worker *worker, struct peer *peer, const struct packet *p)
  * later needs more cannot reach it and finds out. The same holds for a member that closed the
  * group, however its connection ends. A failed connect attempt may have been to such a member.
  */
-void coll_peer_failed(struct coll *c, struct peer *peer, int err)
+static void coll_peer_failed(struct coll *c, struct peer *peer, int err)
 {
 	bool orderly = peer->conn.disconnect_received || err == FI_ESHUTDOWN;
 	uint32_t rank;
@@ -221,7 +222,7 @@ void coll_peer_failed(struct coll *c, struct peer *peer, int err)
 	}
 }
 
-void coll_forget_peer(struct coll *c, struct peer *peer)
+static void coll_forget_peer(struct coll *c, struct peer *peer)
 {
 	kept_drop_of(c, peer);
 }
@@ -238,17 +239,17 @@ void coll_wake_in(struct coll *c, unsigned int ms)
 		worker_wake(c->worker);
 }
 
-void coll_not_taken(struct coll *c)
+static void coll_not_taken(struct coll *c)
 {
 	coll_wake_in(c, COLL_LATER_MS);
 }
 
-bool coll_has_groups(const struct coll *c)
+static bool coll_has_groups(const struct coll *c)
 {
 	return !list_empty(&c->groups);
 }
 
-bool coll_waits(const struct coll *c)
+static bool coll_waits(const struct coll *c)
 {
 	return c->wake_at || coll_ready(c);
 }
@@ -293,7 +294,7 @@ bool coll_run(struct coll *c)
 	return run(c, false);
 }
 
-bool coll_progress(struct coll *c)
+static bool coll_progress(struct coll *c)
 {
 	bool looks =
 		!list_empty(&c->joins) || (c->wake_at && ++c->progress_calls % POLL_CALLS == 0);
@@ -302,3 +303,18 @@ bool coll_progress(struct coll *c)
 		return false;
 	return run(c, looks);
 }
+
+const struct group_ops coll_groups = {
+	.take = coll_take,
+	.context = coll_context,
+	.elsewhere = coll_elsewhere,
+	.hear = coll_hear,
+	.peer_failed = coll_peer_failed,
+	.forget_peer = coll_forget_peer,
+	.not_taken = coll_not_taken,
+	.progress = coll_progress,
+	.has_groups = coll_has_groups,
+	.waits = coll_waits,
+	.close = coll_close,
+	.entries = &coll_entries,
+};

@@ -96,4 +96,8 @@ int coll_say(struct coll *coll, fi_addr_t addr, const struct wire_group *msg);
  */
 void coll_answer(struct peer *peer, const struct wire_group *msg);
 
+extern const struct fi_ops_collective coll_entries;
+/* What the engine calls: struct domain_calls. */
+extern const struct group_ops coll_groups;
+
 #endif

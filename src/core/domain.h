@@ -17,6 +17,7 @@ struct cntr;
 struct device_ops;
 struct ep;
 struct eq;
+struct group_ops;
 struct mr_share;
 struct mr_table;
 struct waiter;
@@ -25,6 +26,7 @@ struct waiter;
 struct domain_calls {
 	/* Installs the calls of an endpoint, one of `callees`, anew. */
 	void (*install)(struct ep *callee);
+	const struct group_ops *groups; /* xfer/group.h: collectives, of which the engine is told */
 	/* Starts waiting work that is due. */
 	void (*run_due)(struct domain *dom);
 	/* An entry of the vector is there, or is about to be removed: its peer loses its address. */

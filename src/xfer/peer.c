@@ -137,7 +137,7 @@ void peer_busy(struct peer *peer)
 void peer_free(struct peer *peer)
 {
 	if (peer->worker->coll)
-		coll_forget_peer(peer->worker->coll, peer);
+		peer->worker->groups->forget_peer(peer->worker->coll, peer);
 	budget_account_fini(peer);
 	list_remove(&peer->in_worker);
 	list_remove(&peer->tx.in_busy);
@@ -365,7 +365,7 @@ void peer_failed(struct peer *peer, int err)
 	peer->conn.end = fails_directed(peer) ? err : 0;
 	forget_in_receives(peer, peer->conn.unread ? 0 : peer->conn.end);
 	if (worker->coll)
-		coll_peer_failed(worker->coll, peer, err);
+		worker->groups->peer_failed(worker->coll, peer, err);
 	close_link(peer, err);
 	forgive(peer);
 }
@@ -379,7 +379,7 @@ void peer_not_taken(struct peer *peer, int err)
 	close_link(peer, err);
 	forgive(peer);
 	if (worker->coll)
-		coll_not_taken(worker->coll);
+		worker->groups->not_taken(worker->coll);
 	if (list_empty(&peer->txreqs[TXREQ_BACKLOG]) && list_empty(&peer->txreqs[TXREQ_AHEAD]))
 		return;
 	err = conn_start(peer);

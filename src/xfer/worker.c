@@ -65,6 +65,7 @@ static void init_fields(struct worker *worker, struct domain *dom)
 	driven_init(&worker->driven, dom, &worker_driven_ops);
 	worker->driven.idle.cursor = &never;
 	worker->dom = dom;
+	worker->groups = dom->calls->groups;
 	worker->cm_sock = worker->timer = worker->stall.timer = -1;
 	list_init(&worker->busy);
 	list_init(&worker->awaiting);
@@ -222,7 +223,7 @@ void worker_close(struct worker *worker)
 	memcpy(bound, worker->rx, sizeof(bound));
 	memset(worker->rx, 0, sizeof(worker->rx));
 	if (worker->coll)
-		coll_close(worker->coll);
+		worker->groups->close(worker->coll);
 	worker->coll = NULL;
 	worker_quiesce(worker);
 	conn_close(worker);

@@ -28,6 +28,7 @@ enum worker_source { WORKER_PEER = ACCEPTOR_SOURCES, WORKER_HW, WORKER_STALL, WO
 
 struct av;
 struct dgram;
+struct group_ops;
 struct offload;
 struct addresses;
 struct rails;
@@ -83,7 +84,8 @@ struct worker {
 	struct rx *rx[WORKER_RX_MAX];
 	struct dgram *dgram;     /* datagram endpoints, which have no peers; else NULL */
 	struct offload *offload; /* connected endpoints of a device; else NULL */
-	struct coll *coll;       /* collective groups, see xfer/group.h; or NULL */
+	const struct group_ops *groups;
+	struct coll *coll; /* collective groups of `groups`; or NULL */
 	/* Fields of slow paths. */
 	struct stall stall; /* of the receive ring */
 	struct domain *dom;

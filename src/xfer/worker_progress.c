@@ -132,7 +132,7 @@ bool worker_progress(struct worker *worker)
 		worker_wake(worker);
 	worker->in_progress = false;
 	if (__builtin_expect(worker->coll != NULL, 0))
-		progressed |= coll_progress(worker->coll);
+		progressed |= worker->groups->progress(worker->coll);
 	if (__builtin_expect(domain_due(worker->dom), 0))
 		defer_run(worker->dom);
 	grant(worker);

@@ -31,5 +31,5 @@ bool worker_arm(struct worker *worker)
 bool worker_must_nap(const struct worker *worker)
 {
 	return !list_empty(&worker->busy) || !list_empty(&worker->awaiting) || worker->joint.peer ||
-	       (worker->coll && coll_waits(worker->coll));
+	       (worker->coll && worker->groups->waits(worker->coll));
 }

@@ -36,8 +36,9 @@ static bool may_retire(struct peer *peer)
 
 	return (peer->state == PEER_CONNECTED || peer->state == PEER_RETIRING) &&
 	       peer->conn.kind == LINK_SOCKET && !peer->conn.over_budget && !worker->cm &&
-	       !(worker->coll && coll_has_groups(worker->coll)) && !worker->reaches_out &&
-	       peer_addr(peer) != FI_ADDR_NOTAVAIL && !conn_reach_firewalled(peer);
+	       !(worker->coll && worker->groups->has_groups(worker->coll)) &&
+	       !worker->reaches_out && peer_addr(peer) != FI_ADDR_NOTAVAIL &&
+	       !conn_reach_firewalled(peer);
 }
 
 /* Is nothing under way, either way, that would not survive the connection? */

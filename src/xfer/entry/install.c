@@ -211,7 +211,7 @@ void xfer_install(struct ep *ep, const struct xfer_roles *roles)
 	choose_rma(ep, &tables, roles->initiates);
 	if (ep->tx_flags & (FI_FENCE | FI_TRIGGER))
 		refuse_injects(&tables);
-	tables.collective = joins(ep) ? coll_entries : refuse_support.collective;
+	tables.collective = joins(ep) ? *ep->worker->groups->entries : refuse_support.collective;
 	replace(ep->tables, &tables);
 }
 

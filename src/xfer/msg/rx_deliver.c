@@ -57,7 +57,7 @@ struct rx *rx_context_of(struct worker *worker, struct peer *peer, const struct 
 
 	if (__builtin_expect(index < WORKER_RX_MAX, 1))
 		return worker->rx[index];
-	return wire_of_group(p->head) ? coll_context(worker, peer, p) : NULL;
+	return wire_of_group(p->head) ? worker->groups->context(worker, peer, p) : NULL;
 }
 
 /* Delivers an RTS whose payload is a copy: it is used where it was judged. */
@@ -88,8 +88,8 @@ static void deliver_to_group(struct worker *worker, struct peer *peer, const str
 {
 	struct rx *rx;
 
-	if (!coll_take(worker, peer, p, &rx))
-		deliver_to(rx ? rx : coll_elsewhere(worker, peer, p), peer, p);
+	if (!worker->groups->take(worker, peer, p, &rx))
+		deliver_to(rx ? rx : worker->groups->elsewhere(worker, peer, p), peer, p);
 }
 
 static void deliver_message(struct worker *worker, struct peer *peer, const struct packet *p)
@@ -175,7 +175,7 @@ static void deliver_control(struct worker *worker, struct peer *peer, const stru
 		conn_hear_disconnect(peer);
 		break;
 	case WIRE_GROUP:
-		coll_hear(worker, peer, p);
+		worker->groups->hear(worker, peer, p);
 		break;
 	case WIRE_RETIRE:
 		conn_retire_hear(peer, p);
