@@ -89,16 +89,11 @@ void rx_rdma_failed(struct worker *worker, uint32_t src);
 void rx_rma_failed(struct worker *worker, uint32_t src);
 /* The read of a message `id` is not done, and will not be. */
 void rx_rdma_refused(struct worker *worker, uint64_t id);
-/*
- * Bytes of a link that the peer has sent are lost for want of memory, and nobody knows of which packets: the queues tell. The
- * connection is about to end.
- */
-void rx_lost(struct worker *worker, uint32_t src);
 /* A link that was `securing` takes packets now. */
 void rx_ready(struct worker *worker, uint32_t src);
 /*
- * The connection of a LINK_SOCKET or LINK_DEVICE has ended with `err` (positive). Closes the link
- * before it returns.
+ * The connection of a LINK_SOCKET or LINK_DEVICE has ended with `err` (positive). -FI_ENOMEM: bytes that the peer has sent are
+ * lost for want of memory, and nobody knows of which packets: the queues tell. Closes the link before it returns.
  */
 void rx_ended(struct worker *worker, uint32_t src, int err);
 /*

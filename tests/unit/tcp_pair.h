@@ -240,11 +240,6 @@ void rx_ready(struct worker *worker, uint32_t src)
 	j->ready = true;
 }
 
-void rx_lost(struct worker *worker, uint32_t src)
-{
-	(void)worker, (void)src;
-}
-
 void rx_ended(struct worker *worker, uint32_t src, int err)
 {
 	struct joint *j = joint_of(worker, src);

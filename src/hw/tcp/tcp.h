@@ -221,7 +221,7 @@ static inline size_t tcp_ahead(const struct tcp_link *l)
 	return l->bulk ? TCP_AHEAD : TCP_READ;
 }
 
-/* Tells the engine that the connection ended; `err` is positive. The engine may close the link. */
+/* Tells the engine that the connection ended; `err` as rx_ended takes it. The engine may close the link. */
 void tcp_end(struct tcp_link *l, int err);
 
 /* tcp_progress.c */

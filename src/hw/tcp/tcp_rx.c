@@ -34,7 +34,7 @@ void tcp_end(struct tcp_link *l, int err)
 {
 	l->ended = true;
 	l->link.silent &= !l->heard;
-	rx_ended(l->own->worker, l->id, l->tx == TCP_FAILED ? l->err : err);
+	rx_ended(l->own->worker, l->id, l->tx == TCP_FAILED && err > 0 ? l->err : err);
 }
 
 static struct packet packet_of(const struct tcp_link *l)
@@ -262,9 +262,7 @@ static void silent(struct tcp_link *l, ssize_t ret)
 	if (ret == 0 && l->have)
 		LOG_INFO(LOG_EP_DATA, "tcp: the connection to peer %#x ended within a packet",
 			 l->id);
-	if (err == FI_ENOMEM)
-		rx_lost(l->own->worker, l->id);
-	tcp_end(l, err);
+	tcp_end(l, err == FI_ENOMEM ? -err : err);
 }
 
 /* May this progress call read more of the link? */

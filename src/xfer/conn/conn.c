@@ -307,6 +307,8 @@ void rx_ended(struct worker *worker, uint32_t src, int err)
 {
 	struct peer *peer = pool_find(&worker->peer_pool, src);
 
+	if (peer && err < 0)
+		rx_lost(peer);
 	if (peer && peer_linked(peer))
 		conn_ended(peer, peer->conn.over_budget ? peer_fault(peer) : err);
 }

@@ -234,6 +234,8 @@ struct message rx_message_of(struct peer *peer, const struct packet *p);
 void rx_message(struct rx *rx, struct peer *peer, const struct packet *p);
 /* The same for one whose bytes were lost for want of memory. */
 void rx_message_lost(struct rx *rx, struct peer *peer, const struct packet *p);
+/* Bytes of the peer are lost, of which nobody knows to which packets they belong: its connection ends, all queues tell. */
+void rx_lost(struct peer *peer);
 /* The same for an atomic on a tagged receive. */
 void rx_atomic(struct rx *rx, struct peer *peer, const struct packet *p);
 /* Ends a posted receive with `err` (positive). `flags`: FI_MSG or FI_TAGGED. */

@@ -256,15 +256,12 @@ static struct unexpected *keep_lost(struct rx *rx, const struct message *m)
 	return u;
 }
 
-void rx_lost(struct worker *worker, uint32_t src)
+void rx_lost(struct peer *peer)
 {
-	struct peer *peer = pool_find(&worker->peer_pool, src);
-
 	for (unsigned int i = 0; i < WORKER_RX_MAX; i++)
-		if (worker->rx[i])
-			tell_loss(worker->rx[i]);
-	if (peer)
-		peer_starve(peer, "what it has sent");
+		if (peer->worker->rx[i])
+			tell_loss(peer->worker->rx[i]);
+	peer_starve(peer, "what it has sent");
 }
 
 void rx_store(struct rx *rx, const struct message *m, size_t payload_len)
