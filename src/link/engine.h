@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Calls of the engine that the objects of src/core make: installing entries, opening and closing
- * workers, progress. A worker is the engine's state of one address: listeners, transports, peers.
+ * Calls of the engine that src/api makes: installing entries, opening and closing
+ * workers. A worker is the engine's state of one address: listeners, transports, peers.
  * Each endpoint has one worker; all contexts of a scalable endpoint share one.
  */
 #ifndef WEFT_LINK_ENGINE_H
