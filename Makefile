@@ -28,7 +28,7 @@ PROG := $(FAST) $(call tests,tests/fault/*.c)
 # These build the library several times, or install a system: check-packages runs them.
 PACK := $(addprefix package_,reproducible bare deb deb_install rpm)
 TEST := $(PROG) $(filter-out bench_% lab_% aarch64_% $(PACK),$(call tests,tests/*/*.sh tests/*/*.py))
-LAB  := $(call tests,tests/lab/*.c tests/api/*.c) fault_accepted fault_eavesdrop fault_rails_delay hw_tcp_rails_tls
+LAB  := $(call tests,tests/lab/*.c tests/api/*.c) fault_accepted fault_eavesdrop fault_rails_delay hw_tcp_rails_tls hw_tcp_tls_member
 
 # The library has the structures of the development line; a program that uses its headers has those of 2.6.
 INC   = -Isrc -Iinclude -I. -DWEFT_API_2_7

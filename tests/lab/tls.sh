@@ -44,6 +44,7 @@ by_kernel 1 1000 "$BUILD/t/api_tutorial"
 export TEMP=$work # of libcheck
 by_kernel 1 1000 "$BUILD/t/hw_tcp_rails_tls"
 by_kernel 0 0 env FI_WEFT_KERNEL_TLS=no "$BUILD/t/hw_tcp_rails_tls"
+by_kernel 1 1000 "$BUILD/t/hw_tcp_tls_member"
 broken=$(counted TlsDecryptError)
 by_kernel 1 1000 "$BUILD/t/fault_eavesdrop"
 [ "$(counted TlsDecryptError)" -gt "$broken" ] || fail "the kernel has found no changed record"
