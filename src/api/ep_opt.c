@@ -28,21 +28,18 @@ int ep_control(struct fid *fid, int command, void *arg)
 	}
 }
 
-/* Copies all of the base but identity, tables and default flags. */
-static void copy_state(struct ep *alias, const struct ep *base)
-{
-	struct ep keep = *alias;
+#define SHARED_FROM offsetof(struct ep, worker)
+#define SHARED_TO   offsetof(struct ep, base)
 
-	*alias = *base;
-	alias->fid = keep.fid;
-	alias->shard = keep.shard;
-	alias->tables = keep.tables;
-	alias->in_aliases = keep.in_aliases;
-	list_init(&alias->aliases);
-	alias->is_alias = true;
-	alias->base = keep.base;
-	alias->ref = 0;
-	ep_fold_flags(alias, keep.tx_op_flags, keep.rx_op_flags);
+/* Copies what an alias has from its endpoint. The rest stays as it is: other threads read it without a lock. */
+static void copy_state(struct ep *alias, const struct ep *from)
+{
+	const size_t len = SHARED_TO - SHARED_FROM;
+	struct ep next = *alias;
+
+	memcpy((char *)&next + SHARED_FROM, (const char *)from + SHARED_FROM, len);
+	ep_fold_flags(&next, alias->tx_op_flags, alias->rx_op_flags);
+	memcpy((char *)alias + SHARED_FROM, (char *)&next + SHARED_FROM, len);
 }
 
 int ep_alias(struct ep *ep, struct fi_alias *arg)
@@ -72,6 +69,11 @@ int ep_alias(struct ep *ep, struct fi_alias *arg)
 		return -FI_ENOMEM;
 	}
 	alias->base = ep;
+	alias->is_alias = true;
+	alias->ref = 0;
+	list_init(&alias->in_domain);
+	list_init(&alias->aliases);
+	list_init(&alias->in_aliases);
 	alias->tx_op_flags = side == FI_TRANSMIT ? rest : ep->tx_op_flags;
 	alias->rx_op_flags = side == FI_RECV ? rest : ep->rx_op_flags;
 	domain_lock(ep->dom);

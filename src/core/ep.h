@@ -27,6 +27,7 @@ struct ep {
 	/* Fields that data operations use, set by bind and enable. */
 	struct domain *dom;
 	struct sharded shard;
+	/* From here to `base` is what an alias has from its endpoint: ep_refresh_aliases. */
 	struct worker *worker;
 	struct cq *tx_cq;
 	struct cntr *tx_cntr;                /* FI_SEND */
@@ -46,7 +47,6 @@ struct ep {
 	uint64_t rx_flags;     /* of receives that take no flags */
 	uint64_t rx_msg_flags; /* added to the flags of ...msg calls */
 	/* Fields that only the slow paths use. */
-	struct ep *base; /* an alias: its endpoint; a context: its scalable endpoint; else self */
 	struct fi_info *info;
 	struct av *av;
 	struct eq *eq;
@@ -58,23 +58,24 @@ struct ep {
 	struct stx *stx;
 	struct rx *own_rx;                     /* closed with the endpoint */
 	uint64_t tx_bind_flags, rx_bind_flags; /* FI_SELECTIVE_COMPLETION */
-	uint64_t tx_op_flags, rx_op_flags;     /* default flags as the application set them */
 	bool enabled;
-	bool is_alias;
-	unsigned int barred;      /* PROVIDER_ bits of transports that the application forbids */
-	bool firewalled;          /* FI_OPT_FIREWALL_ADDR: peers cannot connect to it */
-	struct ep_tables *tables; /* fid.msg, tagged, rma, atomic, collective: see xfer_tables */
-	struct list in_domain;    /* dom->callees, once enabled */
-	struct list aliases;      /* struct ep.in_aliases */
-	struct list in_aliases;
-	unsigned int index;           /* of a context in its scalable endpoint */
+	unsigned int barred; /* PROVIDER_ bits of transports that the application forbids */
+	bool firewalled;     /* FI_OPT_FIREWALL_ADDR: peers cannot connect to it */
+	unsigned int index;  /* of a context in its scalable endpoint */
 	struct ep **tx_ctx, **rx_ctx; /* contexts of a scalable endpoint, NULL: not open */
 	unsigned int tx_count, rx_count;
 	struct ep_cm *cm; /* connection state of a FI_EP_MSG endpoint, else NULL */
 	size_t min_multi_recv;
 	size_t rma_inject_max, atomic_inject_max;
 	size_t inject_limit; /* upper limit (bytes) for all kinds */
-	int ref;             /* atomic: contexts, aliases, endpoints that use a shared context */
+	struct ep *base; /* an alias: its endpoint; a context: its scalable endpoint; else self */
+	bool is_alias;
+	struct ep_tables *tables; /* fid.msg, tagged, rma, atomic, collective: see xfer_tables */
+	uint64_t tx_op_flags, rx_op_flags; /* default flags as the application set them */
+	struct list in_domain;             /* dom->callees, once enabled */
+	struct list aliases;               /* struct ep.in_aliases */
+	struct list in_aliases;
+	int ref; /* atomic: contexts, aliases, endpoints that use a shared context */
 };
 
 /*
