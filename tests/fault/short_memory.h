@@ -46,7 +46,10 @@ static inline bool memory_short(void)
 {
 	unsigned int now = memory.armed ? ++memory.count : 0;
 
-	return now && memory.fails && now >= memory.fails && now - memory.fails < memory.row;
+	if (!now || !memory.fails || now < memory.fails || now - memory.fails >= memory.row)
+		return false;
+	errno = ENOMEM; /* glibc's pthread_create asserts that */
+	return true;
 }
 
 #define BLOCKS_MAX 65536
@@ -160,10 +163,8 @@ void free(void *at)
 
 void *mmap(void *at, size_t len, int prot, int flags, int fd, off_t offset)
 {
-	if (!memory_short())
-		return (void *)syscall(SYS_mmap, at, len, prot, flags, fd, offset);
-	errno = ENOMEM;
-	return MAP_FAILED;
+	return memory_short() ? MAP_FAILED
+			      : (void *)syscall(SYS_mmap, at, len, prot, flags, fd, offset);
 }
 #pragma GCC visibility pop
 #endif
