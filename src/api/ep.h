@@ -41,6 +41,11 @@ int ep_flags_get(const struct ep *ep, uint64_t *flags);
 int ep_flags_set(struct ep *ep, uint64_t flags);
 /* Combines default flags and the flags of bindings into the fields that entries use. */
 void ep_fold_flags(struct ep *ep, uint64_t tx_op_flags, uint64_t rx_op_flags);
+/*
+ * The connection has ended: no more messages will come for receives of the endpoint and its aliases. Other threads may be in
+ * calls that read the flags, and that do not take the lock for it. Domain locked.
+ */
+void ep_end_receives(struct ep *ep);
 int ep_alias(struct ep *ep, struct fi_alias *arg);
 /* Copies the endpoint's state to its aliases, and installs their entries. */
 void ep_refresh_aliases(struct ep *ep);

@@ -169,8 +169,7 @@ void ep_cm_ended(struct ep *ep, int err, const void *data, size_t len)
 
 	ep->cm->state = EP_CM_ENDED;
 	watch(ep);
-	ep_fold_flags(ep, ep->tx_op_flags, ep->rx_op_flags);
-	ep_refresh_aliases(ep);
+	ep_end_receives(ep);
 	if (was == EP_CM_CONNECTED)
 		post_event(ep, FI_SHUTDOWN, NULL, 0);
 	else if (was == EP_CM_NEW && ep->eq) /* the device was removed */

@@ -103,3 +103,18 @@ void ep_fold_flags(struct ep *ep, uint64_t tx_op_flags, uint64_t rx_op_flags)
 	if (ep->fid.fid.fclass == FI_CLASS_SRX_CTX)
 		ep->rx_flags |= rx_op_flags & FI_COMPLETION;
 }
+
+static void end_receives(struct ep *ep)
+{
+	if (ep->srx)
+		return;
+	__atomic_store_n(&ep->rx_flags, ep->rx_flags | XFER_ENDED, __ATOMIC_RELAXED);
+	__atomic_store_n(&ep->rx_msg_flags, ep->rx_msg_flags | XFER_ENDED, __ATOMIC_RELAXED);
+}
+
+void ep_end_receives(struct ep *ep)
+{
+	end_receives(ep);
+	LIST_EACH (node, &ep->aliases)
+		end_receives(LIST_ENTRY(node, struct ep, in_aliases));
+}

@@ -41,10 +41,11 @@ struct ep {
 	uint64_t rx_index_mask;
 	size_t inject_max; /* limits (bytes) of injected operations, by kind: ep_inject_max */
 	size_t tagged_inject_max;
-	size_t inject_least;   /* the least limit of all kinds */
-	size_t tx_size;        /* limit of operations queued for a connection */
-	struct rx *rx;         /* the receives that the application posts to, or NULL */
-	uint64_t rx_flags;     /* of receives that take no flags */
+	size_t inject_least; /* the least limit of all kinds */
+	size_t tx_size;      /* limit of operations queued for a connection */
+	struct rx *rx;       /* the receives that the application posts to, or NULL */
+	uint64_t
+		rx_flags; /* of receives that take no flags; atomic, as the next: ep_end_receives */
 	uint64_t rx_msg_flags; /* added to the flags of ...msg calls */
 	/* Fields that only the slow paths use. */
 	struct fi_info *info;
@@ -92,6 +93,16 @@ struct stx {
 static inline struct ep *ep_of(struct fid_ep *fid)
 {
 	return (struct ep *)fid;
+}
+
+static inline uint64_t ep_rx_flags(const struct ep *ep)
+{
+	return __atomic_load_n(&ep->rx_flags, __ATOMIC_RELAXED);
+}
+
+static inline uint64_t ep_rx_msg_flags(const struct ep *ep)
+{
+	return __atomic_load_n(&ep->rx_msg_flags, __ATOMIC_RELAXED);
 }
 
 /*

@@ -120,7 +120,7 @@ static ssize_t dgram_msg_recv(struct fid_ep *fid, void *buf, size_t len, void *d
 
 	return receive(ep, &(struct recv_args){.iov = &iov,
 					       .iov_count = 1,
-					       .flags = ep->rx_flags,
+					       .flags = ep_rx_flags(ep),
 					       .context = context});
 }
 
@@ -132,7 +132,7 @@ static ssize_t dgram_msg_recvv(struct fid_ep *fid, const struct iovec *iov, void
 
 	return receive(ep, &(struct recv_args){.iov = iov,
 					       .iov_count = count,
-					       .flags = ep->rx_flags,
+					       .flags = ep_rx_flags(ep),
 					       .context = context});
 }
 
@@ -144,7 +144,7 @@ static ssize_t dgram_msg_recvmsg(struct fid_ep *fid, const struct fi_msg *msg, u
 		return -FI_EINVAL;
 	return receive(ep, &(struct recv_args){.iov = msg->msg_iov,
 					       .iov_count = msg->iov_count,
-					       .flags = flags | ep->rx_msg_flags,
+					       .flags = flags | ep_rx_msg_flags(ep),
 					       .context = msg->context});
 }
 

@@ -329,7 +329,7 @@ static inline __attribute__((always_inline)) ssize_t receive_one(struct ep *ep, 
 	if (MISUSED_BUFFER("receive", one.buf, one.len))
 		return -FI_EINVAL;
 	ENTRY_LOCK(ep);
-	one.flags = ep->rx_flags;
+	one.flags = ep_rx_flags(ep);
 	if (__builtin_expect(!rx_post_one(ep->rx, tagged, one), 0))
 		/* Copied by member here, so that the fast path needs no memory for the struct. */
 		return receive_slow(ep, tagged,
@@ -363,7 +363,7 @@ static ssize_t msg_recvv(struct fid_ep *fid, const struct iovec *iov, void **des
 		       &(struct recv_args){.iov = iov,
 					   .iov_count = count,
 					   .src = src_addr,
-					   .flags = ep->rx_flags,
+					   .flags = ep_rx_flags(ep),
 					   .context = context});
 }
 
@@ -377,7 +377,7 @@ static ssize_t msg_recvmsg(struct fid_ep *fid, const struct fi_msg *msg, uint64_
 		       &(struct recv_args){.iov = msg->msg_iov,
 					   .iov_count = msg->iov_count,
 					   .src = msg->addr,
-					   .flags = (flags & ~XFER_ENDED) | ep->rx_msg_flags,
+					   .flags = (flags & ~XFER_ENDED) | ep_rx_msg_flags(ep),
 					   .context = msg->context});
 }
 
@@ -406,7 +406,7 @@ static ssize_t tagged_recvv(struct fid_ep *fid, const struct iovec *iov, void **
 					   .src = src_addr,
 					   .tag = tag,
 					   .ignore = ignore,
-					   .flags = ep->rx_flags,
+					   .flags = ep_rx_flags(ep),
 					   .context = context});
 }
 
@@ -422,7 +422,7 @@ static ssize_t tagged_recvmsg(struct fid_ep *fid, const struct fi_msg_tagged *ms
 					   .src = msg->addr,
 					   .tag = msg->tag,
 					   .ignore = msg->ignore,
-					   .flags = (flags & ~XFER_ENDED) | ep->rx_msg_flags,
+					   .flags = (flags & ~XFER_ENDED) | ep_rx_msg_flags(ep),
 					   .context = msg->context});
 }
 

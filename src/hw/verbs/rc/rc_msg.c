@@ -218,8 +218,9 @@ static ssize_t msg_recv(struct fid_ep *fid, void *buf, size_t len, void *desc, f
 
 	if (__builtin_expect((!desc && len) || len > RULES_RC_MSG_MAX, 0))
 		return -FI_EINVAL;
-	return post_recv(ep, &wr,
-			 &(struct rc_work){.context = context, .flags = ep->rx_flags, .buf = buf});
+	return post_recv(
+		ep, &wr,
+		&(struct rc_work){.context = context, .flags = ep_rx_flags(ep), .buf = buf});
 }
 
 static ssize_t recv_vector(struct ep *ep, const struct fi_msg *msg, uint64_t flags)
@@ -246,7 +247,7 @@ static ssize_t msg_recvv(struct fid_ep *fid, const struct iovec *iov, void **des
 		ep,
 		&(struct fi_msg){
 			.msg_iov = iov, .desc = desc, .iov_count = count, .context = context},
-		ep->rx_flags);
+		ep_rx_flags(ep));
 }
 
 static ssize_t msg_recvmsg(struct fid_ep *fid, const struct fi_msg *msg, uint64_t flags)
@@ -255,7 +256,7 @@ static ssize_t msg_recvmsg(struct fid_ep *fid, const struct fi_msg *msg, uint64_
 
 	if (MISUSED_MSG("fi_recvmsg", msg))
 		return -FI_EINVAL;
-	return recv_vector(ep, msg, flags | ep->rx_msg_flags);
+	return recv_vector(ep, msg, flags | ep_rx_msg_flags(ep));
 }
 
 const struct fi_ops_msg rc_msg_ops = {
