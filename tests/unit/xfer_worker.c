@@ -93,7 +93,8 @@ START_TEST(armed_worker_polls_its_sockets)
 	worker_arm(fake.worker);
 	fake_expect_nothing();
 	ck_assert(!fake.worker->armed);
-	ck_assert_uint_eq(fake.worker->driven.idle.calls, 0); /* a sleeper has to be woken by what comes */
+	ck_assert_uint_eq(fake.worker->driven.idle.calls,
+			  0); /* a sleeper has to be woken by what comes */
 }
 END_TEST
 
