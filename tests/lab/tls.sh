@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # Links that the kernel encrypts, counted in /proc/net/tls_stat: whole streams, a link of which only one end is the kernel's,
 # bytes changed on their way, an end without it.
-# TIMEOUT=120 KERNELS=all
+# TIMEOUT=180 KERNELS=all
 . "$(dirname "$0")/../client/ours.bash"
 if [ ! -e /proc/net/tls_stat ]; then ${LAB_GUEST:+fail} skip "this kernel has no TLS: no module tls is loaded"; fi
 printf 'a key of the lab' >"$work/key"
