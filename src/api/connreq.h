@@ -5,8 +5,8 @@
  * endpoint that is opened with it. A request may outlive the passive endpoint that received it.
  * fi_cm(3), fi_eq(3).
  */
-#ifndef WEFT_CORE_CONNREQ_H
-#define WEFT_CORE_CONNREQ_H
+#ifndef WEFT_API_CONNREQ_H
+#define WEFT_API_CONNREQ_H
 
 #include <rdma/fabric.h>
 #include <stdbool.h>

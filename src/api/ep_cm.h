@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Names of endpoints, and the connection of an FI_EP_MSG endpoint. fi_cm(3). */
-#ifndef WEFT_CORE_EP_CM_H
-#define WEFT_CORE_EP_CM_H
+#ifndef WEFT_API_EP_CM_H
+#define WEFT_API_EP_CM_H
 
 #include "api/ep.h"
 #include "core/eq.h"

@@ -86,6 +86,14 @@ static uint64_t fold(uint64_t flags, const struct cq *cq, uint64_t bind_flags, b
 	return flags;
 }
 
+static void end_receives(struct ep *ep)
+{
+	if (ep->srx)
+		return;
+	__atomic_store_n(&ep->rx_flags, ep->rx_flags | XFER_ENDED, __ATOMIC_RELAXED);
+	__atomic_store_n(&ep->rx_msg_flags, ep->rx_msg_flags | XFER_ENDED, __ATOMIC_RELAXED);
+}
+
 void ep_fold_flags(struct ep *ep, uint64_t tx_op_flags, uint64_t rx_op_flags)
 {
 	ep->tx_op_flags = tx_op_flags;
@@ -95,21 +103,11 @@ void ep_fold_flags(struct ep *ep, uint64_t tx_op_flags, uint64_t rx_op_flags)
 	ep->tx_msg_mask = ep->tx_cq ? TX_MSG_FLAGS : TX_MSG_FLAGS & ~FI_COMPLETION;
 	ep->rx_flags = fold(rx_op_flags, ep->rx_cq, ep->rx_bind_flags, false);
 	ep->rx_msg_flags = fold(rx_op_flags, ep->rx_cq, ep->rx_bind_flags, true);
-	if (ep->base->cm && ep->base->cm->state == EP_CM_ENDED && !ep->srx) {
-		ep->rx_flags |= XFER_ENDED;
-		ep->rx_msg_flags |= XFER_ENDED;
-	}
+	if (ep->base->cm && ep->base->cm->state == EP_CM_ENDED)
+		end_receives(ep);
 	/* A shared context has no queue: the endpoint that receives the message decides. */
 	if (ep->fid.fid.fclass == FI_CLASS_SRX_CTX)
 		ep->rx_flags |= rx_op_flags & FI_COMPLETION;
-}
-
-static void end_receives(struct ep *ep)
-{
-	if (ep->srx)
-		return;
-	__atomic_store_n(&ep->rx_flags, ep->rx_flags | XFER_ENDED, __ATOMIC_RELAXED);
-	__atomic_store_n(&ep->rx_msg_flags, ep->rx_msg_flags | XFER_ENDED, __ATOMIC_RELAXED);
 }
 
 void ep_end_receives(struct ep *ep)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Memberships in multicast groups. fi_cm(3). */
-#ifndef WEFT_CORE_MC_H
-#define WEFT_CORE_MC_H
+#ifndef WEFT_API_MC_H
+#define WEFT_API_MC_H
 
 #include <rdma/fi_cm.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The object "mr_cache" of fi_open: the registration cache of all providers. fi_mr(3) */
-#ifndef WEFT_CORE_OPEN_CACHE_H
-#define WEFT_CORE_OPEN_CACHE_H
+#ifndef WEFT_API_OPEN_CACHE_H
+#define WEFT_API_OPEN_CACHE_H
 
 #include <rdma/fabric.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Passive endpoints reserve an address and listen. fi_endpoint(3), fi_cm(3). */
-#ifndef WEFT_CORE_PEP_H
-#define WEFT_CORE_PEP_H
+#ifndef WEFT_API_PEP_H
+#define WEFT_API_PEP_H
 
 #include <rdma/fi_cm.h>
 #include <rdma/fi_endpoint.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Names of passive endpoints; listening. */
-#ifndef WEFT_CORE_PEP_CM_H
-#define WEFT_CORE_PEP_CM_H
+#ifndef WEFT_API_PEP_CM_H
+#define WEFT_API_PEP_CM_H
 
 #include <rdma/fi_cm.h>
 
