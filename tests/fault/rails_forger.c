@@ -46,33 +46,6 @@ static void serve(void)
 
 /* ---- The peer, on the first host, and the forger ---- */
 
-static void greet(int sock, struct proof *p, struct hello *challenge)
-{
-	struct hello h = sealed(p, PROOF_INITIATOR, hello_of(HELLO_GREETING));
-
-	if (!ask(sock, &h, challenge) || challenge->kind != HELLO_CHALLENGE ||
-	    !proof_good(p, PROOF_TARGET, challenge))
-		fail("a greeting is answered with %u", challenge->kind);
-}
-
-/* Connects as an endpoint with the key and two interfaces. Returns the socket, and the answer. */
-static int make_link(const struct name *name, struct hello *accept)
-{
-	const struct rails rails = {.count = 2, .rail = {rail_of(0), rail_of(1)}};
-	struct proof p = proof_begin(KEY);
-	int sock = raw_connect_tcp(name);
-	struct hello h;
-
-	greet(sock, &p, &h);
-	h = hello_of(HELLO_CONNECT);
-	add_rails(&h, &rails);
-	h = sealed(&p, PROOF_INITIATOR, h);
-	if (!ask(sock, &h, accept) || accept->kind != HELLO_ACCEPT ||
-	    !proof_good(&p, PROOF_TARGET, accept) || rails_in(accept).count != 2)
-		fail("no link of two rails, but kind %#x", accept->kind);
-	return sock;
-}
-
 static struct hello join_hello(const struct hello *accept)
 {
 	struct hello h = {.magic = MAGIC,
@@ -172,7 +145,7 @@ static void play(void)
 	char word = 0;
 
 	hear(lab.end, &name, sizeof(name));
-	first = make_link(&name, &accept);
+	first = link_of_rails(&name, 4711, &accept);
 	for (enum way how = 0; how < REPLAYED; how++)
 		join_falsely(how, &accept);
 	second = join(&accept);

@@ -63,4 +63,34 @@ static inline bool ask(int sock, const struct hello *h, struct hello *heard)
 	return answer(sock, heard);
 }
 
+static inline void greet(int sock, struct proof *p, struct hello *challenge)
+{
+	struct hello h = sealed(p, PROOF_INITIATOR, hello_of(HELLO_GREETING));
+
+	if (!ask(sock, &h, challenge) || challenge->kind != HELLO_CHALLENGE ||
+	    !proof_good(p, PROOF_TARGET, challenge))
+		fail("a greeting is answered with %u", challenge->kind);
+}
+
+/* Connects as an endpoint with the key and two interfaces, by a name of this port. Returns the socket, and the answer. */
+static inline int link_of_rails(const struct name *name, uint16_t port, struct hello *accept)
+{
+	const struct rails rails = {.count = 2, .rail = {rail_of(0), rail_of(1)}};
+	struct sockaddr_in in = {.sin_family = AF_INET, .sin_port = htons(port)};
+	struct proof p = proof_begin(KEY);
+	int sock = raw_connect_tcp(name);
+	struct hello h;
+
+	greet(sock, &p, &h);
+	h = hello_of(HELLO_CONNECT);
+	inet_pton(AF_INET, "10.99.0.1", &in.sin_addr);
+	memcpy(h.name, &in, sizeof(in));
+	add_rails(&h, &rails);
+	h = sealed(&p, PROOF_INITIATOR, h);
+	if (!ask(sock, &h, accept) || accept->kind != HELLO_ACCEPT ||
+	    !proof_good(&p, PROOF_TARGET, accept) || rails_in(accept).count != 2)
+		fail("no link of two rails, but kind %#x", accept->kind);
+	return sock;
+}
+
 #endif

@@ -43,36 +43,6 @@ static void serve(void)
 
 /* ---- The others, on the first host ---- */
 
-static void greet(int sock, struct proof *p)
-{
-	struct hello h = sealed(p, PROOF_INITIATOR, hello_of(HELLO_GREETING));
-
-	if (!ask(sock, &h, &h) || h.kind != HELLO_CHALLENGE || !proof_good(p, PROOF_TARGET, &h))
-		fail("a greeting is answered with %u", h.kind);
-}
-
-/* Connects as an endpoint with the key and two interfaces, by another name each time. */
-static int make_link(const struct name *name, struct hello *accept)
-{
-	static uint16_t port = 5000;
-	const struct rails rails = {.count = 2, .rail = {rail_of(0), rail_of(1)}};
-	struct sockaddr_in in = {.sin_family = AF_INET, .sin_port = htons(++port)};
-	struct proof p = proof_begin(KEY);
-	int sock = raw_connect_tcp(name);
-	struct hello h;
-
-	greet(sock, &p);
-	h = hello_of(HELLO_CONNECT);
-	inet_pton(AF_INET, "10.99.0.1", &in.sin_addr);
-	memcpy(h.name, &in, sizeof(in));
-	add_rails(&h, &rails);
-	h = sealed(&p, PROOF_INITIATOR, h);
-	if (!ask(sock, &h, accept) || accept->kind != HELLO_ACCEPT ||
-	    !proof_good(&p, PROOF_TARGET, accept) || rails_in(accept).count != 2)
-		fail("no link of two rails, but kind %#x", accept->kind);
-	return sock;
-}
-
 /* Takes the second rail of the link that `accept` is about. */
 static int take_rail(const struct hello *accept)
 {
@@ -83,8 +53,9 @@ static int take_rail(const struct hello *accept)
 			  .your_id = accept->your_id};
 	struct proof p = proof_begin(KEY);
 	int sock = reach_second(accept);
+	struct hello challenge;
 
-	greet(sock, &p);
+	greet(sock, &p, &challenge);
 	add_rails(&h, &(struct rails){.number = 1});
 	memcpy(h.nonce, accept->nonce, HALF);
 	h = sealed(&p, PROOF_INITIATOR, h);
@@ -135,6 +106,7 @@ static void play(void)
 {
 	unsigned char stream[PACK];
 	struct rng rng = {17};
+	uint16_t port = 5001; /* another name each time */
 	struct hello accept;
 	struct name name;
 	uint64_t at = 0;
@@ -142,9 +114,9 @@ static void play(void)
 
 	hear(lab.end, &name, sizeof(name));
 	pack(stream);
-	other = make_link(&name, &accept);
+	other = link_of_rails(&name, port++, &accept);
 	for (unsigned int i = 0; i < DEEDS * ROUNDS; i++) {
-		int first = make_link(&name, &accept), stolen = take_rail(&accept);
+		int first = link_of_rails(&name, port++, &accept), stolen = take_rail(&accept);
 		struct chunk c = {.at = at, .len = sizeof(stream)};
 
 		act(i % DEEDS, stolen, &rng);
