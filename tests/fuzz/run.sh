@@ -47,14 +47,14 @@ figures() {
 		END { printf "%d inputs, %d edges\n", runs, cov }' "$1"
 }
 
-failed=0 names=() pids=()
+found=() names=() pids=()
 # await N: waits until at most N fuzzers run; reports each that ended.
 await() {
 	while [ ${#pids[@]} -gt "$1" ]; do
 		if wait "${pids[0]}"; then
 			echo "${names[0]}: $(figures "$work/${names[0]}.log")"
 		else
-			failed=1
+			found+=("${names[0]}: $(grep -m 1 -E '^tests/fuzz/|ERROR:|runtime error:' "$work/${names[0]}.log")")
 			echo "${names[0]} has found something:"
 			grep -v '\(NEW\|REDUCE\|RELOAD\|pulse\) *cov:\|NEW_FUNC' "$work/${names[0]}.log" | tail -n 60
 		fi
@@ -69,4 +69,4 @@ for source in tests/fuzz/*.c; do
 	pids+=($!)
 done
 await 0
-exit $failed
+[ ${#found[@]} -eq 0 ] || { printf '%s\n' "${found[@]}" && exit 1; }
