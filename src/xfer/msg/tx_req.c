@@ -148,12 +148,17 @@ void tx_req_fail(struct txreq *req, int err, int reason)
 	tx_req_free(req);
 }
 
-void tx_req_report(struct txreq *req)
+static inline void report(struct txreq *req)
 {
 	if (req->ep)
 		complete(req);
 	if (req->work)
 		defer_done(req->work, 0);
+}
+
+void tx_req_report(struct txreq *req)
+{
+	report(req);
 	req->ep = NULL;
 	req->work = NULL;
 	req->reported = true;
@@ -167,7 +172,7 @@ void tx_req_end(struct txreq *req, int err)
 		return;
 	}
 	tx_req_leave(req);
-	tx_req_report(req);
+	report(req);
 	tx_req_free(req);
 }
 
