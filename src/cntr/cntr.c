@@ -240,7 +240,7 @@ int cntr_open(struct fid_domain *domain, struct fi_cntr_attr *attr, struct fid_c
 	lock_init(&c->mark_lock);
 	c->fid.fid = (struct fid){FI_CLASS_CNTR, context, &fid_ops};
 	c->fid.ops = &cntr_ops;
-	wait_own(&c->wait, &c->fid.fid);
+	wait_own(&c->wait, &c->waitable, &cntr_waitable_ops);
 	*fid = &c->fid;
 	return 0;
 free_cntr:

@@ -25,7 +25,10 @@ static inline bool cntr_mark_equal(const struct cntr_mark *a, const struct cntr_
 
 /* NOLINTNEXTLINE(clang-analyzer-optin.performance.Padding): keeps the values' cache line free */
 struct cntr {
-	struct fid_cntr fid;
+	union {
+		struct fid_cntr fid;
+		struct waitable waitable;
+	};
 	struct domain *dom;
 	struct waiter wait;
 	enum fi_cntr_events events;
@@ -120,20 +123,10 @@ void cntr_join_closing(struct driven *worker);
 /* Implements fi_ops_cntr.wait. */
 int cntr_wait(struct fid_cntr *cntr, uint64_t threshold, int timeout);
 
-/*
- * For fi_trywait. Returns 0 if any later change would wake a sleeper; -FI_EAGAIN: read the counter
- * first. Each change is reported once, by this function or by cntr_ready.
- */
-int cntr_arm(struct cntr *c);
-/* Makes progress. Returns true if a value has changed since the last report. */
-bool cntr_ready(struct cntr *c);
+/* For fi_trywait, wait sets and poll sets. Each change is reported once, by `arm` or by `ready`. */
+extern const struct waitable_ops cntr_waitable_ops;
 
 /* Makes progress as workers_progress does. Takes the domain's lock if there are workers. */
 unsigned int cntr_progress(struct cntr *c);
-/*
- * Returns the successes without those that the application added or set, and all errors. For poll
- * sets.
- */
-struct cntr_mark cntr_events(struct cntr *c);
 
 #endif

@@ -23,14 +23,6 @@ unsigned int cntr_progress(struct cntr *c)
 	return driving(c) ? workers_progress(c->dom, &c->workers) : 0;
 }
 
-struct cntr_mark cntr_events(struct cntr *c)
-{
-	struct cntr_mark now = mark_now(c);
-
-	now.value -= __atomic_load_n(&c->added, __ATOMIC_RELAXED);
-	return now;
-}
-
 /* Arms the workers. Returns false if one has something already. `w` as for workers_arm. */
 static bool arm_workers(struct cntr *c, struct waiter *w, int *nap)
 {
@@ -131,10 +123,35 @@ static bool changed(struct cntr *c)
 	return differs;
 }
 
-bool cntr_ready(struct cntr *c)
+static bool ready(struct waitable *self)
 {
+	struct cntr *c = (struct cntr *)self;
+
 	cntr_progress(c);
 	return changed(c);
+}
+
+/* Successes that the application added or set are no news; all errors are. */
+static struct wait_view look(struct waitable *self)
+{
+	struct cntr *c = (struct cntr *)self;
+	struct cntr_mark now = mark_now(c);
+
+	return (struct wait_view){c->dom, &c->ref,
+				  now.value - __atomic_load_n(&c->added, __ATOMIC_RELAXED),
+				  now.error};
+}
+
+static bool polled(struct waitable *self, struct wait_view *seen)
+{
+	struct wait_view now;
+	bool differs;
+
+	cntr_progress((struct cntr *)self);
+	now = look(self);
+	differs = now.done != seen->done || now.failed != seen->failed;
+	*seen = now;
+	return differs;
 }
 
 /*
@@ -148,8 +165,9 @@ static bool driven(struct cntr *c)
 	return progress_start(c->dom) == 0;
 }
 
-int cntr_arm(struct cntr *c)
+static int arm(struct waitable *self)
 {
+	struct cntr *c = (struct cntr *)self;
 	int nap;
 
 	if (!driven(c))
@@ -163,3 +181,5 @@ int cntr_arm(struct cntr *c)
 		progress_take_over(c->dom);
 	return 0;
 }
+
+const struct waitable_ops cntr_waitable_ops = {arm, ready, look, polled};

@@ -217,7 +217,7 @@ int cq_open(struct fid_domain *domain, struct fi_cq_attr *attr, struct fid_cq **
 	list_push(&dom->queues, &cq->in_domain);
 	domain_unlock(dom);
 	ref_get(&dom->ref);
-	wait_own(&cq->wait, &cq->fid.fid);
+	wait_own(&cq->wait, &cq->waitable, &cq_waitable_ops);
 	*out = &cq->fid;
 	return 0;
 fini_wait:

@@ -35,18 +35,21 @@ struct cq_error {
 };
 
 struct cq {
-	struct fid_cq fid;
-	struct domain *dom;
+	union {
+		struct fid_cq fid;
+		struct waitable waitable;
+	};
 	struct cq_slot *ring;
 	uint32_t head, tail; /* never wrap at the ring's size; tail - head entries are unread */
 	uint32_t limit;      /* the tail needs no check against the head up to here */
 	uint32_t mask;
-	uint32_t finds;          /* calls that found entries since one of them made progress */
-	uint32_t capacity_asked; /* fi_cq_attr.size as returned to the application */
+	struct domain *dom;
+	uint32_t finds; /* calls that found entries since one of them made progress */
 	enum fi_cq_format format;
-	enum fi_cq_wait_cond wait_cond;
 	struct workers workers; /* progressed by a read of the empty queue */
 	struct waiter wait;
+	uint32_t capacity_asked; /* fi_cq_attr.size as returned to the application */
+	enum fi_cq_wait_cond wait_cond;
 	struct list in_domain; /* dom->queues */
 	int signaled;          /* fi_cq_signal was called: the next blocking read returns */
 	int ref;               /* atomic: bound endpoints */
@@ -180,10 +183,5 @@ void cq_push_error(struct cq *cq, const struct cq_slot *entry, const struct cq_e
  */
 int cq_add_worker(struct cq *cq, struct driven *worker);
 void cq_del_worker(struct cq *cq, struct driven *worker);
-
-/* For fi_trywait. 0: every arrival from now on wakes a sleeper; -FI_EAGAIN: read first. */
-int cq_arm(struct cq *cq);
-/* Makes one progress call; true if an entry can be read. */
-bool cq_ready(struct cq *cq);
 
 #endif

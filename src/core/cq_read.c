@@ -288,8 +288,9 @@ static bool progress_and_go_on(struct cq *cq, uint32_t need, unsigned int *parts
 	return over;
 }
 
-int cq_arm(struct cq *cq)
+static int arm(struct waitable *self)
 {
+	struct cq *cq = (struct cq *)self;
 	unsigned int parts = 0;
 	int nap;
 
@@ -303,19 +304,36 @@ int cq_arm(struct cq *cq)
 	return 0;
 }
 
-bool cq_ready(struct cq *cq)
+static bool ready(struct waitable *self)
 {
-	bool ready;
+	struct cq *cq = (struct cq *)self;
+	bool any;
 
 	shard_take(&cq->workers.shard);
 	if (cq->head == cq->tail)
 		workers_progress_locked(cq->dom, &cq->workers);
 	else
 		found(cq);
-	ready = cq->head != cq->tail;
+	any = cq->head != cq->tail;
 	shard_give(&cq->workers.shard);
-	return ready;
+	return any;
 }
+
+static struct wait_view look(struct waitable *self)
+{
+	struct cq *cq = (struct cq *)self;
+
+	return (struct wait_view){cq->dom, &cq->ref, 0, 0};
+}
+
+/* What is unread stays news. */
+static bool polled(struct waitable *self, struct wait_view *seen)
+{
+	(void)seen;
+	return ready(self);
+}
+
+const struct waitable_ops cq_waitable_ops = {arm, ready, look, polled};
 
 struct cq_wait {
 	struct wait_for base;

@@ -367,7 +367,7 @@ int eq_open(struct fid_fabric *fabric, struct fi_eq_attr *attr, struct fid_eq **
 	ref_get(&eq->fabric->ref);
 	eq->fid.fid = (struct fid){FI_CLASS_EQ, context, &fid_ops};
 	eq->fid.ops = &eq_read_ops;
-	wait_own(&eq->wait, &eq->fid.fid);
+	wait_own(&eq->wait, &eq->waitable, &eq_waitable_ops);
 	*fid = &eq->fid;
 	return 0;
 free_eq:

@@ -13,7 +13,10 @@
 #include "core/wait.h"
 
 struct eq {
-	struct fid_eq fid;
+	union {
+		struct fid_eq fid;
+		struct waitable waitable;
+	};
 	struct fabric *fabric;
 	unsigned int forks; /* forked_count of the process that opened it */
 	struct lock lock;
@@ -96,10 +99,6 @@ void eq_calm(struct eq *eq);
 /* Wakes sleepers when the connection of `sock` ends. Closing the socket removes the watch. */
 void eq_watch_end(struct eq *eq, int sock);
 
-/* For fi_trywait. 0: every event from now on wakes a sleeper; -FI_EAGAIN: read first. */
-int eq_arm(struct eq *eq);
-/* Calls the drivers if nothing is unread. Returns true if an event or error can be read. */
-bool eq_ready(struct eq *eq);
 /* Calls every driver, unless another thread is doing so. */
 void eq_progress(struct eq *eq);
 
@@ -108,5 +107,6 @@ ssize_t eq_write(struct fid_eq *fid, uint32_t event, const void *buf, size_t len
 
 /* In eq_read.c: all operations but open, close and control. */
 extern struct fi_ops_eq eq_read_ops;
+extern const struct waitable_ops eq_waitable_ops;
 
 #endif

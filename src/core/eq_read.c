@@ -66,8 +66,10 @@ static bool anything(struct eq *eq)
 	return any;
 }
 
-bool eq_ready(struct eq *eq)
+static bool ready(struct waitable *self)
 {
+	struct eq *eq = (struct eq *)self;
+
 	eq_progress(eq);
 	return anything(eq);
 }
@@ -148,7 +150,7 @@ static bool sread_ready(struct wait_for *what, bool arm)
 	what->nap = 0;
 	if (eq->wait.epfd < 0 && __atomic_load_n(&eq->driver_count, __ATOMIC_RELAXED))
 		what->nap = MUST_POLL_NAP_MS;
-	return eq_ready(eq);
+	return ready(&eq->waitable);
 }
 
 static ssize_t eq_sread(struct fid_eq *fid, uint32_t *event, void *buf, size_t len, int timeout,
@@ -175,12 +177,16 @@ static ssize_t eq_sread(struct fid_eq *fid, uint32_t *event, void *buf, size_t l
 	return n;
 }
 
-int eq_arm(struct eq *eq)
+static int arm(struct waitable *self)
 {
+	struct eq *eq = (struct eq *)self;
+
 	wait_arm(&eq->wait);
 	wait_drain(&eq->wait);
-	return eq_ready(eq) ? -FI_EAGAIN : 0;
+	return ready(self) ? -FI_EAGAIN : 0;
 }
+
+const struct waitable_ops eq_waitable_ops = {.arm = arm, .ready = ready};
 
 static const char *eq_strerror(struct fid_eq *fid, int prov_errno, const void *err_data, char *buf,
 			       size_t len)

@@ -2,51 +2,41 @@
 #include <stdlib.h>
 
 #include "base/log.h"
-#include "cntr/cntr.h"
-#include "core/cq.h"
 #include "base/fid.h"
 #include "core/poll.h"
-#include "core/trywait.h"
 
 struct member {
 	struct list link;
-	struct fid *fid;       /* completion queue or counter, which we hold a reference to */
-	struct cntr_mark seen; /* state of a counter at the last poll */
+	struct waitable *what; /* completion queue or counter, which we hold a reference to */
+	struct wait_view seen; /* at the last poll */
 };
 
 /* Set locked. */
-static struct member *find_member(struct poll_set *set, const struct fid *fid)
+static struct member *find_member(struct poll_set *set, const struct waitable *what)
 {
 	LIST_EACH (node, &set->members) {
 		struct member *m = LIST_ENTRY(node, struct member, link);
 
-		if (m->fid == fid)
+		if (m->what == what)
 			return m;
 	}
 	return NULL;
 }
 
-/*
- * Checks whether `fid` can be a member, and sets *ref to its reference count. 0 or a negative
- * error.
- */
-static int check_fid(const struct poll_set *set, struct fid *fid, uint64_t flags, int **ref)
+/* Checks whether `fid` can be a member; 0: *now is what it shows. Or a negative error. */
+static int check_fid(const struct poll_set *set, struct fid *fid, uint64_t flags,
+		     struct wait_view *now)
 {
-	struct domain *dom;
+	struct waitable *what = (struct waitable *)fid;
 
 	if (!fid || flags)
 		return -FI_EINVAL;
-	if (fid->fclass == FI_CLASS_CQ) {
-		dom = ((struct cq *)fid)->dom;
-		*ref = &((struct cq *)fid)->ref;
-	} else if (fid->fclass == FI_CLASS_CNTR) {
-		dom = ((struct cntr *)fid)->dom;
-		*ref = &((struct cntr *)fid)->ref;
-	} else {
+	if (fid->fclass != FI_CLASS_CQ && fid->fclass != FI_CLASS_CNTR) {
 		LOG_WARN(LOG_DOMAIN, "no poll set holds an object of class %zu", fid->fclass);
 		return -FI_EINVAL;
 	}
-	if (dom == set->dom)
+	*now = what->waits->look(what);
+	if (now->dom == set->dom)
 		return 0;
 	LOG_WARN(LOG_DOMAIN, "poll set and object of class %zu have different domains",
 		 fid->fclass);
@@ -56,21 +46,22 @@ static int check_fid(const struct poll_set *set, struct fid *fid, uint64_t flags
 static int poll_add(struct fid_poll *fid, struct fid *event_fid, uint64_t flags)
 {
 	struct poll_set *set = poll_of(fid);
+	struct waitable *what = (struct waitable *)event_fid;
+	struct wait_view now;
 	struct member *m;
-	int *ref, ret = check_fid(set, event_fid, flags, &ref);
+	int ret = check_fid(set, event_fid, flags, &now);
 
 	if (ret)
 		return ret;
 	m = calloc(1, sizeof(*m));
 	if (!m)
 		return -FI_ENOMEM;
-	m->fid = event_fid;
-	if (event_fid->fclass == FI_CLASS_CNTR)
-		m->seen = cntr_events((struct cntr *)event_fid);
+	m->what = what;
+	m->seen = now;
 	lock_take(&set->lock);
-	if (!find_member(set, event_fid)) { /* a repeated add has no effect */
+	if (!find_member(set, what)) { /* a repeated add has no effect */
 		list_push(&set->members, &m->link);
-		ref_get(ref);
+		ref_get(now.ref);
 		m = NULL;
 	}
 	lock_give(&set->lock);
@@ -81,16 +72,17 @@ static int poll_add(struct fid_poll *fid, struct fid *event_fid, uint64_t flags)
 static int poll_del(struct fid_poll *fid, struct fid *event_fid, uint64_t flags)
 {
 	struct poll_set *set = poll_of(fid);
+	struct wait_view now;
 	struct member *m;
-	int *ref, ret = check_fid(set, event_fid, flags, &ref);
+	int ret = check_fid(set, event_fid, flags, &now);
 
 	if (ret)
 		return ret;
 	lock_take(&set->lock);
-	m = find_member(set, event_fid);
+	m = find_member(set, (struct waitable *)event_fid);
 	if (m) {
 		list_remove(&m->link);
-		ref_put(ref);
+		ref_put(now.ref);
 	}
 	lock_give(&set->lock);
 	if (!m) {
@@ -100,21 +92,6 @@ static int poll_del(struct fid_poll *fid, struct fid *event_fid, uint64_t flags)
 	}
 	free(m);
 	return 0;
-}
-
-static bool member_ready(struct member *m)
-{
-	struct cntr *c = (struct cntr *)m->fid;
-	struct cntr_mark now;
-
-	if (m->fid->fclass == FI_CLASS_CQ)
-		return cq_ready((struct cq *)m->fid);
-	cntr_progress(c);
-	now = cntr_events(c);
-	if (cntr_mark_equal(&now, &m->seen))
-		return false;
-	m->seen = now;
-	return true;
 }
 
 static int poll_poll(struct fid_poll *fid, void **context, int count)
@@ -132,9 +109,9 @@ static int poll_poll(struct fid_poll *fid, void **context, int count)
 
 		if (n == count)
 			break;
-		if (!member_ready(m))
+		if (!m->what->waits->polled(m->what, &m->seen))
 			continue;
-		context[n++] = m->fid->context;
+		context[n++] = m->what->fid.context;
 		list_remove(&m->link);
 		list_push(&found, &m->link);
 	}
@@ -145,13 +122,16 @@ static int poll_poll(struct fid_poll *fid, void **context, int count)
 	return n;
 }
 
-int poll_arm(struct poll_set *set)
+static int arm_members(struct waitable *self)
 {
+	struct poll_set *set = (struct poll_set *)self;
 	int ret = 0;
 
 	lock_take(&set->lock);
 	LIST_EACH (node, &set->members) {
-		ret = trywait_arm(LIST_ENTRY(node, struct member, link)->fid);
+		struct waitable *what = LIST_ENTRY(node, struct member, link)->what;
+
+		ret = what->waits->arm(what);
 		if (ret)
 			break;
 	}
@@ -193,6 +173,8 @@ static struct fi_ops_poll poll_ops = {
 	.poll_del = poll_del,
 };
 
+static const struct waitable_ops waitable_ops = {.arm = arm_members};
+
 int poll_open(struct fid_domain *domain, struct fi_poll_attr *attr, struct fid_poll **fid)
 {
 	struct poll_set *set;
@@ -208,6 +190,7 @@ int poll_open(struct fid_domain *domain, struct fi_poll_attr *attr, struct fid_p
 	list_init(&set->members);
 	set->fid.fid = (struct fid){.fclass = FI_CLASS_POLL, .ops = &fid_ops};
 	set->fid.ops = &poll_ops;
+	set->waitable.waits = &waitable_ops;
 	*fid = &set->fid;
 	return 0;
 }

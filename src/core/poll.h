@@ -6,9 +6,13 @@
 #include "base/list.h"
 #include "base/lock.h"
 #include "core/domain.h"
+#include "core/wait.h"
 
 struct poll_set {
-	struct fid_poll fid;
+	union {
+		struct fid_poll fid;
+		struct waitable waitable;
+	};
 	struct domain *dom;
 	struct lock lock;    /* guards members; taken before the domain's */
 	struct list members; /* struct member in poll.c */
@@ -20,8 +24,5 @@ static inline struct poll_set *poll_of(struct fid_poll *fid)
 }
 
 int poll_open(struct fid_domain *domain, struct fi_poll_attr *attr, struct fid_poll **set);
-
-/* For fi_trywait. 0: all members are armed; else -FI_EAGAIN. */
-int poll_arm(struct poll_set *set);
 
 #endif

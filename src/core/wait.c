@@ -109,8 +109,9 @@ void wait_fini(struct waiter *w)
 	pthread_mutex_destroy(&w->gate);
 }
 
-void wait_own(struct waiter *w, struct fid *owner)
+void wait_own(struct waiter *w, struct waitable *owner, const struct waitable_ops *waits)
 {
+	owner->waits = waits;
 	__atomic_store_n(&w->owner, owner, __ATOMIC_RELEASE); /* pairs with any_ready */
 	if (w->set)
 		wait_notify(&w->set->wait); /* sleepers on the set have not armed this waiter */

@@ -22,8 +22,35 @@
 #include "base/clock.h"
 #include "base/list.h"
 
+struct domain;
 struct fabric;
 struct wait_set;
+struct waitable;
+
+/* What a queue or counter shows to poll sets. */
+struct wait_view {
+	struct domain *dom;
+	int *ref;              /* atomic: its users */
+	uint64_t done, failed; /* of a counter, as far as they are news for fi_poll */
+};
+
+struct waitable_ops {
+	/* For fi_trywait. 0: every event from now on signals its wait object; -FI_EAGAIN: read first. */
+	int (*arm)(struct waitable *self);
+	/* For wait sets: makes progress; true if there is something to read. Sets are in no set: NULL from here on. */
+	bool (*ready)(struct waitable *self);
+	/* For poll sets. Event queues are in none: NULL. */
+	struct wait_view (*look)(struct waitable *self);
+	/* Makes progress; true if there is something to read, or differs from `seen`, which is brought up to date. */
+	bool (*polled)(struct waitable *self, struct wait_view *seen);
+};
+
+/* How objects begin that an application can wait for: completion and event queues, counters, wait sets, poll sets. */
+struct waitable {
+	struct fid fid;
+	void *ops; /* struct fi_ops_cq and its like */
+	const struct waitable_ops *waits;
+};
 
 /* What earlier waits taught about how long to poll: see wait_spin.c. */
 struct wait_predictor {
@@ -54,7 +81,8 @@ struct waiter {
 	/* FI_WAIT_MUTEX_COND: the application may hold it any time; nothing here blocks on it. */
 	pthread_mutex_t mutex;
 	pthread_cond_t cond;
-	struct fid *owner; /* atomic; FI_WAIT_SET: the object that the set arms; see wait_own */
+	/* Atomic; FI_WAIT_SET: what the set arms; see wait_own. */
+	struct waitable *owner;
 	struct list in_set;
 	int rung;     /* atomic: evfd was written since it was last read */
 	int exported; /* atomic: FI_GETWAIT was called, so the application may sleep by itself */
@@ -79,7 +107,7 @@ int wait_init(struct waiter *w, enum fi_wait_obj obj, struct fid_wait *set);
 void wait_fini(struct waiter *w);
 
 /* Names the waiter's object once the object is complete; a wait set can arm it from now on. */
-void wait_own(struct waiter *w, struct fid *owner);
+void wait_own(struct waiter *w, struct waitable *owner, const struct waitable_ops *waits);
 
 /* Makes a readable descriptor wake sleepers. Does nothing without epfd. 0 or -errno. */
 int wait_add_fd(struct waiter *w, int fd);

@@ -5,7 +5,6 @@
 #include "base/log.h"
 #include "core/fabric.h"
 #include "base/fid.h"
-#include "core/trywait.h"
 #include "core/wait_set.h"
 
 int wait_set_join(struct wait_set *set, struct waiter *w)
@@ -40,12 +39,11 @@ static bool any_ready(struct wait_set *set, bool arm)
 	lock_take(&set->lock);
 	LIST_EACH (node, &set->members) {
 		struct waiter *w = LIST_ENTRY(node, struct waiter, in_set);
+		struct waitable *owner = __atomic_load_n(&w->owner, __ATOMIC_ACQUIRE);
 
-		struct fid *fid = __atomic_load_n(&w->owner, __ATOMIC_ACQUIRE);
-
-		if (!fid)
+		if (!owner)
 			continue;
-		found = arm ? trywait_arm(fid) != 0 : trywait_ready(fid);
+		found = arm ? owner->waits->arm(owner) != 0 : owner->waits->ready(owner);
 		if (!found)
 			continue;
 		list_remove(node); /* the others come first at the next call */
@@ -56,8 +54,10 @@ static bool any_ready(struct wait_set *set, bool arm)
 	return found;
 }
 
-int wait_set_arm(struct wait_set *set)
+static int arm_members(struct waitable *self)
 {
+	struct wait_set *set = (struct wait_set *)self;
+
 	wait_arm(&set->wait);
 	wait_drain(&set->wait);
 	return any_ready(set, true) ? -FI_EAGAIN : 0;
@@ -131,6 +131,8 @@ static int check_attr(const struct fi_wait_attr *attr)
 	return -FI_EINVAL;
 }
 
+static const struct waitable_ops waitable_ops = {.arm = arm_members};
+
 int wait_set_open(struct fabric *fabric, struct fi_wait_attr *attr, struct fid_wait **fid)
 {
 	struct wait_set *set;
@@ -151,6 +153,7 @@ int wait_set_open(struct fabric *fabric, struct fi_wait_attr *attr, struct fid_w
 	ref_get(&fabric->ref);
 	set->fid.fid = (struct fid){.fclass = FI_CLASS_WAIT, .ops = &fid_ops};
 	set->fid.ops = &set_ops;
+	set->waitable.waits = &waitable_ops;
 	*fid = &set->fid;
 	return 0;
 free_set:

@@ -7,7 +7,10 @@
 #include "core/wait.h"
 
 struct wait_set {
-	struct fid_wait fid;
+	union {
+		struct fid_wait fid;
+		struct waitable waitable;
+	};
 	struct fabric *fabric;
 	unsigned int forks;  /* forked_count of the process that opened it */
 	struct waiter wait;  /* the waiter of threads that wait on the set */
@@ -24,8 +27,5 @@ static inline struct wait_set *wait_set_of(struct fid_wait *fid)
 /* Adds a waiter to a set, or removes it: for wait_init and wait_fini. 0 or -errno. */
 int wait_set_join(struct wait_set *set, struct waiter *w);
 void wait_set_leave(struct wait_set *set, struct waiter *w);
-
-/* For fi_trywait. 0: all members are armed; -FI_EAGAIN: a member has something. */
-int wait_set_arm(struct wait_set *set);
 
 #endif
