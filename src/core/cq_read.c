@@ -115,16 +115,16 @@ static __attribute__((noinline)) ssize_t read_all(struct cq *cq, void *buf, size
 }
 
 /* Apart from read_now, where the call by pointer would take registers from reads that find nothing. */
-static __attribute__((noinline)) ssize_t
-read_near(struct cq *cq, void *buf, size_t count, struct driven *only, const struct link_slot *slot)
+static __attribute__((noinline)) ssize_t read_near(struct cq *cq, void *buf, size_t count,
+						   struct driven *only, link_place at)
 {
-	return only->ops->read(cq, buf, count, only, slot);
+	return only->ops->read(cq, buf, count, only, at);
 }
 
 static inline __attribute__((always_inline)) ssize_t
 read_now(struct cq *cq, void *buf, size_t count, fi_addr_t *src, bool locked)
 {
-	const struct link_slot *slot;
+	link_place at;
 	struct driven *only;
 	ssize_t ret;
 
@@ -138,11 +138,11 @@ read_now(struct cq *cq, void *buf, size_t count, fi_addr_t *src, bool locked)
 		release(cq, locked);
 		return ret;
 	}
-	slot = only->idle.cursor->at;
+	at = link_cursor_place(only->idle.cursor);
 	switch (workers_look(&cq->workers)) {
 	case WORKERS_NEWS:
 		ret = src ? only->ops->readfrom(cq, buf, count, src, only)
-			  : read_near(cq, buf, count, only, slot);
+			  : read_near(cq, buf, count, only, at);
 		release(cq, locked);
 		return ret;
 	case WORKERS_ALL:

@@ -22,11 +22,11 @@ struct waiter;
 
 /*
  * fi_cq_read and fi_cq_readfrom of a queue that is empty, when a packet has come to its only `d`, which has been granted
- * calls: messages that only have to be copied go past the queue; if there is none, return cq_read_due. `slot`: where the
- * cursor is. Shard locked.
+ * calls: messages that only have to be copied go past the queue; if there is none, return cq_read_due. `at`: that
+ * packet. Shard locked.
  */
 typedef ssize_t driven_read(struct cq *cq, void *buf, size_t count, struct driven *d,
-			    const struct link_slot *slot);
+			    link_place at);
 typedef ssize_t driven_readfrom(struct cq *cq, void *buf, size_t count, fi_addr_t *src,
 				struct driven *d);
 

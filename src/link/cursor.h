@@ -1,13 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Where the next packet of a LINK_HOST transport appears, and how it lies there. What progress of the transport does
- * at the cursor the engine can do itself with a short message: src/xfer/msg/rx_read.c. Domain locked.
+ * at the cursor the engine can do itself with a short message, by link_place: src/xfer/msg/rx_read.c. It knows no slots.
+ * Domain locked.
  */
 #ifndef WEFT_LINK_CURSOR_H
 #define WEFT_LINK_CURSOR_H
 
 #include <stdbool.h>
 #include <stdint.h>
+
+#include "base/once.h"
+#include "link/link.h"
+#include "link/wire.h"
 
 #define LINK_SLOT 64u
 
@@ -41,6 +46,9 @@ struct link_cursor {
 
 #define CURSOR_STATE_BITS 3
 
+/* Of a worker without a transport that has one: no packet comes. */
+extern struct link_cursor link_cursor_never;
+
 /* Returns how the token differs from `next`. Pairs with the release of the packet's sender. */
 static inline uint64_t link_cursor_state(const struct link_cursor *c)
 {
@@ -70,6 +78,68 @@ static inline void link_cursor_pass(struct link_cursor *c, uint32_t slots)
 	}
 	c->at += slots;
 	c->next += slots;
+}
+
+/* Is progress of the transport due before a packet can be read? */
+static inline bool link_cursor_stops(const struct link_cursor *c)
+{
+	return c->at >= c->stop;
+}
+
+/* Where the packet lies that has come: for the functions below, and for nobody to look into. */
+typedef const struct link_slot *link_place;
+
+static inline link_place link_cursor_place(const struct link_cursor *c)
+{
+	return c->at;
+}
+
+static inline uint64_t link_place_head(link_place at)
+{
+	return ONCE(at->head);
+}
+
+/* Returns the bytes of payload. */
+static inline uint32_t link_place_len(link_place at)
+{
+	return ONCE(at->len);
+}
+
+/* Returns the number of the sender. */
+static inline uint32_t link_place_src(link_place at)
+{
+	return ONCE(at->src);
+}
+
+static inline uint64_t link_place_tag(link_place at)
+{
+	return ONCE(at->tag);
+}
+
+/* Reads the data, if the head says that there are some, and finds the payload. */
+static inline void link_place_payload(link_place at, struct packet *p)
+{
+	p->payload = at->rest;
+	if (wire_flags(p->head) & WIRE_DATA) {
+		once_copy(&p->data, at->rest, sizeof(p->data));
+		p->payload = at->rest + sizeof(p->data);
+	}
+}
+
+/* The lines of a packet with `len` bytes of payload come at once, while something else is done. */
+static inline void link_place_want(link_place at, size_t len)
+{
+	link_place end = at + link_slots(at, at->rest + sizeof(uint64_t), len);
+
+	while (++at < end)
+		__builtin_prefetch(at);
+}
+
+/* Goes on behind the packet that was read. `one`: it is known to fill no more than one line. */
+static inline void link_cursor_take(struct link_cursor *c, link_place at, const struct packet *p,
+				    bool one)
+{
+	link_cursor_pass(c, one ? 1 : link_slots(at, p->payload, p->len));
 }
 
 #endif

@@ -4,6 +4,11 @@
 
 #include <rdma/fi_errno.h>
 
+#include "link/cursor.h"
+
+static struct link_slot nothing;
+struct link_cursor link_cursor_never = {.at = &nothing, .next = 1, .stop = &nothing};
+
 static int no_zcopy_sendv(struct link *link, const struct packet *p, const struct iovec *iov,
 			  size_t count)
 {

@@ -24,10 +24,6 @@
 #include "xfer/msg/tx.h"
 #include "xfer/rndv/spec.h"
 
-/* Of a worker without a transport that has one: no packet comes. */
-static struct link_slot nothing;
-static struct link_cursor never = {.at = &nothing, .next = 1, .stop = &nothing};
-
 static bool progress(struct driven *d)
 {
 	return worker_progress(worker_of(d));
@@ -63,7 +59,7 @@ const struct driven_ops worker_driven_ops = {
 static void init_fields(struct worker *worker, struct domain *dom)
 {
 	driven_init(&worker->driven, dom, &worker_driven_ops);
-	worker->driven.idle.cursor = &never;
+	worker->driven.idle.cursor = &link_cursor_never;
 	worker->dom = dom;
 	worker->groups = dom->calls->groups;
 	worker->cm_sock = worker->timer = worker->stall.timer = -1;

@@ -39,18 +39,11 @@ static __attribute__((noinline, cold)) uint32_t skip_spoilt(struct shm *shm,
  */
 static inline uint32_t deliver(struct shm *shm, const struct link_slot *slot, uint64_t head)
 {
-	uint32_t src = ONCE(slot->src);
-	struct packet p = {
-		.head = head,
-		.tag = ONCE(slot->tag),
-		.payload = slot->rest,
-		.len = ONCE(slot->len),
-	};
+	struct packet p = {.head = head, .len = link_place_len(slot)};
+	uint32_t src = link_place_src(slot);
 
-	if (wire_flags(p.head) & WIRE_DATA) {
-		once_copy(&p.data, slot->rest, sizeof(p.data));
-		p.payload = slot->rest + sizeof(p.data);
-	}
+	p.tag = link_place_tag(slot);
+	link_place_payload(slot, &p);
 	if (__builtin_expect(p.len > SHM_PACKET_MAX, 0))
 		return skip_spoilt(shm, slot);
 	rx_deliver(shm->worker, src, &p);

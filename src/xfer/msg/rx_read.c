@@ -5,7 +5,6 @@
  * transport.
  */
 #include "base/copy.h"
-#include "base/once.h"
 #include "base/probe.h"
 #include "core/cq_read.h"
 #include "link/wire.h"
@@ -15,6 +14,8 @@
 /* Longest message, in bytes, that is read here, and longest that is copied without a call. */
 #define READ_MAX COPY_SHORT
 #define FEW      24u
+/* Bytes of a packet that is left to the transport: two more lines. */
+#define LEFT (2 * 64u)
 
 static inline bool is_plain(uint64_t head)
 {
@@ -37,7 +38,7 @@ static __attribute__((always_inline)) inline bool take(struct worker *worker, st
 						       fi_addr_t *src, struct packet p,
 						       bool shortest)
 {
-	const struct link_slot *slot = worker->driven.idle.cursor->at;
+	link_place at = link_cursor_place(worker->driven.idle.cursor);
 	struct rx *rx = worker->rx[0];
 	struct cq_slot done;
 	struct peer *peer;
@@ -47,39 +48,25 @@ static __attribute__((always_inline)) inline bool take(struct worker *worker, st
 		return false;
 	if (shortest)
 		p.len = 8; /* the compiler copies and reports a constant length */
-	p.payload = slot->rest;
-	peer = pool_find(&worker->peer_pool, ONCE(slot->src));
+	peer = pool_find(&worker->peer_pool, link_place_src(at));
 	if (!peer || (peer->reported == FI_ADDR_NOTAVAIL && (shortest || !is_noted(peer))))
 		return false;
-	p.tag = ONCE(slot->tag);
+	p.tag = link_place_tag(at);
 	r = rx_plain_find(rx, peer->addr, &p);
 	if (!r)
 		return false;
 	PROBE4(deliver, r, peer, p.tag, p.len);
 	if (src)
 		*src = peer->reported;
-	if (wire_flags(p.head) & WIRE_DATA) {
-		once_copy(&p.data, slot->rest, sizeof(p.data));
-		p.payload = slot->rest + sizeof(p.data);
-	}
+	link_place_payload(at, &p);
 	if (p.len <= FEW)
 		copy_few(r->iov[0].iov_base, p.payload, p.len);
 	else
 		memcpy(r->iov[0].iov_base, p.payload, p.len);
 	done = rx_plain_end(rx, r, FI_ADDR_NOTAVAIL, &p);
 	cq_write(entry, cq->format, &done);
-	link_cursor_pass(worker->driven.idle.cursor,
-			 shortest ? 1 : link_slots(slot, p.payload, p.len));
+	link_cursor_take(worker->driven.idle.cursor, at, &p, shortest);
 	return true;
-}
-
-/* All lines of the message come at once, while its receive is looked for. */
-static inline void want_lines(const struct link_slot *slot, size_t len)
-{
-	const struct link_slot *end = slot + link_slots(slot, slot->rest + sizeof(uint64_t), len);
-
-	while (++slot < end)
-		__builtin_prefetch(slot);
 }
 
 /* The same for a message of up to READ_MAX bytes, if one has come. */
@@ -88,14 +75,14 @@ static bool take_any(struct worker *worker, struct cq *cq, void *entry, fi_addr_
 	const struct link_cursor *cursor = worker->driven.idle.cursor;
 	struct packet p = {.data = 0};
 
-	if (cursor->at >= cursor->stop || !link_cursor_came(cursor))
+	if (link_cursor_stops(cursor) || !link_cursor_came(cursor))
 		return false;
-	p.head = ONCE(cursor->at->head);
-	p.len = ONCE(cursor->at->len);
+	p.head = link_place_head(link_cursor_place(cursor));
+	p.len = link_place_len(link_cursor_place(cursor));
 	if (!is_plain(p.head) || p.len > READ_MAX)
 		return false;
 	if (p.len > FEW)
-		want_lines(cursor->at, p.len);
+		link_place_want(link_cursor_place(cursor), p.len);
 	return take(worker, cq, entry, src, p, false);
 }
 
@@ -129,15 +116,15 @@ static __attribute__((noinline)) ssize_t read_several(struct cq *cq, void *buf, 
 	size_t size = cq_entry_size(cq->format), n = 0;
 	bool came = true;
 
-	while (n < count && cursor->at < cursor->stop && is_plain(head) &&
-	       ONCE(cursor->at->len) == 8 &&
+	while (n < count && !link_cursor_stops(cursor) && is_plain(head) &&
+	       link_place_len(link_cursor_place(cursor)) == 8 &&
 	       take(worker_of(d), cq, (void *)((char *)buf + n * size), NULL,
 		    (struct packet){.head = head}, true)) {
 		n++;
 		came = link_cursor_came(cursor);
 		if (!came)
 			break;
-		head = ONCE(cursor->at->head);
+		head = link_place_head(link_cursor_place(cursor));
 	}
 	if (came)
 		return go_on(cq, buf, count, NULL, d, n);
@@ -145,24 +132,22 @@ static __attribute__((noinline)) ssize_t read_several(struct cq *cq, void *buf, 
 	return (ssize_t)n;
 }
 
-/* What is not read here may go on in the next slots: they come while the transport looks at the first. */
-static inline ssize_t leave(struct cq *cq, void *buf, size_t count, const struct link_slot *slot)
+/* What is not read here may be long: its next lines come while the transport looks at the first. */
+static inline ssize_t leave(struct cq *cq, void *buf, size_t count, link_place at)
 {
-	__builtin_prefetch(slot + 1);
-	__builtin_prefetch(slot + 2);
+	link_place_want(at, LEFT);
 	return cq_read_due(cq, buf, count, NULL);
 }
 
-ssize_t rx_read(struct cq *cq, void *buf, size_t count, struct driven *d,
-		const struct link_slot *slot)
+ssize_t rx_read(struct cq *cq, void *buf, size_t count, struct driven *d, link_place at)
 {
-	uint64_t head = ONCE(slot->head);
-	uint32_t len = ONCE(slot->len);
+	uint64_t head = link_place_head(at);
+	uint32_t len = link_place_len(at);
 
 	if (!is_plain(head))
-		return leave(cq, buf, count, slot);
+		return leave(cq, buf, count, at);
 	if (len != 8)
-		return len > READ_MAX ? leave(cq, buf, count, slot)
+		return len > READ_MAX ? leave(cq, buf, count, at)
 				      : go_on(cq, buf, count, NULL, d, 0);
 	if (count != 1)
 		return read_several(cq, buf, count, d, head);
