@@ -62,7 +62,7 @@ SMALL = api/% hook/% info/% coll/% xfer/conn/% xfer/defer/% atomic/atomic_float 
 	base/env base/log base/tls hw/shm/shm_cm hw/shm/shm_stall hw/tcp/tcp_cm hw/tcp/tcp_linger hw/tcp/tcp_rails% \
 	hw/tcp/tcp_tls hw/udp/udp_sock hw/verbs/dev/% hw/verbs/rdm/verbs_qp hw/verbs/rdm/verbs_rails% \
 	hw/verbs/rdm/verbs_up hw/verbs/rc/rc_cm hw/verbs/rc/rc_more hw/verbs/rc/rc_up hw/verbs/ud/ud_up xfer/joint \
-	xfer/peer_state xfer/quiesce xfer/stall xfer/stats xfer/worker xfer/worker_report xfer/msg/budget \
+	xfer/events xfer/peer_state xfer/quiesce xfer/stall xfer/stats xfer/worker xfer/worker_report xfer/msg/budget \
 	xfer/msg/rx_peek xfer/rndv/rxreq_check
 $(SMALL:%=$(BUILD)/src/%.o): override CFLAGS := $(CFLAGS:-O2=-Os)
 $(BUILD)/%.static.o: CPPFLAGS += -DWEFT_STATIC

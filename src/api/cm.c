@@ -15,7 +15,6 @@
 #include "base/log.h"
 #include "api/ep_cm.h"
 #include "info/providers.h"
-#include "link/upcall.h"
 #include "xfer/conn/conn_own.h"
 #include "xfer/conn/connect.h"
 #include "xfer/conn/hello.h"

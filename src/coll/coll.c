@@ -235,7 +235,8 @@ void coll_wake_in(struct coll *c, unsigned int ms)
 
 	if (!c->wake_at || at < c->wake_at)
 		c->wake_at = at;
-	if (c->worker->sleepers) /* sleepers must poll from now on, but nothing else wakes them */
+	if (c->worker->opener
+		    .sleepers) /* sleepers must poll from now on, but nothing else wakes them */
 		worker_wake(c->worker);
 }
 

@@ -26,7 +26,8 @@
 
 struct dgram;
 struct ep;
-struct worker;
+struct opener;
+struct recv;
 
 /* A multicast group that the endpoint has joined. */
 struct dgram_group {
@@ -63,11 +64,37 @@ struct dgram_ops {
 	void (*leave)(struct dgram *d, struct dgram_group *g);
 };
 
-/* Embedded at the start of the transport's state, which calls dgram_init. */
+/* What the transport tells and asks the engine. */
+struct dgram_events {
+	/* Is a receive posted? */
+	bool (*wanted)(const struct dgram *d);
+	/* Does the endpoint report the senders of datagrams? */
+	bool (*wants_source)(const struct dgram *d);
+	/*
+	 * Fills in at most `max` receives for the next datagrams, in that order; a multi-receive buffer
+	 * comes last. Returns their number. They stay posted and valid until `came` is called for them.
+	 */
+	unsigned int (*receives)(struct dgram *d, struct recv *list[], unsigned int max);
+	/*
+	 * The first of these receives holds a datagram of `len` bytes, perhaps truncated. `from` may be
+	 * NULL if the endpoint does not report senders.
+	 */
+	void (*came)(struct dgram *d, struct recv *r, size_t len, const struct addr *from);
+	/* The first of these receives has memory that cannot be written: it ends with `err` (positive). */
+	void (*spoilt)(struct dgram *d, struct recv *r, int err);
+	/* No more datagrams will come: ends all posted receives, there is one, with `err` (positive). */
+	void (*fail)(struct dgram *d, int err);
+	/* Sends the batch as far as the kernel accepts it. Returns true if something was sent. */
+	bool (*flush)(struct dgram *d);
+};
+
+/* Embedded at the start of the transport's state. */
 struct dgram {
 	const struct dgram_ops *ops;
-	struct worker *worker;
 	size_t max; /* length limit of a datagram (bytes) */
+	/* The transport's `open` fills in what stands above, the engine what follows. */
+	const struct dgram_events *events;
+	struct opener *opener;
 	struct list groups;
 	struct pool group_pool;
 	struct dgram_out *batch; /* array of DGRAM_BATCH_MAX; NULL until the first use */

@@ -4,9 +4,8 @@
  * one `struct transport`. The engine opens one state of the transport per worker, and one link per
  * connected peer: a reliable, ordered path.
  *
- * The engine calls every function here with the domain's lock held (or from the only thread), and
- * no function may block. A transport calls up only from `progress` (shm also from `reap`), and only
- * the functions of link/upcall.h.
+ * The engine calls every function here with the domain's lock held (or from the only thread), and no function may block.
+ * A transport tells it by link/opener.h what has come and ended, only from `progress` (shm also from `reap`).
  */
 #ifndef WEFT_LINK_LINK_H
 #define WEFT_LINK_LINK_H
@@ -30,7 +29,7 @@ struct link;
 struct link_cursor;
 struct link_state;
 struct offload_cm;
-struct worker;
+struct opener;
 struct wire_hello;
 struct wire_nic;
 
@@ -49,7 +48,7 @@ struct packet {
  * to the caller and need to be valid only during the call.
  */
 struct link_rdma {
-	uint64_t id;  /* chosen by the engine; rx_rdma_done reports it */
+	uint64_t id;  /* chosen by the engine; link_events.rdma_done reports it */
 	bool write;   /* from us to the peer; false: from the peer to us */
 	bool now;     /* post gives all of it to the device, or fails with -FI_EAGAIN */
 	bool message; /* `remote` is a message's memory, from link_rndv_ops.reg; false: regions */
@@ -129,9 +128,9 @@ struct link_rndv_ops {
 /* RDMA operations, performed without the peer's software. Used while link->rdma_usable. */
 struct link_rdma_ops {
 	/*
-	 * Posts an operation. Those on regions are performed in posting order, and rx_rdma_done reports them in that
-	 * order. If one fails, rx_rdma_failed reports that it and all later ones are not done, and link->rdma_usable
-	 * is false for good; a link over several devices may report less: rx_rma_failed, rx_rdma_refused. The device may
+	 * Posts an operation. Those on regions are performed in posting order, and link_events.rdma_done reports them in that
+	 * order. If one fails, rdma_failed reports that it and all later ones are not done, and link->rdma_usable
+	 * is false for good; a link over several devices may report less: rma_failed, rdma_refused. The device may
 	 * access our memory until the operation is reported, or `abort` returns. Returns 0 or a negative error.
 	 */
 	int (*post)(struct link *link, const struct link_rdma *op);
@@ -240,7 +239,7 @@ struct link {
 	bool rdma_usable;    /* link_rdma_ops.post works */
 	bool reaches;        /* RDMA reaches regions with keys that satisfy mr_key_in_nic */
 	bool counted;        /* the peer counts RDMA accesses: send it WIRE_NOTIFY */
-	bool securing;       /* takes no packet before rx_ready */
+	bool securing;       /* takes no packet before link_events.ready */
 	bool silent;         /* accepted, no packet received yet: the peer may have given up */
 	int reason; /* prov_errno for operations that fail with the link; 0: the error itself */
 	/* Place of the last packet that went by sendv or had WIRE_DATA: for cancel_posted */
@@ -268,7 +267,7 @@ static inline bool link_holds(const struct link *link)
 /* What the engine has learned about the peer before it asks for a link. */
 struct link_peer {
 	const struct wire_hello *hello; /* already validated */
-	/* Names us to the peer in our packets; LINK_SOCKET: names the peer, `src` of rx_deliver. */
+	/* Names us to the peer in our packets; LINK_SOCKET: names the peer, `src` of link_events. */
 	uint32_t id;
 	/* Descriptors that came with the hello, or -1. connect takes ownership. */
 	int fds[WIRE_FDS];
@@ -344,8 +343,9 @@ enum link_kind {
 	/* peers whose device is on the same network: `prepare` describes our pending link */
 	LINK_DEVICE,
 	LINK_SOCKET, /* peers across the network: packets travel on the bootstrap socket */
-	/* no links: datagrams, or a device that performs the endpoint's operations itself */
-	LINK_NONE,
+	LINK_DGRAM,  /* no links: datagrams. The state begins with a struct dgram */
+	/* no links: a device performs the endpoint's operations. The state begins with a struct offload */
+	LINK_OFFLOAD,
 	LINK_KINDS
 };
 
@@ -354,21 +354,21 @@ struct transport {
 	unsigned int bit; /* PROVIDER_ bit of info/providers.h */
 	/*
 	 * For LINK_SOCKET the link owns the bootstrap socket: non-blocking, in no epoll instance, and noted with
-	 * forked_guard. The link reads everything from the socket and reports its end by rx_ended.
+	 * forked_guard. The link reads everything from the socket and reports its end by link_events.ended.
 	 */
 	enum link_kind kind;
 	/*
 	 * Opens the transport's state for one worker; sets NULL if the worker's address cannot use this transport.
 	 * Returns 0 or a negative error.
 	 */
-	int (*open)(struct worker *worker, void **state);
+	int (*open)(struct opener *opener, void **state);
 	/* Waits, a bounded time, until peers have the last packets sent. */
 	void (*close)(void *state);
 	/* LINK_SOCKET: returns the socket that the link owns. NULL: the engine has it. */
 	int (*sock)(const struct link *link);
 	/* Links with `rails`: rail `rail` is `sock` of *peer from now on, as for connect. 0 or an error. NULL: none. */
 	int (*join)(struct link *link, uint32_t rail, const struct link_peer *peer);
-	/* Makes the link report a peer that is out of reach soon, by rx_ended. False: it cannot tell. NULL: false. */
+	/* Makes the link report a peer that is out of reach soon, by link_events.ended. False: it cannot tell. NULL: false. */
 	bool (*probe)(struct link *link);
 	/* LINK_SOCKET: has the other end's kernel, or its process, all that was sent, so that closing loses nothing? */
 	bool (*arrived)(const struct link *link);

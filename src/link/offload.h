@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Connected endpoints whose operations a device performs, without a protocol of the library on the
- * wire. The transport's `open` (link/link.h) sets worker->offload. Such a transport makes no links:
- * it has its own entry functions, which call the device directly, and implements the connection
- * calls of link/engine.h (cm_...). Domain locked throughout, except for listeners and requests.
+ * wire. Such a transport (LINK_OFFLOAD) makes no links: it has its own entry functions, which call the device directly,
+ * and implements the connection calls of link/engine.h (cm_...). Domain locked throughout, except for listeners and requests.
  */
 #ifndef WEFT_LINK_OFFLOAD_H
 #define WEFT_LINK_OFFLOAD_H
@@ -22,17 +21,17 @@ struct fi_info;
 struct offload;
 struct offload_listener;
 struct offload_request;
-struct worker;
+struct opener;
 
 /* See the functions of the same name in link/engine.h, which have checked the arguments. */
 struct offload_ops {
 	/*
-	 * 0: offload_connected or offload_ended will follow; -FI_ENOMEM: nothing done; or an error.
+	 * 0: offload_events.connected or .ended will follow; -FI_ENOMEM: nothing done; or an error.
 	 */
 	int (*connect)(struct offload *n, const struct addr *to, const void *data, size_t len);
 	/* Accepts `req` and frees it, even on failure. Returns as `connect` does. */
 	int (*accept)(struct offload *n, struct offload_request *req, const void *data, size_t len);
-	/* Ends the connection or the attempt: no offload_connected or offload_ended will follow. */
+	/* Ends the connection or the attempt: no event will follow. */
 	void (*shutdown)(struct offload *n);
 	/* Readable on news of the connection. The same descriptor for the worker's life. */
 	int (*fd)(const struct offload *n);
@@ -56,16 +55,25 @@ struct offload_cm {
 	void (*reject)(struct offload_request *req, const void *data, size_t len);
 };
 
+/* What the transport tells the engine from `progress`; see struct worker_cm. */
+struct offload_events {
+	void (*connected)(struct offload *n, const void *data, size_t len);
+	/* `err` is positive. */
+	void (*ended)(struct offload *n, int err, const void *data, size_t len);
+};
+
 /* Embedded at the start of the transport's state. */
 struct offload {
 	const struct offload_ops *ops;
 	const struct fi_ops_msg *msg; /* complete tables; their functions take the domain's lock */
 	const struct fi_ops_rma *rma;
 	const struct fi_ops_atomic *atomic;
-	struct worker *worker;
 	struct addr peer;    /* the peer's address; ADDR_NONE while there is none */
 	size_t connect_most; /* application data (bytes) in a request, in an acceptance */
 	size_t accept_most;
+	/* The engine fills these in after the transport's `open`. */
+	const struct offload_events *events;
+	struct opener *opener;
 };
 
 #endif

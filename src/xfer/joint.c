@@ -25,7 +25,7 @@ int joint_begin(struct peer *peer, const struct link_joint *copy, uint64_t id)
 		worker->joint.id = id;
 		idle_end(&worker->driven.idle);
 		/* The peer's last chunk sends no packet: a sleeper has to look. */
-		if (worker->sleepers)
+		if (worker->opener.sleepers)
 			worker_wake(worker);
 	}
 	return ret;

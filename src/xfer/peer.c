@@ -130,7 +130,7 @@ void peer_busy(struct peer *peer)
 		return;
 	list_push(&peer->worker->busy, &peer->tx.in_busy);
 	idle_end(&peer->worker->driven.idle);
-	if (peer->worker->sleepers)
+	if (peer->worker->opener.sleepers)
 		worker_wake(peer->worker);
 }
 

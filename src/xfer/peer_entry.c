@@ -153,7 +153,7 @@ struct peer *peer_get(struct worker *worker, fi_addr_t addr)
 	 * have not read.
 	 */
 	if (peer->state == PEER_CONNECTED && !worker->in_progress && conn_poll(worker) &&
-	    worker->sleepers)
+	    worker->opener.sleepers)
 		worker_wake(worker);
 	return peer;
 }

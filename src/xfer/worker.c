@@ -17,6 +17,8 @@
 #include "info/ifaces.h"
 #include "info/providers.h"
 #include "xfer/conn/conn.h"
+#include "xfer/dgram/dgram.h"
+#include "xfer/events.h"
 #include "xfer/conn/listen.h"
 #include "xfer/group.h"
 #include "xfer/stats.h"
@@ -61,6 +63,10 @@ static void init_fields(struct worker *worker, struct domain *dom)
 	driven_init(&worker->driven, dom, &worker_driven_ops);
 	worker->driven.idle.cursor = &link_cursor_never;
 	worker->dom = dom;
+	worker->opener = (struct opener){.events = &worker_events,
+					 .dom = dom,
+					 .name = &worker->name,
+					 .idle = &worker->driven.idle};
 	worker->groups = dom->calls->groups;
 	worker->cm_sock = worker->timer = worker->stall.timer = -1;
 	list_init(&worker->busy);
@@ -102,12 +108,29 @@ static int choose_name(struct worker *worker, const struct fi_info *info)
 				      &worker->name);
 	err = addr_from_user(&worker->name, provider_format(info), info->src_addr,
 			     info->src_addrlen);
-	worker->all = !err && addr_is_any(&worker->name);
+	worker->opener.all = !err && addr_is_any(&worker->name);
 	return err ? err : listen_usable(&worker->name);
+}
+
+/* What transports without links embed, once `open` has filled in their part. */
+static void own_state(struct worker *worker, enum link_kind kind, void *state)
+{
+	if (kind == LINK_DGRAM) {
+		worker->dgram = state;
+		dgram_init(worker->dgram, &worker->opener);
+	} else if (kind == LINK_OFFLOAD) {
+		worker->offload = state;
+		worker->offload->events = &worker_offload_events;
+		worker->offload->opener = &worker->opener;
+	}
 }
 
 static void close_hw(struct worker *worker)
 {
+	if (worker->dgram)
+		dgram_fini(worker->dgram);
+	worker->dgram = NULL;
+	worker->offload = NULL;
 	for (unsigned int i = 0; i < LINK_KINDS; i++)
 		if (worker->via[i].state)
 			worker->via[i].transport->close(worker->via[i].state);
@@ -117,18 +140,20 @@ static int open_transport(struct worker *worker, const struct transport *t)
 {
 	struct epoll_event ev = {.events = EPOLLIN, .data.u64 = (uint64_t)WORKER_HW << 32};
 	void *state = NULL;
-	int err = t->open(worker, &state), fd = -1;
+	int err = t->open(&worker->opener, &state), fd = -1;
 
 	if (err || !state)
 		return err;
 	worker->via[t->kind].transport = t;
 	worker->via[t->kind].state = state;
-	worker->open[worker->open_count] = (struct worker_transport){t->progress, state, t->idle};
+	worker->open[worker->opener.opened] =
+		(struct worker_transport){t->progress, state, t->idle};
 	if (t->cursor) {
-		worker->near = worker->open[worker->open_count];
+		worker->near = worker->open[worker->opener.opened];
 		worker->driven.idle.cursor = t->cursor(state);
 	}
-	worker->open_count++;
+	worker->opener.opened++;
+	own_state(worker, t->kind, state);
 	if (t->fd)
 		fd = t->fd(state);
 	if (fd >= 0 && epoll_ctl(worker->driven.fd, EPOLL_CTL_ADD, fd, &ev))
@@ -143,7 +168,7 @@ static int open_hw(struct worker *worker, unsigned int wanted)
 	for (const struct transport *const *t = transports; *t && !err; t++)
 		if ((*t)->bit & wanted && !worker->via[(*t)->kind].transport)
 			err = open_transport(worker, *t);
-	if (!err && !worker->open_count)
+	if (!err && !worker->opener.opened)
 		err = -FI_ENODEV;
 	if (err)
 		close_hw(worker);
@@ -257,7 +282,7 @@ bool worker_goes_by(const struct worker *worker, const struct addr *key)
 {
 	if (addr_equal(key, &worker->key))
 		return true;
-	return worker->all && key->port == worker->key.port &&
+	return worker->opener.all && key->port == worker->key.port &&
 	       (key->kind == ADDR_IN || key->kind == worker->key.kind) && addr_is_local(key);
 }
 
@@ -293,7 +318,7 @@ void worker_bind_av(struct worker *worker, struct av *av)
 
 void worker_notify_all(struct worker *worker)
 {
-	worker->counts = true;
+	worker->opener.counts = true;
 }
 
 void worker_bind_rx(struct worker *worker, unsigned int index, struct rx *rx)

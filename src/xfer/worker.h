@@ -5,7 +5,6 @@
 #ifndef WEFT_XFER_WORKER_H
 #define WEFT_XFER_WORKER_H
 
-#include "base/addr.h"
 #include "base/pool.h"
 #include "base/spare.h"
 #include "core/domain.h"
@@ -17,6 +16,7 @@
 #include "xfer/msg/answers.h"
 #include "xfer/msg/rx.h"
 #include "link/engine.h"
+#include "link/opener.h"
 
 #define WORKER_RX_MAX        XFER_CTX_MAX
 #define WORKER_INTRODUCTIONS 1024u
@@ -46,13 +46,10 @@ struct worker {
 	struct driven driven;
 	/* Fields that a progress call reads. */
 	struct worker_transport open[LINK_KINDS]; /* the opened transports */
-	unsigned int open_count;
+	struct opener opener;                     /* what they see */
 	bool in_progress;
 	bool closing;
-	bool counts;         /* peers must notify us of accesses to our memory */
-	bool armed;          /* poll the sockets at the next progress call */
 	bool awaited;        /* `armed`, whatever comes before: the caller waits for the sockets */
-	bool sleepers;       /* a thread may sleep on the worker's descriptor */
 	uint64_t next_poll;  /* ms: earliest time of the next poll of the sockets */
 	uint64_t next_check; /* ms: the same for rxreq_check */
 	uint64_t next_stuck; /* ms: the same for conn_stuck_check */
@@ -91,7 +88,6 @@ struct worker {
 	struct domain *dom;
 	struct av *av;
 	struct addr name;
-	bool all; /* its address was the wildcard: all of this host reach it, with its port */
 	struct addr key;            /* `name` unmapped; shares its string */
 	const struct worker_cm *cm; /* not NULL: connected endpoint, whose one peer is peers[0] */
 	void *cm_arg;               /* argument of `cm`: the struct ep */
@@ -164,6 +160,11 @@ extern const struct driven_ops worker_driven_ops;
 static inline struct worker *worker_of(struct driven *d)
 {
 	return (struct worker *)((char *)d - offsetof(struct worker, driven));
+}
+
+static inline struct worker *worker_opener(struct opener *o)
+{
+	return (struct worker *)((char *)o - offsetof(struct worker, opener));
 }
 
 /* The calls of struct driven_ops, and of engine.h, for a worker. */

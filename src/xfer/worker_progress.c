@@ -48,10 +48,10 @@ static __attribute__((noinline, cold)) bool poll_sockets(struct worker *worker)
 	uint64_t now = clock_coarse_ms();
 	bool heard;
 
-	if (!worker->armed && !expecting(worker) && now < worker->next_poll)
+	if (!worker->opener.armed && !expecting(worker) && now < worker->next_poll)
 		return false;
 	worker->next_poll = now + POLL_MS;
-	worker->armed = worker->awaited = false;
+	worker->opener.armed = worker->awaited = false;
 	rxreq_check(worker, now);
 	conn_stuck_check(worker, now);
 	stats_poll(worker);
@@ -75,17 +75,19 @@ static inline unsigned int poll_calls(const struct worker *worker)
 static inline bool sockets_due(const struct worker *worker, bool progressed)
 {
 	return !(worker->driven.idle.progress_calls & poll_calls(worker)) ||
-	       (worker->armed && (worker->awaited || !(worker->sleepers && progressed)));
+	       (worker->opener.armed &&
+		(worker->awaited || !(worker->opener.sleepers && progressed)));
 }
 
 /* Has the next progress call nothing to do but to poll the sockets, if that is due? */
 static bool is_idle(const struct worker *worker)
 {
-	if (worker->armed || worker->sleepers || domain_defers(worker->dom) || worker->coll ||
-	    worker->joint.peer || !list_empty(&worker->busy) || !list_empty(&worker->awaiting) ||
-	    !list_empty(&worker->spec) || !list_empty(&worker->acks_pending))
+	if (worker->opener.armed || worker->opener.sleepers || domain_defers(worker->dom) ||
+	    worker->coll || worker->joint.peer || !list_empty(&worker->busy) ||
+	    !list_empty(&worker->awaiting) || !list_empty(&worker->spec) ||
+	    !list_empty(&worker->acks_pending))
 		return false;
-	for (unsigned int i = 0; i < worker->open_count; i++)
+	for (unsigned int i = 0; i < worker->opener.opened; i++)
 		if (!worker->open[i].idle || !worker->open[i].idle(worker->open[i].state))
 			return false;
 	return true;
@@ -112,7 +114,7 @@ bool worker_progress(struct worker *worker)
 	idle_end(&worker->driven.idle);
 	if (__builtin_expect(!list_empty(&worker->spec), 0))
 		rare = spec_poll(worker);
-	for (unsigned int i = 0; i < worker->open_count; i++)
+	for (unsigned int i = 0; i < worker->opener.opened; i++)
 		progressed |= worker->open[i].progress(worker->open[i].state);
 	if (__builtin_expect(!list_empty(&worker->spec), 0))
 		progressed |= spec_progress(worker, rare);
@@ -128,7 +130,7 @@ bool worker_progress(struct worker *worker)
 	if (__builtin_expect(sockets_due(worker, progressed), 0))
 		heard = poll_sockets(worker);
 	/* The calls above may have read the byte that was to wake a sleeper. */
-	if (__builtin_expect(worker->sleepers && (progressed || heard), 0))
+	if (__builtin_expect(worker->opener.sleepers && (progressed || heard), 0))
 		worker_wake(worker);
 	worker->in_progress = false;
 	if (__builtin_expect(worker->coll != NULL, 0))

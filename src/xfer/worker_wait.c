@@ -8,7 +8,7 @@
 
 __attribute__((noinline, cold)) void worker_wake(struct worker *worker)
 {
-	worker->sleepers = false;
+	worker->opener.sleepers = false;
 	driven_wake(&worker->driven);
 }
 
@@ -16,7 +16,7 @@ bool worker_arm(struct worker *worker)
 {
 	bool quiet;
 
-	worker->armed = worker->sleepers = true;
+	worker->opener.armed = worker->opener.sleepers = true;
 	idle_end(&worker->driven.idle);
 	quiet = !spec_release_idle(worker);
 	tx_release_idle(worker);

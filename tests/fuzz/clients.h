@@ -173,7 +173,7 @@ static void make_progress(void)
 	ssize_t ret;
 
 	/* This progress call polls the sockets, too. */
-	worker->armed = true;
+	worker->opener.armed = true;
 	((struct tcp *)worker->via[LINK_SOCKET].state)->idle = 0;
 	worker_progress(worker);
 	while ((ret = fi_cq_readfrom(cq, &e, 1, &src)) != -FI_EAGAIN) {

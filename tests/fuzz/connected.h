@@ -139,7 +139,8 @@ static bool connected_event(void)
 static void connected_progress(void)
 {
 	if (single.ep)
-		ep_of(single.ep)->worker->armed = true; /* makes the call poll the sockets, too */
+		ep_of(single.ep)->worker->opener.armed =
+			true; /* makes the call poll the sockets, too */
 	while (connected_event())
 		;
 }

@@ -7,7 +7,7 @@
 #include <sys/socket.h>
 
 #include "app.h"
-#include "link/upcall.h"
+#include "xfer/events.h"
 
 #define EAGER    16384u
 #define PACKET   16384u
@@ -190,7 +190,7 @@ static void packet(struct input *in, struct peer *peer)
 	if (p.len)
 		memcpy(exact, bytes, p.len);
 	p.payload = exact;
-	rx_deliver(world.worker, pool_id(peer), &p);
+	rx_deliver(&world.worker->opener, pool_id(peer), &p);
 	free(exact);
 }
 

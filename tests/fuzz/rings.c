@@ -42,7 +42,7 @@ static struct shm *shm(void)
 
 static void make_progress(void)
 {
-	world.worker->armed = true; /* polls the sockets, too */
+	world.worker->opener.armed = true; /* polls the sockets, too */
 	worker_progress(world.worker);
 	reap();
 }

@@ -42,7 +42,7 @@ BUDGET = {
     "cq_read+eight": (906, 0, 1),
     "cq_read+unknown": (307, 0, 5),
     "inject_write": (163, 1, 1),
-    "cq_read+serve": (588, 2, 12),
+    "cq_read+serve": (589, 2, 12),
     "read": (174, 1, 1),
     "fetch_atomic": (200, 1, 1),
 }

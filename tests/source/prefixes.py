@@ -43,7 +43,7 @@ assert not fits("tx_req_end", "src/xfer/peer.c") and not fits("txreq", "src/xfer
 
 os.chdir(root)
 contract = declared()
-assert "rx_deliver" in contract
+assert "defer_run" in contract
 sources = [s for s in glob.glob("src/**/*.c", recursive=True) if os.path.exists(os.path.join(build, s[:-2] + ".o"))]
 if not sources:
     sys.exit("prefixes: nothing is built in " + build)

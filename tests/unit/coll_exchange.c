@@ -57,15 +57,15 @@ static bool comes(const double *payload)
 			   .tag = call.tag,
 			   .data = call.id,
 			   .len = HALF * sizeof(double)};
-	uint32_t id = rx_placement_begin(fake.worker, pool_id(fake.peer), &p);
+	uint32_t id = rxreq_placement_begin(&fake.worker->opener, pool_id(fake.peer), &p);
 	struct iovec iov[RX_IOV_MAX];
 
 	if (!id)
 		return false;
-	ck_assert_uint_eq(rx_placement_iov(fake.worker, id, 0, iov, RX_IOV_MAX), 1);
+	ck_assert_uint_eq(rxreq_placement_iov(&fake.worker->opener, id, 0, iov, RX_IOV_MAX), 1);
 	ck_assert_uint_eq(iov[0].iov_len, p.len);
 	memcpy(iov[0].iov_base, payload, p.len);
-	rx_placement_end(fake.worker, id);
+	rxreq_placement_end(&fake.worker->opener, id);
 	return true;
 }
 

@@ -14,7 +14,7 @@
 #include <string.h>
 
 #include "core/ep.h"
-#include "link/upcall.h"
+#include "xfer/events.h"
 #include "link/wire.h"
 #include "xfer/worker.h"
 #include "xfer/msg/tx.h"
@@ -117,7 +117,7 @@ static inline void fake_says(uint64_t head, uint64_t tag, uint64_t data, const v
 {
 	struct packet p = {.head = head, .tag = tag, .data = data, .payload = payload, .len = len};
 
-	rx_deliver(fake.worker, pool_id(fake.peer), &p);
+	rx_deliver(&fake.worker->opener, pool_id(fake.peer), &p);
 }
 
 static inline void fake_says_ats(uint32_t id, int err)

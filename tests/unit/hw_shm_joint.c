@@ -130,7 +130,7 @@ static void *run(void *none)
 static void begin(void)
 {
 	setup();
-	ck_assert_int_eq(shm_transport.open(&worker, (void **)&far), 0);
+	ck_assert_int_eq(shm_transport.open(&opener, (void **)&far), 0);
 	to_far = connect_to(own, far, getpid(), pairs[0][0]);
 	to_own = connect_to(far, own, getpid(), pairs[0][1]);
 	mapped = to_own->ring.page;

@@ -104,7 +104,7 @@ START_TEST(beside_another)
 	uint32_t id;
 	unsigned int rounds = 0;
 
-	sides[0].worker.via[LINK_HOST].state = &sides[1];
+	sides[0].opener.opened = 2;
 	id = join_both();
 	for (int i = 0; i < 1600; i++)
 		make_progress(0);
@@ -136,7 +136,7 @@ START_TEST(rest_beside_another)
 {
 	uint32_t id;
 
-	sides[0].worker.via[LINK_HOST].state = &sides[1];
+	sides[0].opener.opened = 2;
 	id = join_both();
 	for (int i = 0; i < 200; i++)
 		make_progress(0);

@@ -306,8 +306,8 @@ static void write_part(const uint32_t *id, int count, size_t from, size_t to)
 }
 
 /*
- * An upcall for the second packet closes a link: the same one, one read before, or one read next,
- * of few or many. The upcall: delivery of a short or a collected packet, begin or end of direct
+ * An event for the second packet closes a link: the same one, one read before, or one read next,
+ * of few or many. The event: delivery of a short or a collected packet, begin or end of direct
  * placement.
  */
 START_TEST(closed_from_above)
@@ -350,7 +350,7 @@ static void join_more(uint32_t src, const struct packet *p)
 		write_all(peer_of(join_raw()), stream, stream_len);
 }
 
-/* The upcall for a packet opens new links, from few to many. */
+/* The event for a packet opens new links, from few to many. */
 START_TEST(joined_from_above)
 {
 	uint32_t id = join_raw();

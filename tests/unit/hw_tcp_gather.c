@@ -361,10 +361,10 @@ START_TEST(beside_sleepers)
 {
 	uint32_t id = join_both();
 
-	sides[0].worker.sleepers = true;
+	sides[0].opener.sleepers = true;
 	put_row(id, 0, 100);
 	ck_assert(!link_holds(link_of(id)));
-	sides[0].worker.sleepers = false;
+	sides[0].opener.sleepers = false;
 	put_row(id, 100, 102);
 	ck_assert(link_holds(link_of(id)));
 	ck_assert(!tcp_transport.arm(sides[0].hw));

@@ -314,8 +314,7 @@ END_TEST
 static void reopen(void)
 {
 	tcp_transport.close(sides[0].hw);
-	ck_assert_int_eq(tcp_transport.open(&sides[0].worker, &sides[0].hw), 0);
-	sides[0].worker.via[LINK_SOCKET].state = sides[0].hw;
+	ck_assert_int_eq(tcp_transport.open(&sides[0].opener, &sides[0].hw), 0);
 }
 
 /* The worker closes and its process ends: a peer that was busy reads everything later. */

@@ -88,7 +88,7 @@ static void seal(uint8_t type, const void *bytes, size_t len, size_t zeros)
 	make_progress(0);
 }
 
-/* The engine ends a link that rx_ended reports: here the test looks at it first. */
+/* The engine ends a link that `ended` reports: here the test looks at it first. */
 static bool ended(void)
 {
 	return joints[id - 1].ends > 0;

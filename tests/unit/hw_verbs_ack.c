@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "hw/verbs/rdm/verbs.h"
+#include "xfer/events.h"
 #include "xfer/worker.h"
 #include "suite.h"
 
@@ -33,7 +34,8 @@ static struct ibv_srq srq = {.context = &ctx};
 static struct ibv_qp qp = {.context = &ctx, .qp_num = QPN};
 static struct ibv_qp direct = {.context = &ctx, .qp_num = DIRECT};
 static struct ibv_mr mr;
-static struct worker worker; /* without an endpoint: it knows no peer */
+/* Without an endpoint: it knows no peer. */
+static struct worker worker = {.opener.events = &worker_events};
 static struct verbs_dev dev = {.ctx = &ctx, .nodes_fd = -1, .cache_asked = true};
 static struct verbs v;
 static struct verbs_link *l;
@@ -89,7 +91,7 @@ static void setup(void)
 	ctx.ops.post_srq_recv = post_srq_recv;
 	scripted = polled = idle = posted = signaled = reposted = 0;
 	v = (struct verbs){.up = true, .path = {.dev = &dev}, .cq = &cq, .srq = &srq};
-	v.worker = &worker;
+	v.opener = &worker.opener;
 	v.recv.size = VERBS_SLOT;
 	v.recv.chunk[0].mem = memory;
 	v.recv.chunk[0].mr = &mr;
@@ -104,7 +106,7 @@ static void setup(void)
 				 .inline_max = VERBS_INLINE,
 				 .software = true,
 				 .heard = true,
-				 .ended = true}; /* no upcall for the end: there is no engine */
+				 .ended = true}; /* its end is not told: there is no engine */
 	memset(l->slots, 0xff, sizeof(l->slots));
 	list_init(&l->in_attend);
 	list_init(&l->direct.rdma_posted);
@@ -141,7 +143,7 @@ static void calls_bring(unsigned int count)
 		ck_assert_uint_eq(slot[i], i);
 }
 
-/* A send ends when acknowledged, and makes no upcall. */
+/* A send ends when acknowledged, and tells the engine nothing. */
 START_TEST(waits)
 {
 	static const unsigned int ops[] = {WIRE_MSG, WIRE_PUT, WIRE_AMO};

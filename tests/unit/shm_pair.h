@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Shared-memory links from child processes to the test's worker (the owner), without the engine.
- * rx_deliver passes each packet to the test's `arrived`. For the tests of one-sided access.
+ * Each packet is passed to the test's `arrived`. For the tests of one-sided access.
  */
 #ifndef UNIT_SHM_PAIR_H
 #define UNIT_SHM_PAIR_H
@@ -22,7 +22,6 @@
 #include "core/mr_share.h"
 #include "hw/shm/shm.h"
 #include "hw/shm/shm_guard.h"
-#include "xfer/worker.h"
 #include "suite.h"
 
 #define LIMIT 40 /* seconds */
@@ -40,7 +39,8 @@
 
 /* The process's own worker: the owner's, in a child the child's. */
 static struct domain dom;
-static struct worker worker;
+static struct idle idle;
+static struct opener opener;
 static struct shm *own;
 static uint64_t probe;
 static struct region regions[4];
@@ -66,23 +66,25 @@ static inline void leave_behind(const void *memory)
 
 static void (*arrived)(uint32_t src, const struct packet *p);
 
-/* Replaces the engine's. As fast: an assertion that holds makes a system call, too. */
-void rx_deliver(struct worker *to, uint32_t src, const struct packet *p)
+/* As fast as the engine's: an assertion that holds makes a system call, too. */
+static void engine_deliver(struct opener *to, uint32_t src, const struct packet *p)
 {
-	if (to != &worker)
+	if (to != &opener)
 		ck_abort_msg("a packet for another worker");
 	arrived(src, p);
 }
 
+static const struct link_events events = {.deliver = engine_deliver};
+
 static void side_open(void)
 {
 	memset(&dom, 0, sizeof(dom));
-	memset(&worker, 0, sizeof(worker));
+	memset(&idle, 0, sizeof(idle));
+	opener = (struct opener){.events = &events, .dom = &dom, .idle = &idle};
 	ck_assert_int_eq(shard_open_main(&dom), 0);
 	list_init(&dom.workers);
-	worker.dom = &dom;
 	ck_assert_int_eq(mr_table_open(&dom), 0);
-	ck_assert_int_eq(shm_transport.open(&worker, (void **)&own), 0);
+	ck_assert_int_eq(shm_transport.open(&opener, (void **)&own), 0);
 }
 
 static void setup(void)

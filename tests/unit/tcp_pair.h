@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Two workers with the TCP transport alone. The upcalls that the engine would take record packets
- * and ends of connections here. The peer of a link is a plain socket of the test, or the other
+ * Two workers with the TCP transport alone. What it tells the engine is recorded here: packets and
+ * ends of connections. The peer of a link is a plain socket of the test, or the other
  * worker.
  */
 #ifndef UNIT_TCP_PAIR_H
@@ -19,11 +19,10 @@
 
 #include "base/clock.h"
 #include "base/forked.h"
+#include "core/domain.h"
 #include "hw/tcp/tcp.h"
-#include "link/upcall.h"
 #include "link/wire.h"
 #include "xfer/conn/connect.h"
-#include "xfer/worker.h"
 #include "suite.h"
 
 #define TCP_EAGER_MAX 262144u /* default of FI_WEFT_TCP_EAGER_MAX */
@@ -34,8 +33,9 @@
 
 /* A worker of the test. */
 struct side {
-	struct worker worker;
+	struct opener opener;
 	struct domain dom;
+	struct list in_domain;
 	void *hw;
 };
 static struct side sides[2];
@@ -45,11 +45,11 @@ static struct joint {
 	struct side *side;
 	struct link *link;    /* NULL: closed */
 	int peer;             /* the test's socket, or -1 */
-	int ended;            /* error that rx_ended reported */
-	int ends;             /* calls of rx_ended */
-	bool ready;           /* rx_ready was called */
-	size_t held;          /* bytes: rx_hold, rx_release */
-	unsigned int renewed; /* calls of rx_hold with 0 bytes */
+	int ended;            /* error that `ended` reported */
+	int ends;             /* calls of `ended` */
+	bool ready;           /* `ready` was called */
+	size_t held;          /* bytes: `hold`, `release` */
+	unsigned int renewed; /* calls of `hold` with 0 bytes */
 } joints[LINKS];
 static unsigned int joint_count;
 
@@ -72,7 +72,7 @@ static struct placement {
 	size_t wanted; /* bytes to receive; the rest is discarded */
 } placements[4];
 
-/* Behaviour of the engine's upcalls, set by a test. */
+/* Behaviour of the engine, set by a test. */
 static struct {
 	void (*on_deliver)(uint32_t src, const struct packet *p);
 	void (*on_place)(uint32_t src);
@@ -81,10 +81,10 @@ static struct {
 	bool places;        /* take payloads by direct placement */
 	size_t wanted;      /* bytes received of each placed payload */
 	bool coming;        /* a rail is being made */
-	bool holds_none;    /* refuse what rx_hold asks for */
+	bool holds_none;    /* refuse what `hold` asks for */
 	uint32_t rails;     /* of new links; the first worker makes their sockets */
 	const uint8_t *key; /* of new sockets; NULL: they are not encrypted */
-	size_t segment;     /* bytes of each segment that rx_placement_iov returns */
+	size_t segment;     /* bytes of each segment that `placement_iov` returns */
 } engine;
 
 static inline void forget(void)
@@ -107,11 +107,11 @@ static void note(uint32_t src, const struct packet *p, const void *payload, size
 	seen_count++;
 }
 
-static struct joint *joint_of(const struct worker *worker, uint32_t src)
+static struct joint *joint_of(const struct opener *o, uint32_t src)
 {
 	ck_assert(src > 0 && src <= joint_count);
-	ck_assert_ptr_eq(&joints[src - 1].side->worker, worker);
-	ck_assert_ptr_nonnull(joints[src - 1].link); /* a closed link makes no upcall */
+	ck_assert_ptr_eq(&joints[src - 1].side->opener, o);
+	ck_assert_ptr_nonnull(joints[src - 1].link); /* of a closed link nothing is told */
 	return &joints[src - 1];
 }
 
@@ -124,68 +124,68 @@ static inline void close_joint(uint32_t src)
 	ck_assert_uint_eq(joints[src - 1].held, 0);
 }
 
-/* The upcalls of the engine, replaced. */
-void rx_deliver(struct worker *worker, uint32_t src, const struct packet *p)
+/* What stands for the engine. */
+static void engine_deliver(struct opener *o, uint32_t src, const struct packet *p)
 {
-	joint_of(worker, src);
+	joint_of(o, src);
 	note(src, p, p->payload, p->len, false);
 	if (engine.on_deliver)
 		engine.on_deliver(src, p);
-	/* The payload stays valid until rx_deliver returns. */
+	/* The payload stays valid until `deliver` returns. */
 	ck_assert_mem_eq(seen[seen_count - 1].payload, p->payload, p->len);
 }
 
-void *rx_payload_new(struct worker *worker, uint32_t src, const struct packet *p)
+static void *engine_payload_new(struct opener *o, uint32_t src, const struct packet *p)
 {
-	joint_of(worker, src);
+	joint_of(o, src);
 	return malloc(p->len);
 }
 
-void rx_payload_free(struct worker *worker, uint32_t src, void *payload)
+static void engine_payload_free(struct opener *o, uint32_t src, void *payload)
 {
-	(void)worker, (void)src;
+	(void)o, (void)src;
 	free(payload);
 }
 
-bool rx_hold(struct worker *worker, uint32_t src, size_t bytes)
+static bool engine_hold(struct opener *o, uint32_t src, size_t bytes)
 {
-	struct joint *j = joint_of(worker, src);
+	struct joint *j = joint_of(o, src);
 
 	j->renewed += !bytes;
 	j->held += engine.holds_none ? 0 : bytes;
 	return !engine.holds_none;
 }
 
-void rx_release(struct worker *worker, uint32_t src, size_t bytes)
+static void engine_release(struct opener *o, uint32_t src, size_t bytes)
 {
-	(void)worker;
+	(void)o;
 	ck_assert_uint_ge(joints[src - 1].held, bytes);
 	joints[src - 1].held -= bytes;
 }
 
-void rx_deliver_collected(struct worker *worker, uint32_t src, const struct packet *p)
+static void engine_deliver_collected(struct opener *o, uint32_t src, const struct packet *p)
 {
-	rx_deliver(worker, src, p);
+	engine_deliver(o, src, p);
 	free((void *)(uintptr_t)p->payload);
 }
 
-void rail_wanted(struct worker *worker, uint32_t src, uint32_t rail, uint32_t ms)
+static void engine_rail_wanted(struct opener *o, uint32_t src, uint32_t rail, uint32_t ms)
 {
 	ck_assert_uint_gt(ms, 0);
-	joint_of(worker, src);
+	joint_of(o, src);
 	if (engine.on_wanted)
 		engine.on_wanted(src, rail);
 }
 
-bool rail_coming(const struct worker *worker, uint32_t src)
+static bool engine_rail_coming(struct opener *o, uint32_t src)
 {
-	joint_of(worker, src);
+	joint_of(o, src);
 	return engine.coming;
 }
 
-uint32_t rx_placement_begin(struct worker *worker, uint32_t src, const struct packet *p)
+static uint32_t engine_placement_begin(struct opener *o, uint32_t src, const struct packet *p)
 {
-	joint_of(worker, src);
+	joint_of(o, src);
 	if (engine.on_place)
 		engine.on_place(src);
 	for (uint32_t i = 0; engine.places && i < 4; i++)
@@ -199,13 +199,13 @@ uint32_t rx_placement_begin(struct worker *worker, uint32_t src, const struct pa
 	return 0;
 }
 
-size_t rx_placement_iov(struct worker *worker, uint32_t id, size_t offset, struct iovec *iov,
-			size_t max)
+static size_t engine_placement_iov(struct opener *o, uint32_t id, size_t offset, struct iovec *iov,
+			    size_t max)
 {
 	struct placement *to = &placements[id - 1];
 	size_t count = 0;
 
-	joint_of(worker, to->src);
+	joint_of(o, to->src);
 	ck_assert_ptr_nonnull(to->to);
 	ck_assert_uint_lt(offset, to->p.len);
 	for (; count < max && offset < to->wanted; count++) {
@@ -218,12 +218,12 @@ size_t rx_placement_iov(struct worker *worker, uint32_t id, size_t offset, struc
 	return count;
 }
 
-void rx_placement_end(struct worker *worker, uint32_t id)
+static void engine_placement_end(struct opener *o, uint32_t id)
 {
 	struct placement *to = &placements[id - 1];
 	uint32_t src = to->src;
 
-	joint_of(worker, src);
+	joint_of(o, src);
 	ck_assert_ptr_nonnull(to->to);
 	note(src, &to->p, to->to, to->p.len, true);
 	free(to->to);
@@ -232,17 +232,17 @@ void rx_placement_end(struct worker *worker, uint32_t id)
 		engine.on_placed(src);
 }
 
-void rx_ready(struct worker *worker, uint32_t src)
+static void engine_ready(struct opener *o, uint32_t src)
 {
-	struct joint *j = joint_of(worker, src);
+	struct joint *j = joint_of(o, src);
 
 	ck_assert(j->link->securing && !j->ready);
 	j->ready = true;
 }
 
-void rx_ended(struct worker *worker, uint32_t src, int err)
+static void engine_ended(struct opener *o, uint32_t src, int err)
 {
-	struct joint *j = joint_of(worker, src);
+	struct joint *j = joint_of(o, src);
 
 	j->ended = err;
 	j->ends++;
@@ -253,6 +253,29 @@ void rx_ended(struct worker *worker, uint32_t src, int err)
 			placements[i].to = NULL;
 		}
 }
+
+static void *engine_successor(struct opener *o, const void *state)
+{
+	(void)o, (void)state;
+	return NULL;
+}
+
+static const struct link_events events = {
+	.deliver = engine_deliver,
+	.hold = engine_hold,
+	.release = engine_release,
+	.payload_new = engine_payload_new,
+	.payload_free = engine_payload_free,
+	.deliver_collected = engine_deliver_collected,
+	.placement_begin = engine_placement_begin,
+	.placement_iov = engine_placement_iov,
+	.placement_end = engine_placement_end,
+	.ready = engine_ready,
+	.ended = engine_ended,
+	.rail_wanted = engine_rail_wanted,
+	.rail_coming = engine_rail_coming,
+	.successor = engine_successor,
+};
 
 static void tcp_sockets(int fds[2])
 {
@@ -438,11 +461,11 @@ static void setup(void)
 	joint_count = 0;
 	for (int i = 0; i < 2; i++) {
 		memset(&sides[i], 0, sizeof(sides[i]));
-		sides[i].worker.dom = &sides[i].dom;
+		sides[i].opener =
+			(struct opener){.events = &events, .dom = &sides[i].dom, .opened = 1};
 		list_init(&sides[i].dom.workers);
-		list_push(&sides[i].dom.workers, &sides[i].worker.driven.in_domain);
-		ck_assert_int_eq(tcp_transport.open(&sides[i].worker, &sides[i].hw), 0);
-		sides[i].worker.via[LINK_SOCKET].state = sides[i].hw;
+		list_push(&sides[i].dom.workers, &sides[i].in_domain);
+		ck_assert_int_eq(tcp_transport.open(&sides[i].opener, &sides[i].hw), 0);
 	}
 }
 

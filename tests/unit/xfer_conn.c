@@ -115,7 +115,7 @@ START_TEST(events_without_end)
 	endless = true;
 	ck_assert(conn_poll(&worker));
 	ck_assert_uint_gt(polls, 1);
-	ck_assert(worker.armed);
+	ck_assert(worker.opener.armed);
 }
 END_TEST
 
@@ -124,7 +124,7 @@ START_TEST(bytes_without_end)
 	ck_assert(conn_poll(&worker));
 	ck_assert_uint_eq(polls, 1);
 	ck_assert_uint_gt(reads, 1);
-	ck_assert(!worker.armed);
+	ck_assert(!worker.opener.armed);
 	ck_assert(!its_link.silent);
 }
 END_TEST

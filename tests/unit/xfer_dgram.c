@@ -2,6 +2,7 @@
 /* Proves how datagram sends behave without socket space and with errors, over a fake transport. */
 #include "dgram_open.h"
 #include "core/workers.h"
+#include "xfer/dgram/dgram.h"
 
 static int room;  /* datagrams that the transport still accepts */
 static int fails; /* result of a send once `room` is 0; 0: -FI_EAGAIN */

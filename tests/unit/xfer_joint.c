@@ -190,9 +190,9 @@ START_TEST(a_sleeper_looks_for_its_end)
 	begins = -FI_EINPROGRESS;
 	says_rts();
 	worker_arm(fake.worker);
-	ck_assert(fake.worker->sleepers);
+	ck_assert(fake.worker->opener.sleepers);
 	post(2 * LONG);
-	ck_assert(!fake.worker->sleepers);
+	ck_assert(!fake.worker->opener.sleepers);
 	ck_assert(worker_must_nap(fake.worker)); /* it naps instead of sleeping */
 	ends = 0;
 	fake_expect(&buf[1], FI_TAGGED | FI_RECV);

@@ -5,7 +5,7 @@
  */
 #include "core/mr_table.h"
 #include "fake_rma.h"
-#include "link/upcall.h"
+#include "xfer/events.h"
 #include "suite.h"
 
 #define KEY (MR_KEY_IN_NIC | 11)
@@ -65,12 +65,12 @@ START_TEST(goes_by_packets)
 	for (unsigned int i = 0; i < 4; i++)
 		writes(i);
 	ck_assert_uint_eq(posts, 4);
-	rx_rdma_done(fake.worker, posted[0]);
+	rma_rdma_done(&fake.worker->opener, posted[0]);
 	fake_expect(&data[0], FI_RMA | FI_WRITE);
-	rx_rma_failed(fake.worker, pool_id(fake.peer));
+	rdma_rma_failed(&fake.worker->opener, pool_id(fake.peer));
 	fake_expect_nothing();
 	has_written(1, 3);
-	rx_rdma_done(fake.worker, posted[1]); /* it is the packets' now */
+	rma_rdma_done(&fake.worker->opener, posted[1]); /* it is the packets' now */
 	fake_expect_nothing();
 	fake_says(WIRE_HEAD(WIRE_DONE, 0, 0, fake.peer->rma.seq), 0, 0, NULL, 0);
 	for (unsigned int i = 1; i < 4; i++)
@@ -78,7 +78,7 @@ START_TEST(goes_by_packets)
 	ck_assert_uint_eq(posts, 4);
 	writes(4);
 	ck_assert_uint_eq(posts, 5);
-	rx_rdma_done(fake.worker, posted[4]);
+	rma_rdma_done(&fake.worker->opener, posted[4]);
 	fake_expect(&data[4], FI_RMA | FI_WRITE);
 	ck_assert_uint_eq(fake.count, 3);
 }
@@ -91,7 +91,7 @@ START_TEST(refused_behind)
 	refusal = -FI_ENOMEM;
 	writes(1);
 	ck_assert_uint_eq(fake.count, 0);
-	rx_rdma_done(fake.worker, posted[0]);
+	rma_rdma_done(&fake.worker->opener, posted[0]);
 	fake_expect(&data[0], FI_RMA | FI_WRITE);
 	fake_expect_nothing();
 	has_written(1, 1);

@@ -92,7 +92,7 @@ START_TEST(armed_worker_polls_its_sockets)
 	become_idle();
 	worker_arm(fake.worker);
 	fake_expect_nothing();
-	ck_assert(!fake.worker->armed);
+	ck_assert(!fake.worker->opener.armed);
 	ck_assert_uint_eq(fake.worker->driven.idle.calls,
 			  0); /* a sleeper has to be woken by what comes */
 }
@@ -106,10 +106,10 @@ START_TEST(message_before_the_sockets)
 	worker_arm(fake.worker);
 	arrive(1);
 	fake_expect(buf, FI_TAGGED | FI_RECV);
-	ck_assert(fake.worker->armed);
-	ck_assert(!fake.worker->sleepers); /* it was told to arm again */
+	ck_assert(fake.worker->opener.armed);
+	ck_assert(!fake.worker->opener.sleepers); /* it was told to arm again */
 	fake_expect_nothing();
-	ck_assert(!fake.worker->armed);
+	ck_assert(!fake.worker->opener.armed);
 }
 END_TEST
 
@@ -121,7 +121,7 @@ START_TEST(event_queue_gets_the_sockets)
 	worker_arm(fake.worker);
 	arrive(1);
 	cm_progress(fake.worker);
-	ck_assert(!fake.worker->armed);
+	ck_assert(!fake.worker->opener.armed);
 	fake_expect(buf, FI_TAGGED | FI_RECV);
 }
 END_TEST

@@ -7,6 +7,7 @@
 #include "core/mr_view.h"
 #include "link/idle.h"
 #include "link/link.h"
+#include "link/opener.h"
 #include "hw/shm/shm_copy.h"
 #include "hw/shm/shm_gather.h"
 #include "hw/shm/shm_joint.h"
@@ -15,7 +16,7 @@
 #include "link/wire.h"
 
 struct shm {
-	struct worker *worker;
+	struct opener *opener;
 	struct ring ring;
 	/* At the head, the next slot to read; from `stop` on the head is published. Runs into the second mapping of the slots. */
 	struct link_cursor cursor;

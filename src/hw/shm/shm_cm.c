@@ -16,7 +16,6 @@
 #include "link/engine.h"
 #include "link/link_state.h"
 #include "link/wire.h"
-#include "link/upcall.h"
 
 /*
  * `percent` of struct shm_copier for rings, whose readers wait for each fragment. Non-temporal
@@ -54,7 +53,7 @@ static size_t eager_limit(void)
 	return want < XFER_INJECT_MAX ? XFER_INJECT_MAX : up_to(want, SHM_PACKET_MAX);
 }
 
-static int shm_open_worker(struct worker *worker, void **state)
+static int shm_open_worker(struct opener *opener, void **state)
 {
 	struct shm *shm = calloc(1, sizeof(*shm));
 	int err;
@@ -70,7 +69,7 @@ static int shm_open_worker(struct worker *worker, void **state)
 		free(shm);
 		return err;
 	}
-	shm->worker = worker;
+	shm->opener = opener;
 	shm_set_head(shm, shm->ring.mask + UINT64_C(1));
 	shm->published = shm_head(shm);
 	*state = shm;
@@ -93,7 +92,7 @@ static void shm_hello_fds(void *state, int fds[WIRE_FDS])
 	struct shm *shm = state;
 
 	fds[0] = shm->fd;
-	fds[1] = mr_share_fd(worker_domain(shm->worker));
+	fds[1] = mr_share_fd(shm->opener->dom);
 }
 
 /* The engine reports messages as failed; closed guards make peers refuse to fetch them. */

@@ -4,7 +4,6 @@
 #include "hw/shm/shm.h"
 #include "hw/shm/shm_guard.h"
 #include "link/wire.h"
-#include "link/upcall.h"
 
 #define PACKETS_PER_CALL 64
 
@@ -46,7 +45,7 @@ static inline uint32_t deliver(struct shm *shm, const struct link_slot *slot, ui
 	link_place_payload(slot, &p);
 	if (__builtin_expect(p.len > SHM_PACKET_MAX, 0))
 		return skip_spoilt(shm, slot);
-	rx_deliver(shm->worker, src, &p);
+	shm->opener->events->deliver(shm->opener, src, &p);
 	return link_slots(slot, p.payload, p.len);
 }
 

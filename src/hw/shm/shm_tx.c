@@ -10,7 +10,6 @@
 
 #include "base/copy.h"
 #include "hw/shm/shm.h"
-#include "link/upcall.h"
 #include "link/wire.h"
 
 #define COLD   __attribute__((noinline, cold))
@@ -94,7 +93,7 @@ static COLD bool claim_slow(struct shm_link *s, uint32_t slots, struct claimed *
 	if (s->slow++ == POPULATE_AFTER)
 		shm_ring_populate(&s->ring);
 	if (lap_over && s->own->progress_calls == s->calls_seen) {
-		idle_end(worker_idle(s->own->worker));
+		idle_end(s->own->opener->idle);
 		return false;
 	}
 	if (lap_over)

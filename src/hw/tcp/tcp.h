@@ -10,6 +10,7 @@
 #include "base/lock.h"
 #include "base/tls.h"
 #include "link/link.h"
+#include "link/opener.h"
 #include "link/wire.h"
 
 /*
@@ -93,7 +94,7 @@ struct tcp_rest;
 
 /* Transport state of a worker. */
 struct tcp {
-	struct worker *worker;
+	struct opener *opener;
 	unsigned int count;          /* links, lingering ones included */
 	unsigned int live;           /* links that the engine has not closed */
 	unsigned int idle;           /* progress calls since something was received */
@@ -159,7 +160,7 @@ struct tcp_link {
 	bool begun;          /* the frame came without the whole payload */
 	bool bulk;           /* the last packet was long: read little ahead */
 	/* Life of the link. */
-	bool ended;        /* rx_ended was called */
+	bool ended;        /* the engine was told */
 	bool closed;       /* closed by the engine */
 	bool doubt;        /* the peer was silent at the last tcp_alive_poll */
 	bool shut;         /* our side is shut down, or must not be */
@@ -221,7 +222,7 @@ static inline size_t tcp_ahead(const struct tcp_link *l)
 	return l->bulk ? TCP_AHEAD : TCP_READ;
 }
 
-/* Tells the engine that the connection ended; `err` as rx_ended takes it. The engine may close the link. */
+/* Tells the engine that the connection ended; `err` as link_events.ended takes it. The engine may close the link. */
 void tcp_end(struct tcp_link *l, int err);
 
 /* tcp_progress.c */

@@ -19,9 +19,8 @@
 #include "hw/tcp/tcp_tls.h"
 #include "link/engine.h"
 #include "link/link_state.h"
-#include "link/upcall.h"
 
-static int tcp_open(struct worker *worker, void **state)
+static int tcp_open(struct opener *opener, void **state)
 {
 	struct tcp *t = calloc(1, sizeof(*t));
 	int err = -FI_ENOMEM;
@@ -36,7 +35,7 @@ static int tcp_open(struct worker *worker, void **state)
 		err = -errno;
 		goto free_buf;
 	}
-	t->worker = worker;
+	t->opener = opener;
 	t->timer = -1;
 	list_init(&t->links);
 	list_init(&t->closed);

@@ -10,7 +10,6 @@
 #include "base/copy.h"
 #include "hw/tcp/tcp_flusher.h"
 #include "hw/tcp/tcp_rest.h"
-#include "link/upcall.h"
 
 _Static_assert(sizeof(struct tcp_frame) + TCP_GATHER_LEN <= TCP_GATHER_MAX, "a packet fits");
 
@@ -20,7 +19,7 @@ _Static_assert(sizeof(struct tcp_frame) + TCP_GATHER_LEN <= TCP_GATHER_MAX, "a p
  */
 void tcp_gather_begin(struct tcp_link *l, enum tcp_waits waits)
 {
-	if (l->secure.tls || l->own->no_flusher || worker_sleepers(l->own->worker))
+	if (l->secure.tls || l->own->no_flusher || l->own->opener->sleepers)
 		return;
 	l->waits = waits;
 	l->link.zcopy_min = 0;
@@ -42,7 +41,7 @@ static struct tcp_gather *buffer_of(struct tcp_link *l)
 
 	if (g)
 		return g;
-	if (l->tx != TCP_READY || worker_sleepers(t->worker) || !tcp_flusher_open(t))
+	if (l->tx != TCP_READY || t->opener->sleepers || !tcp_flusher_open(t))
 		return NULL;
 	g = malloc(sizeof(*g));
 	if (!g)

@@ -22,7 +22,6 @@
 #include "hw/tcp/tcp_gather.h"
 #include "hw/tcp/tcp_rails.h"
 #include "hw/tcp/tcp_tls.h"
-#include "link/upcall.h"
 
 #define DROPS  64     /* reads per call of drop_input */
 #define NAP_NS 500000 /* ns between two checks: no event announces an acknowledgement */
@@ -131,7 +130,7 @@ void tcp_close_link(struct link *link)
 	bool broken = link->failed || l->ended || l->tx >= TCP_SECURING || tcp_zcopy_copy_out(link);
 
 	l->closed = true;
-	rx_payload_free(t->worker, l->id, l->kept);
+	t->opener->events->payload_free(t->opener, l->id, l->kept);
 	l->kept = NULL;
 	if (l->rails)
 		tcp_rails_forget(l);
@@ -198,7 +197,7 @@ void tcp_linger(struct tcp *t)
  */
 static void bequeath(struct tcp *t)
 {
-	struct tcp *successor = worker_successor(t->worker, t);
+	struct tcp *successor = t->opener->events->successor(t->opener, t);
 
 	if (!successor)
 		return;

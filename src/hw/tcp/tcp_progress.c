@@ -12,9 +12,9 @@
 #include <sys/socket.h>
 
 #include "base/log.h"
+#include "core/domain.h"
 #include "hw/tcp/tcp_gather.h"
 #include "hw/tcp/tcp_rails.h"
-#include "link/upcall.h"
 
 #define EVENTS 32
 /*
@@ -173,11 +173,19 @@ static void push_held(struct tcp *t)
 	}
 }
 
+/* Is this transport the only one of its worker, and that the only worker of the domain? */
+static bool is_alone(const struct tcp *t)
+{
+	const struct list *workers = &t->opener->dom->workers;
+
+	return t->opener->opened == 1 && workers->next == workers->prev;
+}
+
 static bool poll_links(struct tcp *t)
 {
 	bool any = false;
 
-	if (t->idle++ >= IDLE_CALLS && t->idle % IDLE_EVERY && !worker_alone(t->worker, t))
+	if (t->idle++ >= IDLE_CALLS && t->idle % IDLE_EVERY && !is_alone(t))
 		return false;
 	t->in_progress = true;
 	if (__builtin_expect(t->due || !(++t->progress_calls & POLL_CALLS), 0))

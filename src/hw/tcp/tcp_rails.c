@@ -14,7 +14,6 @@
 #include "base/log.h"
 #include "hw/tcp/tcp_flusher.h"
 #include "hw/tcp/tcp_tls.h"
-#include "link/upcall.h"
 
 /* The rail has no socket any more. */
 static void leave(struct tcp_rail *r)

@@ -12,7 +12,6 @@
 #include "base/log.h"
 #include "hw/tcp/tcp_flusher.h"
 #include "hw/tcp/tcp_rails.h"
-#include "link/upcall.h"
 
 /*
  * Bytes that a kernel keeps unsent for a rail: what it carries in UNSENT_MS, while the process may not run. More would
@@ -171,7 +170,7 @@ static bool check_rails(struct tcp_link *l, uint64_t elapsed, uint32_t period)
 		if (tcp_rails_usable(r) && (!fastest || r->rate > fastest->rate))
 			fastest = r;
 		if (i < l->rails->wanted && (r->sock < 0 || r->silent) && l->tx != TCP_SECURING)
-			rail_wanted(l->own->worker, l->id, i, time_limit());
+			l->own->opener->events->rail_wanted(l->own->opener, l->id, i, time_limit());
 	}
 	if (fastest)
 		fastest->most = UINT64_MAX;
@@ -231,7 +230,7 @@ static void check_link(struct tcp_link *l, uint64_t elapsed, uint32_t period)
 	tcp_rails_name(l);
 	rest(l);
 	tcp_rails_flush(l);
-	if (l->sock < 0 && !rail_coming(l->own->worker, l->id))
+	if (l->sock < 0 && !l->own->opener->events->rail_coming(l->own->opener, l->id))
 		tcp_fail(l, rails->err ? rails->err : FI_ECONNRESET);
 	else if (rails->silence >= timeout)
 		tcp_fail(l, FI_ETIMEDOUT);

@@ -10,7 +10,6 @@
 #include "hw/tcp/tcp_flusher.h"
 #include "hw/tcp/tcp_rails.h"
 #include "hw/tcp/tcp_tls.h"
-#include "link/upcall.h"
 
 #define PULL_BYTES 262144u /* after this much of one rail the others get their turn */
 #define PLACE_MIN  4096u   /* bytes: longer rests of a chunk are read to their place at once */
@@ -50,15 +49,16 @@ static void asked(struct tcp_rails *rails, uint64_t at)
 static int open_window(struct tcp_link *l)
 {
 	struct tcp_window *in = &l->rails->in;
+	struct opener *o = l->own->opener;
 
 	if (in->bytes)
 		return 0;
-	if (!l->closed && !rx_hold(l->own->worker, l->id, TCP_WINDOW))
+	if (!l->closed && !o->events->hold(o, l->id, TCP_WINDOW))
 		return FI_EPROTO;
 	if (tcp_window_open(in))
 		return 0;
 	if (!l->closed)
-		rx_release(l->own->worker, l->id, TCP_WINDOW);
+		o->events->release(o, l->id, TCP_WINDOW);
 	return FI_ENOMEM;
 }
 
@@ -68,7 +68,7 @@ void tcp_rails_trim_in(struct tcp_link *l)
 
 	tcp_window_trim(&l->rails->in);
 	if (held && !l->rails->in.bytes)
-		rx_release(l->own->worker, l->id, TCP_WINDOW);
+		l->own->opener->events->release(l->own->opener, l->id, TCP_WINDOW);
 }
 
 void tcp_rails_forget(struct tcp_link *l)
@@ -76,7 +76,7 @@ void tcp_rails_forget(struct tcp_link *l)
 	if (!l->rails->in.bytes)
 		return;
 	tcp_window_forget(&l->rails->in);
-	rx_release(l->own->worker, l->id, TCP_WINDOW);
+	l->own->opener->events->release(l->own->opener, l->id, TCP_WINDOW);
 }
 
 /* The head is complete. 0 or a positive error: the link ends. */
@@ -244,7 +244,7 @@ static void answer(struct tcp_link *l)
 	    (read >= rails->asked || read / TCP_ASK > rails->acked / TCP_ASK)) {
 		rails->ack_due = true;
 		if (rails->in.bytes && !l->closed)
-			rx_hold(l->own->worker, l->id, 0);
+			l->own->opener->events->hold(l->own->opener, l->id, 0);
 	}
 	if (rails->ack_due || rails->ask_due || rails->out.again || rails->marks)
 		tcp_rails_flush(l);
@@ -279,7 +279,7 @@ static void open_up(struct tcp_link *l)
 {
 	tcp_reopen(l);
 	l->own->next_rails = 0;
-	rx_ready(l->own->worker, l->id);
+	l->own->opener->events->ready(l->own->opener, l->id);
 }
 
 /* As tcp_rails_recv, locked. */
@@ -303,7 +303,8 @@ static ssize_t recv_locked(struct tcp_link *l, const struct iovec *iov, size_t c
 	if (len)
 		return (ssize_t)len;
 	/* The peer closes the old socket of a rail that it makes anew: its answer may come later. */
-	if (!any_open(rails) && !(rails->wanted && rail_coming(l->own->worker, l->id)))
+	if (!any_open(rails) &&
+	    !(rails->wanted && l->own->opener->events->rail_coming(l->own->opener, l->id)))
 		return rails->err ? fail(rails->err) : 0;
 	return fail(EAGAIN);
 }

@@ -2,7 +2,7 @@
 /*
  * Receiving. Bytes are read into the worker's buffer, and packets are delivered from there. If a
  * packet is not complete, its frame stays in the link. A long payload is then read straight to the
- * segments that the engine names (direct placement), another one into `kept`. An upcall may close
+ * segments that the engine names (direct placement), another one into `kept`. An event may close
  * the link: after one, look at `closed` before any other field.
  */
 #include <errno.h>
@@ -16,7 +16,6 @@
 #include "hw/tcp/tcp_rails.h"
 #include "hw/tcp/tcp_tls.h"
 #include "link/recv.h"
-#include "link/upcall.h"
 
 /* After this much of one link the other links get their turn. */
 #define PACKETS_PER_CALL 64
@@ -32,9 +31,11 @@
 
 void tcp_end(struct tcp_link *l, int err)
 {
+	struct opener *o = l->own->opener;
+
 	l->ended = true;
 	l->link.silent &= !l->heard;
-	rx_ended(l->own->worker, l->id, l->tx == TCP_FAILED && err > 0 ? l->err : err);
+	o->events->ended(o, l->id, l->tx == TCP_FAILED && err > 0 ? l->err : err);
 }
 
 static struct packet packet_of(const struct tcp_link *l)
@@ -63,7 +64,7 @@ static void deliver(struct tcp_link *l, const void *payload)
 	expect_frame(l);
 	if (__builtin_expect(l->rails != NULL, 0))
 		tcp_rails_hear(l->rails, &p);
-	rx_deliver(l->own->worker, l->id, &p);
+	l->own->opener->events->deliver(l->own->opener, l->id, &p);
 }
 
 static void deliver_kept(struct tcp_link *l)
@@ -73,7 +74,7 @@ static void deliver_kept(struct tcp_link *l)
 	p.payload = l->kept;
 	l->kept = NULL;
 	expect_frame(l);
-	rx_deliver_collected(l->own->worker, l->id, &p);
+	l->own->opener->events->deliver_collected(l->own->opener, l->id, &p);
 }
 
 static void finish(struct tcp_link *l)
@@ -85,7 +86,7 @@ static void finish(struct tcp_link *l)
 		return;
 	}
 	expect_frame(l);
-	rx_placement_end(l->own->worker, id);
+	l->own->opener->events->placement_end(l->own->opener, id);
 }
 
 /* Takes bytes of the frame. Returns their number. */
@@ -119,26 +120,27 @@ static bool frame_good(const struct tcp_link *l)
 /* Chooses where an incomplete payload goes. 0 or a positive error. May close the link. */
 static int begin(struct tcp_link *l)
 {
+	struct opener *o = l->own->opener;
 	struct packet p = packet_of(l);
 
 	l->begun = true;
 	if (l->frame.len > PLACE_MIN)
-		l->placing = rx_placement_begin(l->own->worker, l->id, &p);
+		l->placing = o->events->placement_begin(o, l->id, &p);
 	if (l->placing || l->closed)
 		return 0;
-	l->kept = rx_payload_new(l->own->worker, l->id, &p);
+	l->kept = o->events->payload_new(o, l->id, &p);
 	return l->kept ? 0 : FI_ENOMEM;
 }
 
 /* Copies bytes of a payload to the engine's segments; discards them if the receive is gone. */
 static void spread(struct tcp_link *l, const unsigned char *at, size_t len)
 {
+	struct opener *o = l->own->opener;
 	struct iovec iov[RX_IOV_MAX];
 	size_t done = 0, n = 1, count;
 
 	while (done < len && n) {
-		count = rx_placement_iov(l->own->worker, l->placing, l->got + done, iov,
-					 RX_IOV_MAX);
+		count = o->events->placement_iov(o, l->placing, l->got + done, iov, RX_IOV_MAX);
 		n = iov_scatter(iov, count, 0, at + done, len - done);
 		done += n;
 	}
@@ -204,11 +206,12 @@ static void take(struct tcp_link *l, const unsigned char *at, size_t len)
 static size_t places(struct tcp_link *l, struct iovec *iov, size_t *room)
 {
 	size_t left = l->frame.len - l->got, count = 1;
+	struct opener *o = l->own->opener;
 	struct iovec named[RX_IOV_MAX];
 
 	*room = left;
 	if (l->placing) {
-		count = rx_placement_iov(l->own->worker, l->placing, l->got, named, RX_IOV_MAX);
+		count = o->events->placement_iov(o, l->placing, l->got, named, RX_IOV_MAX);
 		count = iov_slice(iov, named, count, 0, room);
 	} else {
 		iov[0] = (struct iovec){l->kept + l->got, left};

@@ -15,7 +15,6 @@
 #include "base/ktls.h"
 #include "base/log.h"
 #include "hw/tcp/tcp_tls.h"
-#include "link/upcall.h"
 
 /* Bytes to encrypt before they are sent: the peer decrypts them while we encrypt the next. */
 #define CHUNK ((size_t)4 * TLS_RECORD)
@@ -278,7 +277,7 @@ static void secured(struct tcp_link *l)
 		tcp_bare(l);
 	}
 	tcp_reopen(l);
-	rx_ready(l->own->worker, l->id);
+	l->own->opener->events->ready(l->own->opener, l->id);
 }
 
 ssize_t tcp_tls_recv(struct tcp_link *l, const struct iovec *iov, size_t count)

@@ -20,7 +20,6 @@
 #include "hw/tcp/tcp_rails.h"
 #include "hw/tcp/tcp_rest.h"
 #include "hw/tcp/tcp_tls.h"
-#include "link/upcall.h"
 
 #define COLD     __attribute__((noinline, cold))
 #define COPY_MAX 8192 /* bytes: up to this a copy costs less than a second iovec */
@@ -288,7 +287,7 @@ static bool is_long(const struct tcp_link *l, const struct packet *p)
 static bool may_wait(const struct tcp_link *l, const struct packet *p)
 {
 	return l->row >= TCP_ROW && l->row_call == l->own->progress_calls && is_long(l, p) &&
-	       !worker_domain(l->own->worker)->thread;
+	       !l->own->opener->dom->thread;
 }
 
 static int send_one(struct tcp_link *l, const struct packet *p, const struct iovec *iov,

@@ -12,7 +12,7 @@
 
 #include "link/dgram.h"
 #include "link/link.h"
-#include "link/upcall.h"
+#include "link/opener.h"
 
 struct udp {
 	struct dgram dgram;

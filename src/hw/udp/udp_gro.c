@@ -97,7 +97,7 @@ static int receive(int fd, struct mmsghdr *msgs, unsigned int max)
 /* Fills at most `max` slots, all of which are empty. Returns their number. */
 static unsigned int refill(struct udp *u, unsigned int max)
 {
-	bool source = dgram_wants_source(&u->dgram);
+	bool source = u->dgram.events->wants_source(&u->dgram);
 	union gro_control controls[SLOTS];
 	union udp_name names[SLOTS];
 	struct mmsghdr msgs[SLOTS];
@@ -130,7 +130,7 @@ static void deliver_one(struct udp *u, struct slot *s, struct recv *r)
 
 	iov_scatter(r->iov, r->iov_count, 0, s->data + s->given, len);
 	s->given += len;
-	dgram_came(&u->dgram, r, len, s->known ? &s->from : NULL);
+	u->dgram.events->came(&u->dgram, r, len, s->known ? &s->from : NULL);
 }
 
 /* Delivers datagrams of the slots while receives are posted. Returns their number. */
@@ -140,7 +140,7 @@ static unsigned int deliver(struct udp *u)
 	unsigned int n = 0;
 	struct recv *r;
 
-	while (g->next < g->count && dgram_receives(&u->dgram, &r, 1)) {
+	while (g->next < g->count && u->dgram.events->receives(&u->dgram, &r, 1)) {
 		struct slot *s = &g->slots[g->next];
 
 		deliver_one(u, s, r);
@@ -154,7 +154,8 @@ unsigned int udp_gro_take(struct udp *u, bool stream)
 {
 	unsigned int n = deliver(u);
 
-	if (!udp_gro_waits(u) && dgram_wanted(&u->dgram) && refill(u, stream ? SLOTS : 1))
+	if (!udp_gro_waits(u) && u->dgram.events->wanted(&u->dgram) &&
+	    refill(u, stream ? SLOTS : 1))
 		n += deliver(u);
 	return n;
 }

@@ -115,7 +115,7 @@ static int join(struct udp *u, struct dgram_group *g, const struct addr *own)
 
 int udp_join(struct dgram *d, struct dgram_group *g)
 {
-	int err = join((struct udp *)d, g, worker_address(d->worker));
+	int err = join((struct udp *)d, g, d->opener->name);
 	char text[ADDR_STR_MAX];
 
 	if (err) {

@@ -24,7 +24,7 @@ static void came(struct udp *u, struct recv *r, size_t len, const union udp_name
 	struct addr from;
 	bool known = name_len && !addr_from_user(&from, FI_SOCKADDR, name, name_len);
 
-	dgram_came(&u->dgram, r, len, known ? &from : NULL);
+	u->dgram.events->came(&u->dgram, r, len, known ? &from : NULL);
 }
 
 /* Always returns 0. Errors here are those of datagrams we sent: the next progress call tries again. */
@@ -40,14 +40,14 @@ static unsigned int nothing_into(struct udp *u, struct recv *next)
 {
 	if (errno != EFAULT)
 		return udp_received_nothing();
-	dgram_spoilt(&u->dgram, next, FI_EFAULT);
+	u->dgram.events->spoilt(&u->dgram, next, FI_EFAULT);
 	return 0;
 }
 
 /* Receives one datagram: the common case, and the cheapest system call. */
 static unsigned int take_one(struct udp *u, int fd, struct recv *r)
 {
-	bool source = dgram_wants_source(&u->dgram);
+	bool source = u->dgram.events->wants_source(&u->dgram);
 	union udp_name name;
 	socklen_t name_len = source ? sizeof(name) : 0;
 	ssize_t len = recvfrom(fd, r->iov[0].iov_base, r->iov[0].iov_len, RECV_FLAGS,
@@ -61,7 +61,7 @@ static unsigned int take_one(struct udp *u, int fd, struct recv *r)
 
 static unsigned int take_many(struct udp *u, int fd, struct recv *list[], unsigned int count)
 {
-	bool source = dgram_wants_source(&u->dgram);
+	bool source = u->dgram.events->wants_source(&u->dgram);
 	union udp_name names[BATCH];
 	struct mmsghdr msgs[BATCH];
 	int n;
@@ -84,11 +84,11 @@ static unsigned int take(struct udp *u, int fd)
 	struct recv *list[BATCH];
 	unsigned int count;
 
-	if (!dgram_wanted(&u->dgram))
+	if (!u->dgram.events->wanted(&u->dgram))
 		return 0;
 	if (fd == u->fd && u->gro)
 		return udp_gro_take(u, u->spell >= SPELL);
-	count = dgram_receives(&u->dgram, list, u->spell < SPELL ? 1 : BATCH);
+	count = u->dgram.events->receives(&u->dgram, list, u->spell < SPELL ? 1 : BATCH);
 	if (count == 1 && list[0]->iov_count == 1)
 		return take_one(u, fd, list[0]);
 	return take_many(u, fd, list, count);
@@ -124,10 +124,10 @@ static unsigned int take_of_all(struct udp *u)
 bool udp_progress(void *state)
 {
 	struct udp *u = state;
-	bool progressed = u->dgram.batch_count && dgram_flush(&u->dgram);
+	bool progressed = u->dgram.batch_count && u->dgram.events->flush(&u->dgram);
 	unsigned int n;
 
-	if (!dgram_wanted(&u->dgram))
+	if (!u->dgram.events->wanted(&u->dgram))
 		return progressed;
 	n = list_empty(&u->dgram.groups) ? take(u, u->fd) : take_of_all(u);
 	u->spell = n ? u->spell + n : 0;

@@ -130,14 +130,14 @@ static int open_socket(struct udp *u, struct addr *name, bool all)
 	return err;
 }
 
-static int udp_open(struct worker *worker, void **state)
+static int udp_open(struct opener *opener, void **state)
 {
 	struct udp *u = calloc(1, sizeof(*u));
 	int err;
 
 	if (!u)
 		return -FI_ENOMEM;
-	err = open_socket(u, worker_address(worker), worker_all_addresses(worker));
+	err = open_socket(u, opener->name, opener->all);
 	if (err)
 		goto free_state;
 	u->epfd = epoll_create1(EPOLL_CLOEXEC);
@@ -145,8 +145,8 @@ static int udp_open(struct worker *worker, void **state)
 		err = -errno;
 		goto close_socket;
 	}
-	dgram_init(&u->dgram, worker, &ops);
-	u->dgram.max = rules_dgram_max(worker_address(worker));
+	u->dgram.ops = &ops;
+	u->dgram.max = rules_dgram_max(opener->name);
 	udp_batch_init(u);
 	*state = u;
 	return 0;
@@ -161,7 +161,6 @@ static void udp_close(void *state)
 {
 	struct udp *u = state;
 
-	dgram_fini(&u->dgram);
 	forked_close(u->fd);
 	close(u->epfd);
 	free(u->gro);
@@ -191,7 +190,7 @@ static bool watch(const struct udp *u, int fd, uint32_t *watched, uint32_t want)
 static bool udp_arm(void *state)
 {
 	struct udp *u = state;
-	uint32_t in = dgram_wanted(&u->dgram) ? EPOLLIN : 0;
+	uint32_t in = u->dgram.events->wanted(&u->dgram) ? EPOLLIN : 0;
 	uint32_t out = u->dgram.batch_count ? EPOLLOUT : 0;
 	bool good = watch(u, u->fd, &u->watched, in | out) && !(in && udp_gro_waits(u));
 
@@ -207,7 +206,7 @@ static bool udp_arm(void *state)
 const struct transport udp_transport = {
 	.name = "udp",
 	.bit = PROVIDER_UDP,
-	.kind = LINK_NONE,
+	.kind = LINK_DGRAM,
 	.open = udp_open,
 	.close = udp_close,
 	.progress = udp_progress,

@@ -34,6 +34,6 @@ void cm_poll(struct worker *worker)
 
 void cm_progress(struct worker *worker)
 {
-	worker->armed = worker->awaited = true;
+	worker->opener.armed = worker->awaited = true;
 	worker_progress(worker);
 }

@@ -23,7 +23,7 @@
  * The worker of a connected endpoint (FI_EP_MSG) sends HELLO_REQUEST instead, driven by
  * conn_single.c; no peer connects to it.
  */
-#include "link/upcall.h"
+#include "xfer/events.h"
 #include "xfer/conn/conn.h"
 
 #include <errno.h>
@@ -295,16 +295,18 @@ void conn_ended(struct peer *peer, int err)
 	conn_fail(peer, peer->conn.disconnect_received ? FI_ESHUTDOWN : err, NULL);
 }
 
-void rx_ready(struct worker *worker, uint32_t src)
+void conn_link_ready(struct opener *o, uint32_t src)
 {
+	struct worker *worker = worker_opener(o);
 	struct peer *peer = pool_find(&worker->peer_pool, src);
 
 	peer->real->securing = false;
 	peer_connected(peer);
 }
 
-void rx_ended(struct worker *worker, uint32_t src, int err)
+void conn_link_ended(struct opener *o, uint32_t src, int err)
 {
+	struct worker *worker = worker_opener(o);
 	struct peer *peer = pool_find(&worker->peer_pool, src);
 
 	if (peer && err < 0)
@@ -320,7 +322,7 @@ void rx_ended(struct worker *worker, uint32_t src, int err)
 void conn_expel(struct peer *peer)
 {
 	if (peer->state != PEER_CONNECTED || !peer->conn.inside) {
-		rx_ended(peer->worker, pool_id(peer), peer_fault(peer));
+		conn_link_ended(&peer->worker->opener, pool_id(peer), peer_fault(peer));
 		return;
 	}
 	shutdown(peer->conn.sock, SHUT_WR);
@@ -415,7 +417,7 @@ bool conn_poll(struct worker *worker)
 		any |= n > 0;
 	}
 	stall_watch(worker);
-	worker->armed |= n == EVENTS_PER_POLL; /* the next progress call polls on */
+	worker->opener.armed |= n == EVENTS_PER_POLL; /* the next progress call polls on */
 	if (any)
 		idle_end(&worker->driven.idle);
 	if (worker->acceptor.lacks_files)

@@ -58,7 +58,7 @@ static bool suits_device(const struct peer *peer)
 	const struct worker *worker = peer->worker;
 	struct addr own;
 
-	if (!worker->all || !worker->via[LINK_SOCKET].state)
+	if (!worker->opener.all || !worker->via[LINK_SOCKET].state)
 		return true;
 	if (!connect_local(peer->conn.sock, &own))
 		return false;

@@ -38,11 +38,11 @@ int conn_listen(struct worker *worker)
 	int err;
 
 	/* An advertised port number stands for one address, a name within the host for one process. */
-	worker->all &= how.network && !env_get()->advertise;
-	err = listen_open(&worker->acceptor, worker->all ? &all : &worker->name, &how);
+	worker->opener.all &= how.network && !env_get()->advertise;
+	err = listen_open(&worker->acceptor, worker->opener.all ? &all : &worker->name, &how);
 	if (err)
 		return err;
-	if (worker->all)
+	if (worker->opener.all)
 		worker->name.port = all.port;
 	worker->key = addr_unmapped(&worker->name);
 	return 0;

@@ -14,7 +14,7 @@
 #include "base/clock.h"
 #include "base/hmac.h"
 #include "base/log.h"
-#include "link/upcall.h"
+#include "xfer/events.h"
 #include "xfer/conn/conn_own.h"
 #include "xfer/conn/connect.h"
 #include "xfer/conn/rails.h"
@@ -227,8 +227,9 @@ static void log_failure(const struct rails_pair *pair, uint32_t rail, int err)
 		 fi_strerror(err));
 }
 
-void rail_wanted(struct worker *worker, uint32_t src, uint32_t rail, uint32_t ms)
+void conn_rail_wanted(struct opener *o, uint32_t src, uint32_t rail, uint32_t ms)
 {
+	struct worker *worker = worker_opener(o);
 	struct peer *peer = pool_find(&worker->peer_pool, src);
 	struct peer_rails *link = peer ? agreed(peer) : NULL;
 	const struct rails_pair *pair;
@@ -251,8 +252,9 @@ void rail_wanted(struct worker *worker, uint32_t src, uint32_t rail, uint32_t ms
 		end(peer, a); /* else it stands for the time until the next try */
 }
 
-bool rail_coming(const struct worker *worker, uint32_t src)
+bool conn_rail_coming(struct opener *o, uint32_t src)
 {
+	const struct worker *worker = worker_opener(o);
 	const struct peer *peer = pool_find(&worker->peer_pool, src);
 
 	for (uint32_t i = 0; peer && peer->rails && i < WIRE_RAILS_MAX; i++) {

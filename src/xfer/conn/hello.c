@@ -49,7 +49,7 @@ static int describe_sender(struct worker *worker, struct wire_hello *hello)
 	size_t len = sizeof(hello->name);
 
 	hello->flags = worker->cm ? 0 : WIRE_HELLO_INTRODUCES;
-	if (worker->all && !worker->cm)
+	if (worker->opener.all && !worker->cm)
 		hello->flags |= WIRE_HELLO_ALL;
 	hello->incarnation = worker->incarnation;
 	hello->serial = ++worker->hellos;

@@ -3,13 +3,12 @@
 
 #include <stdlib.h>
 
-void dgram_init(struct dgram *d, struct worker *worker, const struct dgram_ops *ops)
+void dgram_init(struct dgram *d, struct opener *opener)
 {
-	d->ops = ops;
-	d->worker = worker;
+	d->events = &dgram_events;
+	d->opener = opener;
 	list_init(&d->groups);
 	pool_init(&d->group_pool, sizeof(struct dgram_group));
-	worker->dgram = d;
 }
 
 void dgram_fini(struct dgram *d)
@@ -18,5 +17,4 @@ void dgram_fini(struct dgram *d)
 		d->ops->leave(d, LIST_ENTRY(node, struct dgram_group, link));
 	pool_fini(&d->group_pool);
 	free(d->batch);
-	d->worker->dgram = NULL;
 }

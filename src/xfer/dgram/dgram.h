@@ -10,10 +10,18 @@
 
 #include "core/ep.h"
 #include "link/dgram.h"
-#include "link/upcall.h"
 #include "xfer/worker.h"
 
 struct xfer;
+
+extern const struct dgram_events dgram_events;
+
+/* Fills in what the transport's `open` leaves to the engine. */
+void dgram_init(struct dgram *d, struct opener *opener);
+/* Leaves the groups and drops the batch. */
+void dgram_fini(struct dgram *d);
+/* Sends the batch as far as the kernel accepts it. Returns true if something was sent. */
+bool dgram_flush(struct dgram *d);
 
 /*
  * Detaches the sends of an endpoint that is being closed, see xfer_forget. Sends the batch once;

@@ -28,26 +28,32 @@ int dgram_recv(struct ep *ep, const struct recv_args *args)
 	first = list_empty(&rx->posted[0]);
 	list_push(&rx->posted[0], &r->link);
 	/* A sleeping waiter does not watch the socket while no receive is posted. */
-	if (__builtin_expect(first && worker->sleepers, 0))
+	if (__builtin_expect(first && worker->opener.sleepers, 0))
 		worker_wake(worker);
 	return 0;
 }
 
-bool dgram_wanted(const struct dgram *d)
+/* The worker's only receive context; NULL: closed, or not open yet. */
+static struct rx *context(const struct dgram *d)
 {
-	const struct rx *rx = d->worker->rx[0];
+	return worker_opener(d->opener)->rx[0];
+}
+
+static bool wanted(const struct dgram *d)
+{
+	const struct rx *rx = context(d);
 
 	return rx && !list_empty(&rx->posted[0]);
 }
 
-bool dgram_wants_source(const struct dgram *d)
+static bool wants_source(const struct dgram *d)
 {
-	return d->worker->rx[0]->caps & (FI_SOURCE | FI_SOURCE_ERR);
+	return context(d)->caps & (FI_SOURCE | FI_SOURCE_ERR);
 }
 
-unsigned int dgram_receives(struct dgram *d, struct recv *list[], unsigned int max)
+static unsigned int receives(struct dgram *d, struct recv *list[], unsigned int max)
 {
-	struct rx *rx = d->worker->rx[0];
+	struct rx *rx = context(d);
 	unsigned int n = 0;
 
 	LIST_EACH (node, &rx->posted[0]) {
@@ -67,30 +73,40 @@ static fi_addr_t source(struct av *av, const struct addr *from)
 	return addr == FI_ADDR_NOTAVAIL ? addr : av_user_id(av, addr);
 }
 
-void dgram_came(struct dgram *d, struct recv *r, size_t len, const struct addr *from)
+static void came(struct dgram *d, struct recv *r, size_t len, const struct addr *from)
 {
 	struct message m = {
-		.src = source(d->worker->av, from),
+		.src = source(worker_opener(d->opener)->av, from),
 		.from = from,
 		.head = WIRE_HEAD(WIRE_MSG, 0, 0, 0),
 		.len = len,
 	};
 	void *base = r->flags & FI_MULTI_RECV ? r->iov[0].iov_base : NULL;
-	struct rx *rx = d->worker->rx[0];
+	struct rx *rx = context(d);
 	size_t room = rx_reserve(rx, r, len);
 
 	rx_finish(rx, r, &m, room, base, 0);
 }
 
-void dgram_spoilt(struct dgram *d, struct recv *r, int err)
+static void spoilt(struct dgram *d, struct recv *r, int err)
 {
 	LOG_PEER(LOG_EP_DATA,
 		 "a datagram is lost: the memory of its receive, at %p, cannot be written",
 		 r->iov[0].iov_base);
-	rx_recv_fail(d->worker->rx[0], r, err, FI_MSG);
+	rx_recv_fail(context(d), r, err, FI_MSG);
 }
 
-void dgram_fail(struct dgram *d, int err)
+static void fail(struct dgram *d, int err)
 {
-	rx_fail_posted(d->worker->rx[0], err);
+	rx_fail_posted(context(d), err);
 }
+
+const struct dgram_events dgram_events = {
+	.wanted = wanted,
+	.wants_source = wants_source,
+	.receives = receives,
+	.came = came,
+	.spoilt = spoilt,
+	.fail = fail,
+	.flush = dgram_flush,
+};

@@ -225,7 +225,7 @@ int xfer_enable(struct ep *ep)
 /* A link between RDMA devices fixes at its making whether the peer is notified of accesses. */
 bool xfer_notifies_late(const struct worker *worker)
 {
-	if (worker->counts)
+	if (worker->opener.counts)
 		return true;
 	LIST_EACH (node, &worker->peers_list) {
 		const struct peer *peer = LIST_ENTRY(node, struct peer, in_worker);

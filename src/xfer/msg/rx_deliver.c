@@ -10,7 +10,7 @@
 #include "cntr/cntr.h"
 #include "core/cq.h"
 #include "link/wire.h"
-#include "link/upcall.h"
+#include "xfer/events.h"
 #include "xfer/rndv/rxreq.h"
 #include "xfer/conn/conn.h"
 #include "xfer/group.h"
@@ -210,9 +210,10 @@ static void place(struct rx *rx, struct peer *peer, const struct packet *p)
 	cq_push(cq, rx_plain_end(rx, r, peer_reported(peer), p));
 }
 
-static __attribute__((noinline)) void deliver_other(struct worker *worker, struct peer *peer,
-						    const struct packet *p)
+static __attribute__((noinline)) void deliver_other(struct peer *peer, const struct packet *p)
 {
+	struct worker *worker = peer->worker;
+
 	if (wire_op(p->head) <= WIRE_RTS)
 		deliver_message(worker, peer, p);
 	else
@@ -224,8 +225,9 @@ static __attribute__((noinline, cold)) void drop_unknown(uint32_t src)
 	LOG_INFO(LOG_EP_DATA, "packet from unknown peer id %#x dropped", src);
 }
 
-void rx_deliver(struct worker *worker, uint32_t src, const struct packet *p)
+void rx_deliver(struct opener *o, uint32_t src, const struct packet *p)
 {
+	struct worker *worker = worker_opener(o);
 	struct peer *peer = pool_find(&worker->peer_pool, src);
 	struct rx *rx = worker->rx[wire_rx(p->head) % WORKER_RX_MAX];
 
@@ -234,7 +236,7 @@ void rx_deliver(struct worker *worker, uint32_t src, const struct packet *p)
 	else if ((p->head & ~RX_PLAIN_BITS(WORKER_RX_MAX - 1)) != WIRE_MSG || !rx ||
 		 !rx->plain_cq || !list_empty(&worker->spec) ||
 		 (peer->reported == FI_ADDR_NOTAVAIL && peer->conn.over_budget))
-		deliver_other(worker, peer, p);
+		deliver_other(peer, p);
 	else
 		place(rx, peer, p);
 }

@@ -13,7 +13,7 @@
 #include "cntr/cntr.h"
 #include "core/av.h"
 #include "core/cq.h"
-#include "link/upcall.h"
+#include "xfer/events.h"
 #include "link/wire.h"
 #include "xfer/worker.h"
 #include "xfer/msg/budget.h"
@@ -128,15 +128,17 @@ static struct unexpected *of_payload(void *payload)
 	return LIST_ENTRY(payload, struct unexpected, payload);
 }
 
-bool rx_hold(struct worker *worker, uint32_t src, size_t bytes)
+bool rx_hold(struct opener *o, uint32_t src, size_t bytes)
 {
+	struct worker *worker = worker_opener(o);
 	struct peer *peer = pool_find(&worker->peer_pool, src);
 
 	return peer && budget_hold(peer, bytes);
 }
 
-void rx_release(struct worker *worker, uint32_t src, size_t bytes)
+void rx_release(struct opener *o, uint32_t src, size_t bytes)
 {
+	struct worker *worker = worker_opener(o);
 	struct peer *peer = pool_find(&worker->peer_pool, src);
 
 	if (peer)
@@ -155,8 +157,9 @@ static void lose(struct worker *worker, struct peer *peer, const struct packet *
 		peer_starve(peer, "a packet");
 }
 
-void *rx_payload_new(struct worker *worker, uint32_t src, const struct packet *p)
+void *rx_payload_new(struct opener *o, uint32_t src, const struct packet *p)
 {
+	struct worker *worker = worker_opener(o);
 	struct peer *peer = pool_find(&worker->peer_pool, src);
 	struct unexpected *u;
 
@@ -172,19 +175,21 @@ void *rx_payload_new(struct worker *worker, uint32_t src, const struct packet *p
 	return u->payload;
 }
 
-void rx_payload_free(struct worker *worker, uint32_t src, void *payload)
+void rx_payload_free(struct opener *o, uint32_t src, void *payload)
 {
+	struct worker *worker = worker_opener(o);
 	if (!payload)
 		return;
-	rx_release(worker, src, rx_cost(of_payload(payload)));
+	rx_release(o, src, rx_cost(of_payload(payload)));
 	spare_put(&worker->spare, of_payload(payload));
 }
 
-void rx_deliver_collected(struct worker *worker, uint32_t src, const struct packet *p)
+void rx_deliver_collected(struct opener *o, uint32_t src, const struct packet *p)
 {
-	rx_release(worker, src, sizeof(struct unexpected) + p->len);
+	struct worker *worker = worker_opener(o);
+	rx_release(o, src, sizeof(struct unexpected) + p->len);
 	worker->collected = of_payload((void *)(uintptr_t)p->payload);
-	rx_deliver(worker, src, p);
+	rx_deliver(o, src, p);
 	spare_put(&worker->spare, worker->collected);
 	worker->collected = NULL;
 }

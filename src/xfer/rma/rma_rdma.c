@@ -7,7 +7,7 @@
 #include <rdma/fi_errno.h>
 
 #include "core/mr_table.h"
-#include "link/upcall.h"
+#include "xfer/events.h"
 #include "xfer/joint.h"
 #include "xfer/rndv/rdma.h"
 #include "xfer/rma/rma.h"
@@ -153,8 +153,9 @@ void rma_joint_ended(struct worker *worker, uint32_t id, int ret)
 	leave(peer);
 }
 
-void rx_rdma_done(struct worker *worker, uint64_t id)
+void rma_rdma_done(struct opener *o, uint64_t id)
 {
+	struct worker *worker = worker_opener(o);
 	struct txreq *req;
 
 	if (!(id & OF_REQUEST)) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "link/upcall.h"
+#include "xfer/events.h"
 #include "xfer/rndv/rdma.h"
 
 #include <rdma/fi_errno.h>
@@ -15,8 +15,9 @@
 
 #define QUIESCE_MS 1000 /* to wait before peers are disconnected */
 
-void rx_rdma_failed(struct worker *worker, uint32_t src)
+void rdma_link_failed(struct opener *o, uint32_t src)
 {
+	struct worker *worker = worker_opener(o);
 	struct peer *peer = pool_find(&worker->peer_pool, src);
 
 	if (!peer || peer->state != PEER_CONNECTED)
@@ -25,8 +26,9 @@ void rx_rdma_failed(struct worker *worker, uint32_t src)
 	rma_rdma_failed(peer);
 }
 
-void rx_rma_failed(struct worker *worker, uint32_t src)
+void rdma_rma_failed(struct opener *o, uint32_t src)
 {
+	struct worker *worker = worker_opener(o);
 	struct peer *peer = pool_find(&worker->peer_pool, src);
 
 	if (peer && peer->state == PEER_CONNECTED)

@@ -3,7 +3,7 @@
  * Messages received in fragments, streamed after CTS or speculative, and direct placement of
  * payloads by tcp.
  */
-#include "link/upcall.h"
+#include "xfer/events.h"
 #include "xfer/rndv/rxreq.h"
 
 #include <rdma/fi_errno.h>
@@ -212,8 +212,9 @@ void rxreq_send_cts(struct rx *rx, struct recv *r, const struct message *m, size
 		rxreq_ask(a);
 }
 
-void rx_rdma_refused(struct worker *worker, uint64_t id)
+void rxreq_rdma_refused(struct opener *o, uint64_t id)
 {
+	struct worker *worker = worker_opener(o);
 	struct rxreq *a = pool_find(&worker->rxreq_pool, (uint32_t)id);
 
 	if (!a || !a->rdma_posted)
@@ -329,8 +330,9 @@ static struct rxreq *place_message(struct worker *worker, struct peer *peer, con
 	return a;
 }
 
-uint32_t rx_placement_begin(struct worker *worker, uint32_t src, const struct packet *p)
+uint32_t rxreq_placement_begin(struct opener *o, uint32_t src, const struct packet *p)
 {
+	struct worker *worker = worker_opener(o);
 	struct peer *peer = pool_find(&worker->peer_pool, src);
 	struct rxreq *a = NULL;
 
@@ -345,9 +347,10 @@ uint32_t rx_placement_begin(struct worker *worker, uint32_t src, const struct pa
 	return pool_id(a);
 }
 
-size_t rx_placement_iov(struct worker *worker, uint32_t id, size_t offset, struct iovec *iov,
-			size_t max)
+size_t rxreq_placement_iov(struct opener *o, uint32_t id, size_t offset, struct iovec *iov,
+			   size_t max)
 {
+	struct worker *worker = worker_opener(o);
 	struct rxreq *a = pool_find(&worker->rxreq_pool, id);
 	size_t at, want;
 
@@ -369,8 +372,9 @@ size_t rx_placement_iov(struct worker *worker, uint32_t id, size_t offset, struc
 	return iov_slice(iov, a->recv->iov, a->recv->iov_count, at, &want);
 }
 
-void rx_placement_end(struct worker *worker, uint32_t id)
+void rxreq_placement_end(struct opener *o, uint32_t id)
 {
+	struct worker *worker = worker_opener(o);
 	struct rxreq *a = pool_find(&worker->rxreq_pool, id);
 
 	if (a)

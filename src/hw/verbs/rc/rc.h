@@ -16,7 +16,7 @@
 #include "hw/verbs/rc/verbs_cmlib.h"
 #include "hw/verbs/dev/verbs_dev.h"
 #include "link/offload.h"
-#include "link/upcall.h"
+#include "link/opener.h"
 
 #define RC_BATCH      16
 #define RC_BATCH_MAX  32 /* sends of a batch */

@@ -112,7 +112,7 @@ static void end(struct rc *rc, int err, const void *data, size_t len)
 	if (was == RC_UP || was == RC_ANSWERING)
 		rc->lib->disconnect(rc->id);
 	if (was != RC_OVER)
-		offload_ended(&rc->offload, err, data, len);
+		rc->offload.events->ended(&rc->offload, err, data, len);
 }
 
 void rc_end(struct rc *rc, int err)
@@ -126,7 +126,7 @@ static void up(struct rc *rc, const void *data, size_t len)
 	rc->state = RC_UP;
 	rc->tx.limit = rc->tx.over + rc->tx.size;
 	rc_set_gate(rc);
-	offload_connected(&rc->offload, data, len);
+	rc->offload.events->connected(&rc->offload, data, len);
 }
 
 static struct rdma_conn_param param(const struct rc *rc, const void *data, size_t len)
@@ -190,7 +190,7 @@ static int resolve(struct rc *rc, const struct addr *to)
 	struct sockaddr_storage src = {0}, dest = {0};
 	size_t src_len = sizeof(src), dest_len = sizeof(dest);
 
-	addr_to_user(worker_address(rc->offload.worker), &src, &src_len);
+	addr_to_user(rc->offload.opener->name, &src, &src_len);
 	addr_to_user(to, &dest, &dest_len);
 	if (rc->lib->resolve_addr(rc->id, (struct sockaddr *)&src, (struct sockaddr *)&dest,
 				  RC_RESOLVE_MS))
@@ -238,7 +238,7 @@ static void addr_resolved(struct rc *rc)
 		rc_end(rc, FI_EHOSTUNREACH);
 		return;
 	}
-	worker_address(rc->offload.worker)->port = ntohs(rc->lib->get_src_port(rc->id));
+	rc->offload.opener->name->port = ntohs(rc->lib->get_src_port(rc->id));
 	if (rc->lib->resolve_route(rc->id, RC_RESOLVE_MS))
 		rc_end(rc, -failed(rc, "no route"));
 }

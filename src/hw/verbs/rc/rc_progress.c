@@ -247,7 +247,7 @@ static bool news_due(struct rc *rc)
 {
 	unsigned int every = rc->state == RC_UP ? NEWS_CALLS_IDLE : NEWS_CALLS_BUSY;
 
-	return worker_armed(rc->offload.worker) ||
+	return rc->offload.opener->armed ||
 	       (!(++rc->progress_calls & every) && is_time_for_news(rc));
 }
 

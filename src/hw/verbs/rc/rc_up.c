@@ -75,12 +75,12 @@ static int open_fds(struct rc *rc)
 	return err;
 }
 
-static int rc_open(struct worker *worker, void **state)
+static int rc_open(struct opener *opener, void **state)
 {
 	struct rc *rc;
 	int err;
 
-	if (worker_domain(worker)->device_ops != &rc_device) {
+	if (opener->dom->device_ops != &rc_device) {
 		LOG_WARN(
 			LOG_EP_CTRL,
 			"the domain belongs to another provider: open it with the info of the endpoint");
@@ -97,15 +97,11 @@ static int rc_open(struct worker *worker, void **state)
 		return err;
 	}
 	rc->timer = -1;
-	rc->lock = &worker_domain(worker)->main_shard->lock;
+	rc->lock = &opener->dom->main_shard->lock;
 	rc->lib = verbs_cmlib();
-	rc->path = worker_domain(worker)->device;
-	rc->offload = (struct offload){.ops = &ops,
-				       .msg = &rc_msg_ops,
-				       .rma = &rc_rma_ops,
-				       .atomic = &rc_atomic_ops,
-				       .worker = worker};
-	offload_set(worker, &rc->offload);
+	rc->path = opener->dom->device;
+	rc->offload = (struct offload){
+		.ops = &ops, .msg = &rc_msg_ops, .rma = &rc_rma_ops, .atomic = &rc_atomic_ops};
 	*state = rc;
 	return 0;
 }
@@ -352,7 +348,6 @@ static void rc_close(void *state)
 {
 	struct rc *rc = state;
 
-	offload_set(rc->offload.worker, NULL);
 	drop_queues(rc);
 	rc_leave(rc);
 	close(rc->news_fd);
@@ -368,7 +363,7 @@ static int rc_epfd(void *state)
 const struct transport rc_transport = {
 	.name = "rc",
 	.bit = PROVIDER_RC,
-	.kind = LINK_NONE,
+	.kind = LINK_OFFLOAD,
 	.open = rc_open,
 	.close = rc_close,
 	.progress = rc_progress,

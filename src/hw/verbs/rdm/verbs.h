@@ -13,6 +13,7 @@
 #include "base/list.h"
 #include "base/pool.h"
 #include "link/link.h"
+#include "link/opener.h"
 #include "hw/verbs/dev/verbs_dev.h"
 #include "hw/verbs/rdm/verbs_rdma.h"
 #include "hw/verbs/rdm/verbs_slots.h"
@@ -66,7 +67,7 @@ struct verbs_kept {
 
 /* Transport state of a worker. */
 struct verbs {
-	struct worker *worker;
+	struct opener *opener;
 	const struct addr *at;     /* address of the device */
 	struct verbs_multi *multi; /* the worker's other devices, of its first one; or NULL */
 	int epfd;                  /* wakes sleepers: watches the completion channel, if `up` */
@@ -123,7 +124,7 @@ struct verbs_link {
 	bool heard;
 	bool disconnected; /* the peer sent a disconnect message and reads nothing more */
 	bool owes;         /* verbs_say failed: credits are still to be returned */
-	bool ended;        /* rx_ended was called */
+	bool ended;        /* the engine was told */
 	int err;           /* the link is broken by this error, positive; 0: it is not */
 	struct verbs_direct direct;
 	uint16_t slots[VERBS_FLIGHT]; /* slot of each send under way, or VERBS_NO_SLOT */
@@ -145,7 +146,7 @@ static inline uint32_t verbs_in_flight(const struct verbs_link *l)
 
 /* verbs_worker.c */
 /* Begins the state of a device, zeroed before, that has this address. Nothing is opened yet. */
-void verbs_state_init(struct verbs *v, struct worker *worker, const struct addr *at);
+void verbs_state_init(struct verbs *v, struct opener *opener, const struct addr *at);
 /* Ends it. No link is left. */
 void verbs_state_fini(struct verbs *v);
 

@@ -40,7 +40,7 @@ static struct ibv_wc *place(struct verbs_kept *k)
 	return &more[k->count];
 }
 
-/* Handles the completion of a packet that arrived: no upcall is due. False: any other one. */
+/* Handles the completion of a packet that arrived: no event is due. False: any other one. */
 static bool is_rxreq(struct verbs *v, const struct ibv_wc *wc)
 {
 	struct verbs_link *l = pool_find(&v->links, wc->wr_id >> 32);

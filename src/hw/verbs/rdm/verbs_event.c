@@ -5,7 +5,6 @@
 #include "core/mr_nic.h"
 #include "hw/verbs/rdm/verbs.h"
 #include "hw/verbs/dev/verbs_cache.h"
-#include "link/upcall.h"
 
 static bool is_broken(const struct verbs_link *l)
 {
@@ -37,7 +36,7 @@ void verbs_poll_events(struct verbs *v)
 	/* Closes the unusable device with its last link: another device may get the address. */
 	if (err && list_empty(&v->all) && !v->regions) {
 		verbs_down(v);
-		mr_nic_let_go(worker_domain(v->worker));
+		mr_nic_let_go(v->opener->dom);
 		return;
 	}
 	if (troubles == v->troubles)

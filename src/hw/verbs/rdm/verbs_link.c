@@ -14,7 +14,6 @@
 #include "base/log.h"
 #include "hw/verbs/rdm/verbs.h"
 #include "hw/verbs/rdm/verbs_rails.h"
-#include "link/upcall.h"
 
 #define NAP_NS 20000
 

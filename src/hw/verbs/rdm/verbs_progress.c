@@ -9,7 +9,6 @@
 #include "core/mr_nic.h"
 #include "hw/verbs/rdm/verbs.h"
 #include "hw/verbs/rdm/verbs_rails.h"
-#include "link/upcall.h"
 
 #define BATCH ((int)(sizeof(((struct verbs *)NULL)->wc) / sizeof(struct ibv_wc)))
 
@@ -135,7 +134,7 @@ static struct verbs_link *receive(struct verbs *v, const struct ibv_wc *wc, uint
 			    .len = wc->byte_len - sizeof(*h)};
 	id = pool_id(l);
 	if (!l->rails || verbs_rails_take(l, h->flags, &p))
-		rx_deliver(v->worker, l->id, &p);
+		v->opener->events->deliver(v->opener, l->id, &p);
 	l = pool_find(&v->links, id);
 	if (l)
 		l->freed++;
@@ -195,7 +194,7 @@ static void attend(struct verbs *v)
 			if (l->rails)
 				verbs_rails_broke(l);
 			else
-				rx_ended(v->worker, l->id, l->err);
+				v->opener->events->ended(v->opener, l->id, l->err);
 		}
 	}
 }
@@ -255,7 +254,7 @@ static __attribute__((noinline, cold)) void poll_early(struct verbs *v)
 	if (!verbs_dev_removed(v->early.dev))
 		return;
 	verbs_let_go(v);
-	mr_nic_let_go(worker_domain(v->worker));
+	mr_nic_let_go(v->opener->dom);
 }
 
 bool verbs_progress_device(struct verbs *v)

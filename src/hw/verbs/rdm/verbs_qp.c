@@ -10,7 +10,6 @@
 #include "core/mr_nic.h"
 #include "hw/verbs/rdm/verbs.h"
 #include "hw/verbs/rdm/verbs_rails.h"
-#include "link/upcall.h"
 
 #define ACK_TIMEOUT 16 /* 4.096 us * 2^16 = 0.27 s until a retry */
 #define ACK_DIRECT                                                                                 \
@@ -100,7 +99,7 @@ static uint8_t reads(int most)
 /* Does the device of this link know the domain's regions? */
 static bool knows_regions(const struct verbs *v)
 {
-	struct domain *dom = worker_domain(v->worker);
+	struct domain *dom = v->opener->dom;
 
 	return mr_nic_open(dom) && ((const struct verbs_path *)dom->nic)->dev == v->path.dev;
 }
@@ -116,7 +115,7 @@ struct wire_nic verbs_qp_tell(struct verbs_link *l)
 				.mtu = (uint8_t)path->mtu,
 				.infiniband = path->port.infiniband,
 				.flags = (knows_regions(l->own) ? WIRE_NIC_KEYS : 0) |
-					 (worker_counts(l->own->worker) ? WIRE_NIC_COUNTS : 0) |
+					 (l->own->opener->counts ? WIRE_NIC_COUNTS : 0) |
 					 (l->own->multi ? WIRE_NIC_RAILS : 0),
 				.reads = reads(path->dev->attr.max_qp_rd_atom),
 				.direct_qpn = l->direct.qp ? l->direct.qp->qp_num : 0};

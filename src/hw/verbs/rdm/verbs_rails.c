@@ -12,7 +12,6 @@
 #include "base/log.h"
 #include "info/ifaces.h"
 #include "info/rails_setting.h"
-#include "link/upcall.h"
 
 #define GID_IPV4      96u   /* bits of a GID before those of an IPv4 address */
 #define TIMEOUT_LEAST 40    /* ms */
@@ -78,7 +77,7 @@ static void add_device(struct verbs *v, const struct iface_addr *a)
 
 	m->at[i] = a->addr;
 	m->prefix[i] = a->prefix + (a->addr.kind == ADDR_IN ? GID_IPV4 : 0);
-	verbs_state_init(&m->further[i], v->worker, &m->at[i]);
+	verbs_state_init(&m->further[i], v->opener, &m->at[i]);
 	m->further[i].epfd = v->epfd;
 	addr_print(&a->addr, text, sizeof(text));
 	LOG_INFO(LOG_EP_CTRL, "the endpoint may use the device at %s, too", text);
@@ -103,7 +102,7 @@ void verbs_rails_find(struct verbs *v)
 	struct rails_setting s = rails_setting();
 	struct ifaces all;
 
-	if (v->searched || v->at != worker_address(v->worker) || s.most < 2)
+	if (v->searched || v->at != v->opener->name || s.most < 2)
 		return;
 	v->searched = true;
 	v->multi = calloc(1, sizeof(*v->multi));
@@ -233,7 +232,7 @@ bool verbs_rails_spare(const struct verbs_link *l)
 
 int verbs_rails_detach(struct verbs_rails *r, unsigned int rail, int err)
 {
-	struct worker *worker = r->own->worker;
+	struct opener *opener = r->own->opener;
 	struct verbs_link *l = r->rail[rail].link;
 	unsigned int other = (rail + 1) % VERBS_RAILS;
 
@@ -241,7 +240,7 @@ int verbs_rails_detach(struct verbs_rails *r, unsigned int rail, int err)
 		err = -verbs_rails_requeue(r, rail);
 	if (err) {
 		r->link.reason = l->link.reason;
-		rx_ended(worker, r->id, err);
+		opener->events->ended(opener, r->id, err);
 		return -err;
 	}
 	if (r->rail[rail].proven)
@@ -269,7 +268,7 @@ void verbs_rails_broke(struct verbs_link *l)
 	r->rail[rail].closing = true;
 	err = verbs_rails_say(r, VERBS_RAIL_BROKEN, rail, r->rail[rail].serial);
 	if (err)
-		rx_ended(r->own->worker, r->id, -err);
+		r->own->opener->events->ended(r->own->opener, r->id, -err);
 	else
 		verbs_rails_resume(r);
 }

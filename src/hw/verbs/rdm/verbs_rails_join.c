@@ -10,7 +10,6 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "hw/verbs/rdm/verbs_rails.h"
-#include "link/upcall.h"
 
 #define PAUSE          30u /* times FI_WEFT_RAIL_TIMEOUT: when no device has become a rail */
 #define GID_BITS       128u
@@ -211,7 +210,7 @@ static int handle(struct verbs_rails *r, const struct verbs_rail_message *m)
 
 void verbs_rails_hear(struct verbs_rails *r, const struct packet *p)
 {
-	struct worker *worker = r->own->worker;
+	struct opener *opener = r->own->opener;
 	struct verbs_rail_message m = {.what = 0};
 	uint32_t id = r->id;
 	int err = -FI_EPROTO;
@@ -228,5 +227,5 @@ void verbs_rails_hear(struct verbs_rails *r, const struct packet *p)
 			"peer %#x sent a message of %zu bytes about rails with an invalid content: "
 			"kind %u, rail %u, serial %u",
 			id, p->len, m.what, m.rail, m.serial);
-	rx_ended(worker, id, -err);
+	opener->events->ended(opener, id, -err);
 }

@@ -9,7 +9,6 @@
 
 #include "core/mr_nic.h"
 #include "hw/verbs/rdm/verbs_rails.h"
-#include "link/upcall.h"
 
 #define ASKED_MAX 4u /* questions without an answer: the peer has to keep its answers */
 
@@ -202,7 +201,7 @@ static struct asked_region *add_asked(struct region *region, struct verbs *v)
 /* Returns the rkey of the region with this key, which is registered if need be; 0: there is none. */
 static uint32_t rkey_at(struct verbs *v, uint64_t key)
 {
-	struct region *region = mr_nic_region(worker_domain(v->worker), key);
+	struct region *region = mr_nic_region(v->opener->dom, key);
 	struct asked_region *a;
 
 	if (!region || !verbs_usable(v))

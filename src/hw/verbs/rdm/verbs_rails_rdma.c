@@ -12,7 +12,6 @@
 #include <rdma/fi_errno.h>
 
 #include "hw/verbs/rdm/verbs_transfer.h"
-#include "link/upcall.h"
 
 #define ALL ((1u << VERBS_RAILS) - 1)
 
@@ -160,7 +159,7 @@ void verbs_rails_done(struct verbs_link *l, uint64_t id)
 		id = t->id;
 		free_transfer(r, t);
 		/* Before the engine gets back what is not done. It may close the link. */
-		rx_rdma_done(v->worker, id);
+		v->opener->events->rdma_done(v->opener, id);
 		l = pool_find(&v->links, number);
 	}
 	if (l && l->rails)
@@ -208,12 +207,12 @@ static void give_up(struct verbs_rails *r)
 			return;
 	free_all(r, &r->operations);
 	r->giving_up = false;
-	rx_rma_failed(r->own->worker, r->id);
+	r->own->opener->events->rma_failed(r->own->opener, r->id);
 }
 
 void verbs_rails_resume(struct verbs_rails *r)
 {
-	struct worker *worker = r->own->worker;
+	struct opener *opener = r->own->opener;
 	struct verbs_transfer *t;
 
 	pump(r);
@@ -224,7 +223,7 @@ void verbs_rails_resume(struct verbs_rails *r)
 		uint64_t id = t->id;
 
 		free_transfer(r, t);
-		rx_rdma_refused(worker, id);
+		opener->events->rdma_refused(opener, id);
 	}
 }
 

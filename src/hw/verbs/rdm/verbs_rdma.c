@@ -15,7 +15,6 @@
 #include "hw/verbs/rdm/verbs.h"
 #include "hw/verbs/rdm/verbs_rails.h"
 #include "hw/verbs/dev/verbs_mem.h"
-#include "link/upcall.h"
 
 /* A position in a list of segments or ranges: entry, and byte within it. */
 struct spot {
@@ -64,7 +63,7 @@ static void free_rdma(struct verbs_link *l, struct verbs_rdma *m)
 /* Are all segments in regions known to our device? If so, uses the keys of the regions. */
 static bool in_regions(struct verbs_link *l, struct verbs_rdma *m)
 {
-	struct domain *dom = worker_domain(l->own->worker);
+	struct domain *dom = l->own->opener->dom;
 
 	if (!dom->nic || ((const struct verbs_path *)dom->nic)->dev != l->own->path.dev)
 		return false;
@@ -329,7 +328,7 @@ void verbs_rdma_end(struct verbs_link *l, bool silent)
 	if (l->rails)
 		verbs_rails_rdma_ended(l);
 	else
-		rx_rdma_failed(l->own->worker, l->id);
+		l->own->opener->events->rdma_failed(l->own->opener, l->id);
 }
 
 void verbs_rdma_abort(struct link *link)
@@ -382,7 +381,7 @@ void verbs_rdma_done(struct verbs_link *l, const struct ibv_wc *wc, bool silent)
 	if (l->rails)
 		verbs_rails_done(l, id);
 	else
-		rx_rdma_done(l->own->worker, id);
+		l->own->opener->events->rdma_done(l->own->opener, id);
 }
 
 bool verbs_rdma_writes(const struct verbs_link *l)

@@ -11,7 +11,6 @@
 #include "base/log.h"
 #include "hw/verbs/rdm/verbs.h"
 #include "hw/verbs/rdm/verbs_rails.h"
-#include "link/upcall.h"
 
 #define SRQ_MAX (VERBS_CHUNK * VERBS_CHUNKS)
 

@@ -11,7 +11,6 @@
 #include "hw/verbs/rdm/verbs_rails.h"
 #include "core/domain.h"
 #include "link/link_state.h"
-#include "link/upcall.h"
 
 /*
  * Opening a device takes time, mostly to load libraries. If the provider needs a device, opens it
@@ -20,16 +19,15 @@
  */
 static void open_early(struct verbs *v)
 {
-	const struct provider *provider = provider_of(worker_domain(v->worker)->info);
+	const struct provider *provider = provider_of(v->opener->dom->info);
 
-	if (provider && provider_needs_rdma(provider) &&
-	    verbs_dev_open(worker_address(v->worker), &v->early))
+	if (provider && provider_needs_rdma(provider) && verbs_dev_open(v->opener->name, &v->early))
 		v->early.dev = NULL;
 }
 
-void verbs_state_init(struct verbs *v, struct worker *worker, const struct addr *at)
+void verbs_state_init(struct verbs *v, struct opener *opener, const struct addr *at)
 {
-	v->worker = worker;
+	v->opener = opener;
 	v->at = at;
 	pool_init(&v->links, sizeof(struct verbs_link));
 	verbs_rdma_pool(&v->rdma_posted);
@@ -46,13 +44,13 @@ void verbs_state_fini(struct verbs *v)
 	pool_fini(&v->rdma_posted);
 }
 
-static int verbs_open(struct worker *worker, void **state)
+static int verbs_open(struct opener *opener, void **state)
 {
 	struct rdma_port found;
 	struct verbs *v;
 
 	*state = NULL;
-	if (!rdma_ports_find(worker_address(worker), &found) || !verbs_lib())
+	if (!rdma_ports_find(opener->name, &found) || !verbs_lib())
 		return 0;
 	v = calloc(1, sizeof(*v));
 	if (!v)
@@ -64,7 +62,7 @@ static int verbs_open(struct worker *worker, void **state)
 		free(v);
 		return err;
 	}
-	verbs_state_init(v, worker, worker_address(worker));
+	verbs_state_init(v, opener, opener->name);
 	open_early(v);
 	*state = v;
 	return 0;

@@ -9,7 +9,7 @@
 
 #include "hw/verbs/dev/verbs_dev.h"
 #include "link/dgram.h"
-#include "link/upcall.h"
+#include "link/opener.h"
 
 #define UD_RECVS 256 /* receive slots; a datagram that finds none is lost */
 #define UD_SENDS 64  /* send slots: a power of two */

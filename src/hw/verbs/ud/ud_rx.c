@@ -88,10 +88,10 @@ static void deliver(struct ud *u, const struct ibv_wc *wc)
 	struct addr from;
 	bool known;
 
-	dgram_receives(&u->dgram, &r, 1);
-	known = dgram_wants_source(&u->dgram) && read_source(u, wc, slot, &from);
+	u->dgram.events->receives(&u->dgram, &r, 1);
+	known = u->dgram.events->wants_source(&u->dgram) && read_source(u, wc, slot, &from);
 	scatter(r, slot + UD_GRH, len);
-	dgram_came(&u->dgram, r, len, known ? &from : NULL);
+	u->dgram.events->came(&u->dgram, r, len, known ? &from : NULL);
 }
 
 /* Handles a completion. After an error the slot is not reposted: the queue pair must be reset. */
@@ -130,15 +130,15 @@ static bool mend(struct ud *u)
 {
 	if (!ud_mend(u))
 		return true;
-	if (dgram_wanted(&u->dgram))
-		dgram_fail(&u->dgram, u->dead);
+	if (u->dgram.events->wanted(&u->dgram))
+		u->dgram.events->fail(&u->dgram, u->dead);
 	return false;
 }
 
 bool ud_progress(void *state)
 {
 	struct ud *u = state;
-	bool progressed = u->dgram.batch_count && dgram_flush(&u->dgram);
+	bool progressed = u->dgram.batch_count && u->dgram.events->flush(&u->dgram);
 
 	if (!(++u->progress_calls % REAP_CALLS) && u->sent != u->over)
 		ud_reap(u);
@@ -146,7 +146,8 @@ bool ud_progress(void *state)
 		ud_poll_device(u);
 	if (__builtin_expect(u->broken, 0) && !mend(u))
 		return progressed;
-	for (unsigned int i = 0; i < UD_BATCH && dgram_wanted(&u->dgram) && fetch(u); i++) {
+	for (unsigned int i = 0; i < UD_BATCH && u->dgram.events->wanted(&u->dgram) && fetch(u);
+	     i++) {
 		const struct ibv_wc *wc = &u->wc[u->at++];
 
 		progressed = true;
@@ -176,10 +177,10 @@ bool ud_arm(void *state)
 	if (u->dgram.batch_count)
 		return false;
 	ud_poll_device(u);
-	if (u->broken && (!u->dead || dgram_wanted(&u->dgram)))
+	if (u->broken && (!u->dead || u->dgram.events->wanted(&u->dgram)))
 		return false;
 	read_events(u);
-	if (!dgram_wanted(&u->dgram))
+	if (!u->dgram.events->wanted(&u->dgram))
 		return true;
 	return !fetch(u) && !ibv_req_notify_cq(u->recv_cq, 0) && !fetch(u);
 }

@@ -124,14 +124,14 @@ static void set_name(const struct ud *u, struct addr *name)
 	memcpy(name->ip, u->path.port.gid, sizeof(name->ip));
 }
 
-static int ud_open(struct worker *worker, void **state)
+static int ud_open(struct opener *opener, void **state)
 {
 	struct ud *u = calloc(1, sizeof(*u));
 	int err;
 
 	if (!u)
 		return -FI_ENOMEM;
-	err = verbs_dev_open(worker_address(worker), &u->path);
+	err = verbs_dev_open(opener->name, &u->path);
 	if (err) {
 		free(u);
 		return err;
@@ -142,8 +142,8 @@ static int ud_open(struct worker *worker, void **state)
 		drop_all(u);
 		return err;
 	}
-	set_name(u, worker_address(worker));
-	dgram_init(&u->dgram, worker, &ops);
+	set_name(u, opener->name);
+	u->dgram.ops = &ops;
 	u->dgram.max = bytes_of(u->path.mtu);
 	*state = u;
 	return 0;
@@ -156,7 +156,6 @@ static void ud_close(void *state)
 
 	set_name(u, &own);
 	ud_drain(u, &own);
-	dgram_fini(&u->dgram);
 	drop_all(u);
 }
 
@@ -184,7 +183,7 @@ static const struct device_ops device = {.limit = ud_limit};
 const struct transport ud_transport = {
 	.name = "ud",
 	.bit = PROVIDER_UD,
-	.kind = LINK_NONE,
+	.kind = LINK_DGRAM,
 	.open = ud_open,
 	.close = ud_close,
 	.progress = ud_progress,

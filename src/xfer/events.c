@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What transports tell the worker that has opened them. */
+#include "xfer/events.h"
+
+#include "xfer/conn/conn.h"
+
+static void *successor(struct opener *o, const void *state)
+{
+	const struct worker *worker = worker_opener(o);
+	unsigned int kind = 0;
+
+	while (kind < LINK_KINDS && worker->via[kind].state != state)
+		kind++;
+	if (kind == LINK_KINDS)
+		return NULL;
+	LIST_EACH (node, &worker->dom->workers) {
+		struct worker *other = LIST_ENTRY(node, struct worker, driven.in_domain);
+
+		if (other->via[kind].state && other != worker && !other->closing &&
+		    other->via[kind].transport == worker->via[kind].transport)
+			return other->via[kind].state;
+	}
+	return NULL;
+}
+
+const struct link_events worker_events = {
+	.deliver = rx_deliver,
+	.hold = rx_hold,
+	.release = rx_release,
+	.payload_new = rx_payload_new,
+	.payload_free = rx_payload_free,
+	.deliver_collected = rx_deliver_collected,
+	.placement_begin = rxreq_placement_begin,
+	.placement_iov = rxreq_placement_iov,
+	.placement_end = rxreq_placement_end,
+	.rdma_done = rma_rdma_done,
+	.rdma_failed = rdma_link_failed,
+	.rma_failed = rdma_rma_failed,
+	.rdma_refused = rxreq_rdma_refused,
+	.ready = conn_link_ready,
+	.ended = conn_link_ended,
+	.rail_wanted = conn_rail_wanted,
+	.rail_coming = conn_rail_coming,
+	.successor = successor,
+};
+
+static void offload_connected(struct offload *n, const void *data, size_t len)
+{
+	struct worker *worker = worker_opener(n->opener);
+
+	worker->cm->connected(worker, data, len);
+}
+
+static void offload_ended(struct offload *n, int err, const void *data, size_t len)
+{
+	struct worker *worker = worker_opener(n->opener);
+
+	worker->cm->ended(worker, err, data, len);
+}
+
+const struct offload_events worker_offload_events = {offload_connected, offload_ended};

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What transports tell the engine: its functions in the table of link/opener.h, which describes them. */
+#ifndef WEFT_XFER_EVENTS_H
+#define WEFT_XFER_EVENTS_H
+
+#include "link/offload.h"
+#include "link/opener.h"
+
+extern const struct link_events worker_events;
+extern const struct offload_events worker_offload_events;
+
+void rx_deliver(struct opener *o, uint32_t src, const struct packet *p);
+bool rx_hold(struct opener *o, uint32_t src, size_t bytes);
+void rx_release(struct opener *o, uint32_t src, size_t bytes);
+void *rx_payload_new(struct opener *o, uint32_t src, const struct packet *p);
+void rx_payload_free(struct opener *o, uint32_t src, void *payload);
+void rx_deliver_collected(struct opener *o, uint32_t src, const struct packet *p);
+uint32_t rxreq_placement_begin(struct opener *o, uint32_t src, const struct packet *p);
+size_t rxreq_placement_iov(struct opener *o, uint32_t id, size_t offset, struct iovec *iov,
+			   size_t max);
+void rxreq_placement_end(struct opener *o, uint32_t id);
+void rma_rdma_done(struct opener *o, uint64_t id);
+void rdma_link_failed(struct opener *o, uint32_t src);
+void rdma_rma_failed(struct opener *o, uint32_t src);
+void rxreq_rdma_refused(struct opener *o, uint64_t id);
+void conn_link_ready(struct opener *o, uint32_t src);
+void conn_link_ended(struct opener *o, uint32_t src, int err);
+void conn_rail_wanted(struct opener *o, uint32_t src, uint32_t rail, uint32_t ms);
+bool conn_rail_coming(struct opener *o, uint32_t src);
+
+#endif
