@@ -20,6 +20,7 @@
 #include "xfer/conn/hello.h"
 #include "xfer/conn/listen.h"
 #include "link/offload.h"
+#include "link/transports.h"
 
 #define EVENTS_PER_CALL 256 /* events of the acceptor handled in one call */
 

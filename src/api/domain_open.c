@@ -24,7 +24,7 @@
 #include "base/fid.h"
 #include "info/providers.h"
 #include "base/addr.h"
-#include "link/link.h"
+#include "link/transports.h"
 #include "link/engine.h"
 
 static int domain_close(struct fid *fid)
@@ -153,12 +153,13 @@ static struct fi_ops_domain domain_ops = {
 static int open_device(struct domain *dom)
 {
 	const struct provider *v = provider_of(dom->info);
+	const struct transport *t = transport_of(PROVIDER_RC);
 	struct addr at;
 	int err;
 
 	if (!v || v->transports != PROVIDER_RC)
 		return 0;
-	if (!rc_transport.bit)
+	if (!t)
 		return -FI_ENOSYS;
 	if (!dom->info->src_addr) {
 		LOG_WARN(
@@ -170,9 +171,9 @@ static int open_device(struct domain *dom)
 			     dom->info->src_addrlen);
 	if (err)
 		return err;
-	err = rc_transport.device->open(&at, &dom->device);
+	err = t->device->open(&at, &dom->device);
 	if (!err)
-		dom->device_ops = rc_transport.device;
+		dom->device_ops = t->device;
 	addr_free(&at);
 	return err;
 }

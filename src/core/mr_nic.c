@@ -6,6 +6,7 @@
 #include "core/mr_object.h"
 #include "info/rdma_ports.h"
 #include "info/providers.h"
+#include "link/transports.h"
 
 #define WRITERS  (FI_RECV | FI_READ | FI_REMOTE_WRITE) /* rights by which a device writes */
 #define FIND_MAX 32 /* limit of regions searched, last used first */
@@ -25,13 +26,20 @@ static int address_of(const struct domain *dom, struct addr *at)
 	return ifaces_default(family, at);
 }
 
+/* What registers memory for the engine's transport, too. NULL: there are no such devices in this build. */
+static const struct device_ops *devices(void)
+{
+	const struct transport *t = transport_of(PROVIDER_RC);
+
+	return t ? t->device : NULL;
+}
+
 static bool wanted(const struct domain *dom)
 {
 	const struct provider *v = provider_of(dom->info);
 
-	return !dom->device_ops && v && v->transports & PROVIDER_VERBS && verbs_transport.open &&
-	       rc_transport.device && mr_object_mode(dom, FI_MR_PROV_KEY) &&
-	       mr_object_mode(dom, FI_MR_VIRT_ADDR);
+	return !dom->device_ops && v && v->transports & PROVIDER_VERBS && devices() &&
+	       mr_object_mode(dom, FI_MR_PROV_KEY) && mr_object_mode(dom, FI_MR_VIRT_ADDR);
 }
 
 static void look_for_device(struct domain *dom)
@@ -42,8 +50,7 @@ static void look_for_device(struct domain *dom)
 	dom->nic_tried = true;
 	if (!wanted(dom) || !rdma_ports_any() || address_of(dom, &at))
 		return;
-	if (at.kind != ADDR_STR && rdma_ports_find(&at, &port) &&
-	    rc_transport.device->open(&at, &dom->nic))
+	if (at.kind != ADDR_STR && rdma_ports_find(&at, &port) && devices()->open(&at, &dom->nic))
 		dom->nic = NULL;
 	addr_free(&at);
 }
@@ -55,13 +62,12 @@ bool mr_nic_open(struct domain *dom)
 	mr_nic_let_go(dom);
 	if (!dom->nic && (!dom->nic_tried || dom->nic_lost))
 		look_for_device(dom);
-	return dom->nic && !rc_transport.device->removed(dom->nic);
+	return dom->nic && !devices()->removed(dom->nic);
 }
 
 void mr_nic_let_go(struct domain *dom)
 {
-	if (!dom->nic || dom->nic_uses || domain_foreign(dom) ||
-	    !rc_transport.device->removed(dom->nic))
+	if (!dom->nic || dom->nic_uses || domain_foreign(dom) || !devices()->removed(dom->nic))
 		return;
 	mr_nic_close(dom);
 	dom->nic_lost = true;
@@ -70,7 +76,7 @@ void mr_nic_let_go(struct domain *dom)
 void mr_nic_close(struct domain *dom)
 {
 	if (dom->nic)
-		rc_transport.device->close(dom->nic);
+		devices()->close(dom->nic);
 	dom->nic = NULL;
 }
 
@@ -114,7 +120,7 @@ void mr_nic_add(struct domain *dom, struct region *r)
 	if (!there)
 		return;
 	region = mr_nic_memory(r);
-	if (rc_transport.device->add(dom->nic, &region, &mem)) {
+	if (devices()->add(dom->nic, &region, &mem)) {
 		domain_lock(dom);
 		drop_use(dom);
 		domain_unlock(dom);
@@ -145,7 +151,7 @@ void mr_nic_remove(struct domain *dom, struct region *r)
 		f->remove(f);
 	}
 	r->mr.handle = NULL;
-	err = rc_transport.device->remove(dom->nic, &mem);
+	err = devices()->remove(dom->nic, &mem);
 	if (err)
 		LOG_WARN(LOG_MR, "an RDMA device cannot deregister a region: %s",
 			 fi_strerror(-err));

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Replaces src/hw/verbs where configure found no libibverbs. No provider entry uses these
- * transports.
+ * Replaces src/hw/verbs where configure found no libibverbs. They have no bit:
+ * transport_of finds none.
  */
-#include "link/link.h"
+#include "hw/transports.h"
 
 const struct transport verbs_transport = {.name = "verbs"};
 const struct transport rc_transport = {.name = "rc"};

@@ -15,7 +15,7 @@
 #include "info/resolve.h"
 #include "info/resolve_ip.h"
 #include "info/providers.h"
-#include "link/link.h"
+#include "link/transports.h"
 
 static const struct fi_fabric_attr *fabric_hints(const struct query *q)
 {
@@ -243,7 +243,7 @@ static int entries(const struct query *q, struct fi_info **list)
 /* Is the provider's hardware present? RDMA devices may appear and disappear. */
 static bool present(const struct provider *v)
 {
-	return !provider_needs_rdma(v) || (verbs_transport.bit && rdma_ports_any());
+	return !provider_needs_rdma(v) || (transport_of(v->transports) && rdma_ports_any());
 }
 
 /* Appends an entry with only the name and versions, and moves *next behind it. 0 or -FI_ENOMEM. */

@@ -13,7 +13,7 @@
 #include "info/resolve.h"
 #include "info/resolve_ip.h"
 #include "info/providers.h"
-#include "link/link.h"
+#include "link/transports.h"
 #include "info/rules.h"
 
 /* Copies an address into an entry. */
@@ -79,10 +79,11 @@ static int keep_iface(const struct provider *v, struct fi_info *info, const stru
 	return keep_domain(info, s->iface ? s->iface->name : v->domain);
 }
 
-/* Applies the device's limits. -FI_ENODATA: the device, or its library, cannot be used. */
-static int narrow(const struct transport *t, const struct ip_source *s, struct fi_info *info)
+/* Applies the device's limits, if one has the endpoints. -FI_ENODATA: it, or its library, cannot be used. */
+static int narrow(const struct provider *v, const struct ip_source *s, struct fi_info *info)
 {
-	int err = t->device->limit(&s->addr, info);
+	const struct transport *t = transport_of(v->transports);
+	int err = t && t->device ? t->device->limit(&s->addr, info) : 0;
 
 	return err && err != -FI_ENOMEM ? -FI_ENODATA : err;
 }
@@ -103,7 +104,7 @@ static int keep_port(const struct provider *v, struct fi_info *info, const struc
 	info->addr_format = v->format;
 	err = keep(&info->src_addr, &info->src_addrlen, text, len);
 	if (!err)
-		err = narrow(&ud_transport, s, info);
+		err = narrow(v, s, info);
 	return err ? err : keep_iface(v, info, s);
 }
 
@@ -119,8 +120,8 @@ static int keep_source(const struct provider *v, struct fi_info *info, const str
 	if (v->type == FI_EP_DGRAM)
 		info->ep_attr->max_msg_size = rules_dgram_max(&s->addr);
 	err = keep_ip(info, &info->src_addr, &info->src_addrlen, &s->addr);
-	if (!err && v->transports == PROVIDER_RC)
-		err = narrow(&rc_transport, s, info);
+	if (!err)
+		err = narrow(v, s, info);
 	return err ? err : keep_iface(v, info, s);
 }
 
@@ -174,7 +175,8 @@ static bool suits(const struct provider *v, const struct ip_source *s)
 {
 	struct rdma_port port;
 
-	return !provider_needs_rdma(v) || (verbs_transport.bit && rdma_ports_find(&s->addr, &port));
+	return !provider_needs_rdma(v) ||
+	       (transport_of(v->transports) && rdma_ports_find(&s->addr, &port));
 }
 
 /* If the best address does not suit, tries others, unless the source was given. */

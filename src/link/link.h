@@ -437,14 +437,4 @@ struct transport {
 	const struct offload_cm *cm;
 };
 
-extern const struct transport shm_transport;
-extern const struct transport tcp_transport;
-extern const struct transport verbs_transport;
-extern const struct transport udp_transport; /* datagrams, by link/dgram.h */
-extern const struct transport ud_transport;  /* datagrams over a device's queue pair */
-extern const struct transport rc_transport;  /* plain queue pairs of a device, by link/offload.h */
-
-/* All transports in the order in which a worker opens them, then NULL. */
-extern const struct transport *const transports[];
-
 #endif

@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/reason.h"
 #include "link/link_state.h"
+#include "link/transports.h"
 #include "xfer/worker.h"
 
 void peer_pause_end(struct peer *peer)

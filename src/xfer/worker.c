@@ -16,6 +16,7 @@
 #include "core/av.h"
 #include "info/ifaces.h"
 #include "info/providers.h"
+#include "link/transports.h"
 #include "xfer/conn/conn.h"
 #include "xfer/dgram/dgram.h"
 #include "xfer/events.h"

@@ -2,10 +2,11 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Calls point down: a file of src/ uses what its own level or a lower one defines, as includes do.
 
-Calls up go through tables that the higher room fills; what is left uses names that the headers of src/link declare. fi_* are
-the interface, which any file may use on what is no object. Without the names of src/link no circle of files is larger than a
-level's rooms. How many of them are used from below, and how large the largest circle is with them, is written down, and only
-falls. The rules are first shown to catch what breaks them.
+Calls up go through tables that the higher room fills; what is left uses names that the headers of src/link declare: the table
+`transports`, which closes no circle, for it is how all find what src/hw has. fi_* are the interface, which any file may use on
+what is no object. Without the names of src/link no circle of files is larger than a level's rooms. How many of them are used
+from below, and how large the largest circle is with them, is written down, and only falls. The rules are first shown to catch
+what breaks them.
 """
 import glob
 import os
@@ -16,7 +17,7 @@ import sys
 os.chdir(os.path.join(os.path.dirname(os.path.realpath(__file__)), "../.."))
 build = os.environ.get("BUILD", "build")
 
-UP, CIRCLE = 3, 65  # names used from below, and files of the largest circle, contracts or not
+UP, CIRCLE = 1, 61  # names used from below, and files of the largest circle, contracts or not
 
 # As in includes.sh and docs/ARCHITECTURE.md.
 LEVEL = {"base": 1, "atomic": 2, "link": 2, "info": 3, "core": 4, "cntr": 4, "hook": 4, "hw": 5, "xfer": 6, "coll": 7, "api": 8}
@@ -95,7 +96,7 @@ if not files:
     sys.exit("calls: nothing is built in " + build)
 owner_of = {name: path for path, defined, _ in files for name in defined}
 contract = contracts()
-assert {"worker_open", "shm_transport"} <= contract
+assert {"worker_open", "transports"} <= contract
 every = [(path, name, owner_of[name]) for path, _, used in files for name in used if owner_of.get(name, path) != path]
 calls = [c for c in every if c[1] not in contract and not c[1].startswith("fi_")]
 
@@ -110,7 +111,7 @@ for circle in circles(calls):
         print("a circle of calls through several levels: " + " ".join(sorted(circle)))
         failed = True
 names_up = len({name for _, name, _ in upward(every)})
-whole = max(map(len, circles(every)))
+whole = max(map(len, circles([c for c in every if c[1] != "transports"])))
 failed |= risen("names up", names_up, UP)
 failed |= risen("files of the largest circle", whole, CIRCLE)
 print(f"{len(calls)} uses of other files in {len(files)} files, {len(every) - len(calls)} through contracts; largest circle {largest}")

@@ -48,7 +48,7 @@ broken_rules() {
 		else if (level[to[1]] > level[room])
 			print FILENAME ": " room " may not include " header
 		else if (to[1] == "hw" && room != "hw")
-			print FILENAME ": only link/link.h names a transport, not " header
+			print FILENAME ": only src/hw names a transport, not " header
 		else if (room == "hw" && transport != "" && to[1] == "hw" && n > 2 && to[2] != transport)
 			print FILENAME ": transport " transport " may not include " header
 		else if (to[1] == "hw" && n > 3 && at[5] != "" && to[3] != at[4] && to[3] != "dev")
@@ -83,6 +83,8 @@ caught src/core/cq.c '"xfer/msg/match.h"'
 caught src/link/link.h '"xfer/peer.h"'
 caught src/xfer/msg/tx.c '"coll/plan/plan.h"'
 caught src/xfer/msg/tx.c '"hw/shm/shm.h"'
+caught src/info/resolve.c '"hw/transports.h"'
+caught src/xfer/worker.c '"hw/transports.h"'
 caught src/hw/shm/shm_tx.c '"xfer/worker.h"'
 caught src/hw/shm/shm_tx.c '"hw/tcp/tcp.h"'
 caught src/hw/verbs/rc/rc_up.c '"hw/verbs/rdm/verbs.h"'
@@ -96,6 +98,7 @@ accepted src/core/cq.c '<stdio.h>' '"config.h"' '<rdma/fabric.h>' '"base/list.h"
 accepted src/core/cq.c '"link/engine.h"' '"link/link.h"' '"info/providers.h"'
 accepted src/hw/shm/shm_tx.c '"hw/shm/shm.h"' '"link/opener.h"' '"core/mr_view.h"'
 accepted src/hw/verbs/rc/rc_up.c '"hw/verbs/rc/rc.h"' '"hw/verbs/dev/verbs_dev.h"'
+accepted src/hw/shm/shm_cm.c '"hw/transports.h"'
 accepted src/hw/list.c '"hw/shm/shm.h"' '"hw/tcp/tcp.h"'
 accepted src/xfer/msg/tx.c '"link/wire.h"' '"xfer/conn/conn.h"'
 

@@ -4,6 +4,7 @@
  * the other one, in order, and the receiver takes each once.
  */
 #include "fake_rails.h"
+#include "hw/transports.h"
 #include "suite.h"
 
 /* What the peer has not confirmed goes again, in order and before anything else. */

@@ -22,6 +22,7 @@
 #include "core/mr_share.h"
 #include "hw/shm/shm.h"
 #include "hw/shm/shm_guard.h"
+#include "hw/transports.h"
 #include "suite.h"
 
 #define LIMIT 40 /* seconds */

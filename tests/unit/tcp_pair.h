@@ -21,6 +21,7 @@
 #include "base/forked.h"
 #include "core/domain.h"
 #include "hw/tcp/tcp.h"
+#include "hw/transports.h"
 #include "link/wire.h"
 #include "xfer/conn/connect.h"
 #include "suite.h"

@@ -5,6 +5,7 @@
 
 #include "coll/coll.h"
 #include "fake_link.h"
+#include "hw/transports.h"
 #include "xfer/conn/conn_own.h"
 #include "xfer/msg/rx.h"
 

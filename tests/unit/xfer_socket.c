@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "fake_link.h"
+#include "hw/transports.h"
 #include "xfer/conn/conn_own.h"
 
 static bool can_tell;

@@ -13,6 +13,7 @@
 #include "hw/shm/shm.h"
 #include "hw/shm/shm_bounce.h"
 #include "hw/shm/shm_guard.h"
+#include "hw/transports.h"
 #include "link/engine.h"
 #include "link/link_state.h"
 #include "link/wire.h"

@@ -17,6 +17,7 @@
 #include "hw/tcp/tcp_gather.h"
 #include "hw/tcp/tcp_rails.h"
 #include "hw/tcp/tcp_tls.h"
+#include "hw/transports.h"
 #include "link/engine.h"
 #include "link/link_state.h"
 

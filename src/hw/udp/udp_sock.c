@@ -14,6 +14,7 @@
 #include "info/rules.h"
 #include "info/providers.h"
 #include "hw/udp/udp.h"
+#include "hw/transports.h"
 
 /* Bytes asked for a socket's receive buffer; the system may grant less. */
 #define QUEUE_BYTES (4 << 20)

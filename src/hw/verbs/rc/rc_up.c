@@ -12,7 +12,7 @@
 #include "base/forked.h"
 #include "base/log.h"
 #include "info/providers.h"
-#include "link/link.h"
+#include "hw/transports.h"
 #include "hw/verbs/rc/rc.h"
 #include "hw/verbs/rc/rc_srx.h"
 

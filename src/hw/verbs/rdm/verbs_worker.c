@@ -9,6 +9,7 @@
 #include "info/providers.h"
 #include "hw/verbs/rdm/verbs.h"
 #include "hw/verbs/rdm/verbs_rails.h"
+#include "hw/transports.h"
 #include "core/domain.h"
 #include "link/link_state.h"
 

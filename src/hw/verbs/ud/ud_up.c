@@ -13,7 +13,7 @@
 #include "base/forked.h"
 #include "base/log.h"
 #include "info/providers.h"
-#include "link/link.h"
+#include "hw/transports.h"
 #include "hw/verbs/ud/ud.h"
 
 static int no_join(struct dgram *d, struct dgram_group *g)
