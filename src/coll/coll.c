@@ -39,7 +39,7 @@ struct coll *coll_of(struct worker *worker)
 	list_init(&c->groups);
 	for (unsigned int i = 0; i < COLL_BUCKETS; i++)
 		list_init(&c->bucket[i]);
-	rx_init(&c->early, worker->dom);
+	rx_init(&c->early, worker->driven.dom);
 	c->early.budget = &worker->budget;
 	list_init(&c->joins);
 	list_init(&c->kept);

@@ -13,7 +13,7 @@ static void *successor(struct opener *o, const void *state)
 		kind++;
 	if (kind == LINK_KINDS)
 		return NULL;
-	LIST_EACH (node, &worker->dom->workers) {
+	LIST_EACH (node, &worker->driven.dom->workers) {
 		struct worker *other = LIST_ENTRY(node, struct worker, driven.in_domain);
 
 		if (other->via[kind].state && other != worker && !other->closing &&

@@ -93,7 +93,7 @@ static void *memory_of(const struct peer *peer, const struct packet *p, size_t l
 						    sends(&peer->txreqs[TXREQ_SPEC], p->tag, len))
 			       ? (void *)(uintptr_t)p->tag
 			       : NULL;
-	mr = mr_granted(peer->worker->dom, p->data, p->tag, len, access);
+	mr = mr_granted(peer->worker->driven.dom, p->data, p->tag, len, access);
 	return mr && mr->iov_count == 1 ? (char *)mr->iov->iov_base + (p->tag - mr->offset) : NULL;
 }
 

@@ -260,7 +260,8 @@ static void report_at_exit(struct worker *worker)
 
 	if (!shard)
 		return;
-	text = text_of(worker, worker->dom->unlocked ? report_without_peers : worker_report, &len);
+	text = text_of(worker, worker->driven.dom->unlocked ? report_without_peers : worker_report,
+		       &len);
 	lock_give(&shard->lock);
 	if (text)
 		write_text(text, len);

@@ -63,7 +63,6 @@ static void init_fields(struct worker *worker, struct domain *dom)
 {
 	driven_init(&worker->driven, dom, &worker_driven_ops);
 	worker->driven.idle.cursor = &link_cursor_never;
-	worker->dom = dom;
 	worker->opener = (struct opener){.events = &worker_events,
 					 .dom = dom,
 					 .name = &worker->name,
@@ -271,7 +270,7 @@ struct driven *worker_driven(struct worker *worker)
 
 bool worker_shares(const struct worker *worker)
 {
-	return worker->offload || worker->via[LINK_DEVICE].state || worker->dom->nic;
+	return worker->offload || worker->via[LINK_DEVICE].state || worker->driven.dom->nic;
 }
 
 const struct addr *worker_name(const struct worker *worker)

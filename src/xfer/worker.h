@@ -63,13 +63,13 @@ struct worker {
 	struct list spec_only; /* likewise, of messages that CMA cannot read */
 	/* Peers that a DONE must be sent to: struct peer.target.in_acks_pending. */
 	struct list acks_pending;
-	/* us: when the first request came into `spec`, then the end of the last progress call. */
 	/* The joint copy that a peer still works on; NULL: there is none. See joint.h. */
 	struct {
 		struct peer *peer;
 		uint64_t id;
 	} joint;
-	uint64_t spec_us;
+	uint64_t
+		spec_us; /* when the first request came into `spec`, then the end of the last progress call */
 	unsigned int waits;  /* progress calls made while `awaiting` was not empty */
 	unsigned int unread; /* disconnected peers with undelivered messages: peer_conn.unread */
 	/* Attempts to connect under way; sockets are polled more often meanwhile. */
@@ -85,7 +85,6 @@ struct worker {
 	struct coll *coll; /* collective groups of `groups`; or NULL */
 	/* Fields of slow paths. */
 	struct stall stall; /* of the receive ring */
-	struct domain *dom;
 	struct av *av;
 	struct addr name;
 	struct addr key;            /* `name` unmapped; shares its string */

@@ -82,7 +82,7 @@ static inline bool sockets_due(const struct worker *worker, bool progressed)
 /* Has the next progress call nothing to do but to poll the sockets, if that is due? */
 static bool is_idle(const struct worker *worker)
 {
-	if (worker->opener.armed || worker->opener.sleepers || domain_defers(worker->dom) ||
+	if (worker->opener.armed || worker->opener.sleepers || domain_defers(worker->driven.dom) ||
 	    worker->coll || worker->joint.peer || !list_empty(&worker->busy) ||
 	    !list_empty(&worker->awaiting) || !list_empty(&worker->spec) ||
 	    !list_empty(&worker->acks_pending))
@@ -135,8 +135,8 @@ bool worker_progress(struct worker *worker)
 	worker->in_progress = false;
 	if (__builtin_expect(worker->coll != NULL, 0))
 		progressed |= worker->groups->progress(worker->coll);
-	if (__builtin_expect(domain_due(worker->dom), 0))
-		defer_run(worker->dom);
+	if (__builtin_expect(domain_due(worker->driven.dom), 0))
+		defer_run(worker->driven.dom);
 	grant(worker);
 	return progressed;
 }

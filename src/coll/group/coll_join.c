@@ -225,9 +225,9 @@ static void watch(struct coll *c)
 	int fd;
 
 	pthread_mutex_lock(&c->watching);
-	domain_lock(c->worker->dom);
+	domain_lock(c->worker->driven.dom);
 	pending = !list_empty(&c->joins);
-	domain_unlock(c->worker->dom);
+	domain_unlock(c->worker->driven.dom);
 	fd = pending ? c->worker->driven.fd : -1;
 	if (c->driver.fd != fd)
 		eq_driver_watch(c->ep->eq, &c->driver, fd);
@@ -242,7 +242,7 @@ static void watch(struct coll *c)
 static void drive(struct eq_driver *driver)
 {
 	struct coll *c = LIST_ENTRY(driver, struct coll, driver);
-	struct domain *dom = c->worker->dom;
+	struct domain *dom = c->worker->driven.dom;
 	bool pending;
 
 	if (domain_foreign(dom))

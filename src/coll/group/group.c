@@ -238,7 +238,7 @@ struct group *group_new(struct coll *c, struct av_members *members, uint32_t ran
 	list_init(&g->in_joins);
 	list_init(&g->in_broken);
 	list_init(&g->ops);
-	rx_init(&g->rx, c->worker->dom);
+	rx_init(&g->rx, c->worker->driven.dom);
 	g->rx.budget = &c->worker->budget;
 	list_push(&c->groups, &g->in_coll);
 	return g;

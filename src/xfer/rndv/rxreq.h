@@ -18,7 +18,7 @@ struct rxreq {
 	size_t received;          /* bytes received, including those that do not fit */
 	size_t placing;           /* payload bytes of the packet under direct placement */
 	uint64_t begun;           /* clock_ns; 0: how long it takes is not measured */
-	size_t placed;            /* of these, when the link asked for their place last */
+	size_t placed;            /* of `placing`, when the link asked for a place last */
 	bool ack_pending;         /* the sender awaits ATS */
 	bool spec;                /* the RTS announced speculative fragments */
 	bool asked;               /* CTS was sent */

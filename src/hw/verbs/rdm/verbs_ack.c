@@ -41,7 +41,7 @@ static struct ibv_wc *place(struct verbs_kept *k)
 }
 
 /* Handles the completion of a packet that arrived: no event is due. False: any other one. */
-static bool is_rxreq(struct verbs *v, const struct ibv_wc *wc)
+static bool note_sent(struct verbs *v, const struct ibv_wc *wc)
 {
 	struct verbs_link *l = pool_find(&v->links, wc->wr_id >> 32);
 
@@ -66,7 +66,7 @@ static enum found read_one(struct verbs_link *l)
 
 	if (n <= 0)
 		return n ? FAILURE : NOTHING;
-	if (is_rxreq(v, wc))
+	if (note_sent(v, wc))
 		return SOMETHING;
 	v->kept.count++;
 	if (wc->wr_id >> 32 == pool_id(l) && wc->qp_num != l->qp->qp_num)
