@@ -20,7 +20,8 @@ build = os.environ.get("BUILD", "build")
 UP, CIRCLE = 1, 61  # names used from below, and files of the largest circle, contracts or not
 
 # As in includes.sh and docs/ARCHITECTURE.md.
-LEVEL = {"base": 1, "atomic": 2, "link": 2, "info": 3, "core": 4, "cntr": 4, "hook": 4, "hw": 5, "xfer": 6, "coll": 7, "api": 8}
+LEVEL = {"base": 1, "atomic": 2, "link": 2, "info": 3, "core": 4, "cntr": 4, "hook": 4, "entry": 5, "hw": 6, "xfer": 7,
+         "coll": 8, "api": 9}
 
 
 def level(path):

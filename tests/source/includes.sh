@@ -15,10 +15,11 @@ broken_rules() {
 		level["atomic"] = level["link"] = 2
 		level["info"] = 3
 		level["core"] = level["cntr"] = level["hook"] = 4
-		level["hw"] = 5
-		level["xfer"] = 6
-		level["coll"] = 7
-		level["api"] = 8
+		level["entry"] = 5
+		level["hw"] = 6
+		level["xfer"] = 7
+		level["coll"] = 8
+		level["api"] = 9
 		most = 12	# own headers that one header may include
 	}
 	FNR == 1 {
@@ -34,7 +35,7 @@ broken_rules() {
 		split($0, part, /["<>]/)
 		if (quoted && part[2] !~ /\// && part[2] != "config.h")
 			print FILENAME ": \"" part[2] "\" does not name its room"
-		if (quoted || part[2] ~ /^(base|atomic|link|info|core|cntr|hook|hw|xfer|coll|api)\//)
+		if (quoted || part[2] ~ /^(base|atomic|link|info|core|cntr|hook|entry|hw|xfer|coll|api)\//)
 			judge(part[2])
 	}
 	function judge(header,  to, n) {
@@ -80,6 +81,8 @@ caught src/base/map.c '<core/cq.h>'
 caught src/info/hints.c '"core/domain.h"'
 caught src/core/cq.h '"xfer/worker.h"'
 caught src/core/cq.c '"xfer/msg/match.h"'
+caught src/core/cq.c '"entry/tables.h"'
+caught src/entry/refuse.h '"xfer/worker.h"'
 caught src/link/link.h '"xfer/peer.h"'
 caught src/xfer/msg/tx.c '"coll/plan/plan.h"'
 caught src/xfer/msg/tx.c '"hw/shm/shm.h"'
@@ -100,6 +103,7 @@ accepted src/hw/shm/shm_tx.c '"hw/shm/shm.h"' '"link/opener.h"' '"core/mr_view.h
 accepted src/hw/verbs/rc/rc_up.c '"hw/verbs/rc/rc.h"' '"hw/verbs/dev/verbs_dev.h"'
 accepted src/hw/shm/shm_cm.c '"hw/transports.h"'
 accepted src/hw/list.c '"hw/shm/shm.h"' '"hw/tcp/tcp.h"'
+accepted src/hw/verbs/rc/rc_rma.c '"entry/args.h"'
 accepted src/xfer/msg/tx.c '"link/wire.h"' '"xfer/conn/conn.h"'
 
 [ -d src ] || fail "no src/ here"

@@ -11,7 +11,7 @@
 
 #include "base/log.h"
 #include "core/ep.h"
-#include "xfer/entry/entry_tables.h"
+#include "entry/tables.h"
 #include "xfer/worker.h"
 
 /* Frees the work without reporting; returns the counter that is to count its end, or NULL. */

@@ -99,4 +99,4 @@ static ssize_t atomic_lists(struct ep *ep, const struct entry_atomic_msg *m, uin
 }
 
 #define atomic_valid rma_atomic_valid
-#include "link/entry_atomic.h"
+#include "entry/entry_atomic.h"

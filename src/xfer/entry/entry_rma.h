@@ -2,7 +2,7 @@
 /* Entry functions of the rma table; see entry.h for how this file is included. */
 #include <rdma/fi_errno.h>
 
-#include "link/entry_args.h"
+#include "entry/args.h"
 #include "xfer/entry/entry_tables.h"
 #include "xfer/rma/rma_short.h"
 
@@ -84,4 +84,4 @@ static ssize_t rma_lists(struct ep *ep, const struct fi_msg_rma *msg, uint64_t f
 	return err ? err : post_rma(ep, &o);
 }
 
-#include "link/entry_rma.h"
+#include "entry/entry_rma.h"

@@ -14,7 +14,7 @@
 #include <rdma/fi_rma.h>
 
 #include "atomic/atomic.h"
-#include "link/entry_args.h"
+#include "entry/args.h"
 #include "link/wire.h"
 #include "xfer/peer.h"
 

@@ -8,7 +8,7 @@
 
 #include "atomic/atomic.h"
 #include "hw/verbs/rc/rc_post.h"
-#include "link/entry_args.h"
+#include "entry/args.h"
 
 #define FETCHES (FI_ATOMIC | FI_READ)
 #define WRITES  (FI_ATOMIC | FI_WRITE)
@@ -144,4 +144,4 @@ static int atomic_valid(enum atomic_form form, enum fi_datatype datatype, enum f
 #define ENTRY_MSG_FLAGS(ep, flags)                                                                 \
 	(((flags) & ((ep)->tx_msg_mask | FI_TAGGED)) | (ep)->tx_msg_flags)
 #define ENTRY_ATOMIC rc_atomic_ops
-#include "link/entry_atomic.h"
+#include "entry/entry_atomic.h"

@@ -3,7 +3,7 @@
 #include <arpa/inet.h>
 
 #include "hw/verbs/rc/rc_post.h"
-#include "link/entry_args.h"
+#include "entry/args.h"
 
 #define WRITE (FI_RMA | FI_WRITE)
 #define READ  (FI_RMA | FI_READ)
@@ -118,4 +118,4 @@ static ssize_t rma_lists(struct ep *ep, const struct fi_msg_rma *msg, uint64_t f
 #define ENTRY_RMA                  rc_rma_ops
 #define ENTRY_READ_FLAGS(ep)       ((ep)->tx_flags & ~NOT_READ)
 #define ENTRY_MSG_FLAGS(ep, flags) (((flags) & (ep)->tx_msg_mask) | (ep)->tx_msg_flags)
-#include "link/entry_rma.h"
+#include "entry/entry_rma.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Template: the entries of an atomic table, fi_atomic(3). The including file is the implementation.
- * It includes link/entry_args.h and core/ep.h, and defines before:
+ * It includes entry/args.h and core/ep.h, and defines before:
  *   ENTRY_ATOMIC                  the name of the table
  *   ENTRY_FETCH_FLAGS(ep)         the default flags of an atomic with a result
  *   ENTRY_MSG_FLAGS(ep, flags)    the flags of a ...msg call

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Arguments that the entries of link/entry_rma.h and link/entry_atomic.h pass to their includer. */
-#ifndef WEFT_LINK_ENTRY_ARGS_H
-#define WEFT_LINK_ENTRY_ARGS_H
+/* Arguments that the entries of entry_rma.h and entry_atomic.h pass to their includer. */
+#ifndef WEFT_ENTRY_ARGS_H
+#define WEFT_ENTRY_ARGS_H
 
 #include <rdma/fi_atomic.h>
 #include <rdma/fi_rma.h>

@@ -4,4 +4,4 @@
 
 #define REFUSAL      (-FI_EOPNOTSUPP)
 #define REFUSE_TABLE refuse_support
-#include "xfer/entry/refuse.h"
+#include "entry/refuse.h"

@@ -3,7 +3,7 @@
  * Template: a refusing function for each entry, so that no table holds NULL. refuse_state.c and
  * refuse_support.c include it and define REFUSAL (the error) and REFUSE_TABLE.
  */
-#include "xfer/entry/entry_tables.h"
+#include "entry/tables.h"
 
 /* The functions ignore their arguments. */
 #pragma GCC diagnostic ignored "-Wunused-parameter"

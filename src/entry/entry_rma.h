@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Template: the entries of an rma table, fi_rma(3). The including file is the implementation. It
- * includes link/entry_args.h and core/ep.h, and defines before:
+ * includes entry/args.h and core/ep.h, and defines before:
  *   ENTRY_RMA                     the name of the table
  *   ENTRY_READ_FLAGS(ep)          the default flags of a read
  *   ENTRY_MSG_FLAGS(ep, flags)    the flags of a ...msg call

@@ -4,4 +4,4 @@
 
 #define REFUSAL      (-FI_EOPBADSTATE)
 #define REFUSE_TABLE refuse_state
-#include "xfer/entry/refuse.h"
+#include "entry/refuse.h"
