@@ -55,16 +55,6 @@ APART := $(filter %/compat.o %/external_folder.o,$(OBJ))
 $(LIB): $(filter-out $(APART),$(OBJ)) $(APART:.o=.static.o)
 	$(call say,AR)rm -f $@ && $(AR) rcs $@ $^
 
-# These are for once, for whoever looks, or wait for others far longer than they run: short code counts more than fast.
-SMALL = api/% hook/% info/% coll/% xfer/conn/% xfer/defer/% atomic/atomic_float core/av core/av_insert core/av_keys \
-	core/av_name core/av_set core/av_shared core/av_store core/av_svc core/cq core/domain core/eq core/ep_inject \
-	core/mr core/mr_nic core/mr_object core/mr_share core/mr_view core/poll core/wait_set core/xpu base/addr \
-	base/env base/log base/tls hw/shm/shm_cm hw/shm/shm_stall hw/tcp/tcp_cm hw/tcp/tcp_linger hw/tcp/tcp_rails% \
-	hw/tcp/tcp_tls hw/udp/udp_sock hw/verbs/dev/% hw/verbs/rdm/verbs_qp hw/verbs/rdm/verbs_rails% \
-	hw/verbs/rdm/verbs_up hw/verbs/rc/rc_cm hw/verbs/rc/rc_more hw/verbs/rc/rc_up hw/verbs/ud/ud_up xfer/joint \
-	xfer/events xfer/peer_state xfer/quiesce xfer/stall xfer/stats xfer/worker xfer/worker_report xfer/msg/budget \
-	xfer/msg/rx_peek xfer/rndv/rxreq_check
-$(SMALL:%=$(BUILD)/src/%.o): override CFLAGS := $(CFLAGS:-O2=-Os)
 $(BUILD)/%.static.o: CPPFLAGS += -DWEFT_STATIC
 $(BUILD)/%.static.o: %.c $(CONFIG); $(cc)
 $(BUILD)/%.o:        %.c $(CONFIG); $(cc)
