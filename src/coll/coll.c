@@ -196,7 +196,7 @@ static void coll_hear(struct worker *worker, struct peer *peer, const struct pac
  */
 static void coll_peer_failed(struct coll *c, struct peer *peer, int err)
 {
-	bool orderly = peer->conn.disconnect_received || err == FI_ESHUTDOWN;
+	bool orderly = err == FI_ESHUTDOWN;
 	uint32_t rank;
 
 	early_peer_failed(c, peer);

@@ -36,8 +36,7 @@ struct group_ops {
 	/* Handles a WIRE_GROUP packet. */
 	void (*hear)(struct worker *worker, struct peer *peer, const struct packet *p);
 	/*
-	 * Handles the end of a connection with `err` (positive); peer->conn.disconnect_received says
-	 * whether the peer ended it in good order. The peer may be freed next.
+	 * Handles the end of a connection with `err` (positive); FI_ESHUTDOWN: in good order. The peer may be freed next.
 	 */
 	void (*peer_failed)(struct coll *coll, struct peer *peer, int err);
 	/* The peer is freed next. */

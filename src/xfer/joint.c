@@ -16,9 +16,8 @@
 int joint_begin(struct peer *peer, const struct link_joint *copy, uint64_t id)
 {
 	struct worker *worker = peer->worker;
-	int ret = worker->joint.peer || peer->conn.losing
-			  ? -FI_EAGAIN
-			  : peer->real->local->joint(peer->real, copy);
+	int ret = worker->joint.peer || peer->conn.end ? -FI_EAGAIN
+						       : peer->real->local->joint(peer->real, copy);
 
 	if (ret == -FI_EINPROGRESS) {
 		worker->joint.peer = peer;

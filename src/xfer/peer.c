@@ -112,7 +112,7 @@ fi_addr_t peer_reported_lookup(struct peer *peer)
 	if (addr == FI_ADDR_NOTAVAIL)
 		return addr;
 	id = av_user_id(peer->worker->av, addr);
-	if (peer->addr == addr && !peer->conn.over_budget)
+	if (peer->addr == addr && !peer_expelled(peer))
 		peer->reported = id;
 	return id;
 }
@@ -185,7 +185,7 @@ static void read_out(struct peer *peer)
 	peer->conn.unread = false;
 	peer->worker->unread--;
 	if (peer->state == PEER_IDLE)
-		forget_in_receives(peer, peer->conn.end);
+		forget_in_receives(peer, peer->conn.directed_err);
 }
 
 void peer_connected(struct peer *peer)
@@ -199,18 +199,18 @@ void peer_connected(struct peer *peer)
 		return;
 	peer->counts.connections++;
 	PROBE2(connect, peer, peer->conn.kind);
-	peer->conn.disconnect_received = false;
 	peer_pause_end(peer); /* of the last connection, read after its end */
 	peer_refresh(peer);
 	tx_flush(peer);
 	/* Messages that came before our link was made may have exceeded a budget. */
-	if (__builtin_expect(peer->conn.over_budget, 0))
+	if (__builtin_expect(peer_expelled(peer), 0))
 		peer_busy(peer);
 }
 
-void peer_expel(struct peer *peer)
+void peer_expel(struct peer *peer, enum conn_end why)
 {
-	peer->conn.over_budget = true;
+	if (!peer_expelled(peer))
+		peer->conn.end = why;
 	peer->reported = FI_ADDR_NOTAVAIL;
 	if (peer->real)
 		peer->real->silent = false; /* its receives end: we end the link, not the peer */
@@ -221,12 +221,12 @@ void peer_over_budget(struct peer *peer, const char *of_what, size_t max)
 {
 	char text[ADDR_STR_MAX + 32];
 
-	if (peer->conn.over_budget)
+	if (peer_expelled(peer))
 		return;
 	addr_print(&peer->name, text, sizeof(text));
 	LOG_PEER(LOG_EP_DATA, "%s exceeds %zu bytes %s: disconnecting the peer", text, max,
 		 of_what);
-	peer_expel(peer);
+	peer_expel(peer, END_BUDGET);
 }
 
 void peer_starve(struct peer *peer, const char *what)
@@ -235,8 +235,7 @@ void peer_starve(struct peer *peer, const char *what)
 
 	addr_print(&peer->name, text, sizeof(text));
 	LOG_PEER(LOG_EP_DATA, "%s: out of memory for %s: disconnecting the peer", text, what);
-	peer->conn.starved = true;
-	peer_expel(peer);
+	peer_expel(peer, END_MEMORY);
 }
 
 void peer_starve_all(struct worker *worker)
@@ -244,7 +243,7 @@ void peer_starve_all(struct worker *worker)
 	LIST_EACH (node, &worker->peers_list) {
 		struct peer *peer = LIST_ENTRY(node, struct peer, in_worker);
 
-		if (peer_linked(peer) && !peer->conn.over_budget)
+		if (peer_linked(peer) && !peer_expelled(peer))
 			peer_starve(peer, "a completion");
 	}
 }
@@ -258,15 +257,7 @@ void peer_overdue(struct peer *peer, int ms)
 		 "%s: nothing came of a message that it announced for %d ms "
 		 "(FI_WEFT_SENDER_TIMEOUT=%d): its connection is ended",
 		 text, ms, env_get()->sender_timeout);
-	peer->conn.overdue = true;
-	peer_expel(peer);
-}
-
-/* The connection is over, and so is what it was ended for. */
-static void forgive(struct peer *peer)
-{
-	peer->conn.losing = peer->conn.over_budget = peer->conn.asked = false;
-	peer->conn.starved = peer->conn.overdue = peer->conn.stuck = false;
+	peer_expel(peer, END_OVERDUE);
 }
 
 static void close_sockets(struct peer *peer)
@@ -282,14 +273,22 @@ static void close_sockets(struct peer *peer)
  * Closes the link. After an end in good order, ours or the peer's, posted packets are still sent.
  * Otherwise they must not be: they were reported as failed.
  */
-static void close_link(struct peer *peer, int err)
+static void close_link(struct peer *peer)
 {
 	if (!peer->real)
 		return;
-	peer->real->failed = err != FI_ESHUTDOWN && err != FI_ECANCELED;
+	peer->real->failed = peer->conn.end < END_CLOSED || peer_expelled(peer);
 	peer->real->ops->close(peer->real);
 	peer->real = NULL;
 	conn_rails_forget(peer);
+}
+
+/* The connection is over, and so is what it was ended for. */
+static void end_ended(struct peer *peer)
+{
+	close_link(peer);
+	peer->conn.asked = false;
+	peer->conn.end = END_NONE;
 }
 
 /*
@@ -309,7 +308,6 @@ static void disconnect(struct peer *peer)
 	if (peer_attempts(peer))
 		worker->handshakes--;
 	conn_abandon(peer);
-	peer->conn.losing = true;
 	/* The requests end below, and the application may then reuse their memory. */
 	if (peer->real)
 		peer->real->rdma->abort(peer->real);
@@ -332,7 +330,7 @@ static void disconnect(struct peer *peer)
 /* Do receives that name this peer alone end with its connection? */
 static bool fails_directed(const struct peer *peer)
 {
-	return peer->real && !peer->real->silent && !peer->conn.disconnect_received;
+	return peer->real && !peer->real->silent && peer->conn.end != END_CLOSED;
 }
 
 bool peer_reads_out(struct peer *peer)
@@ -347,9 +345,10 @@ bool peer_reads_out(struct peer *peer)
 	return true;
 }
 
-void peer_failed(struct peer *peer, int err)
+void peer_failed(struct peer *peer, int found)
 {
 	struct worker *worker = peer->worker;
+	int err = conn_end_decide(peer, found);
 	bool queued = !list_empty(&peer->txreqs[TXREQ_BACKLOG]) ||
 		      !list_empty(&peer->txreqs[TXREQ_AHEAD]);
 
@@ -358,26 +357,26 @@ void peer_failed(struct peer *peer, int err)
 	PROBE3(lost, peer, err, peer->state);
 	disconnect(peer);
 	tx_end_zcopy(peer);
-	tx_fail_all(peer, err, peer_reason(peer, err));
+	tx_fail_all(peer, err, conn_end_reason(peer, err));
 	rxreq_fail_peer(peer, err);
 	list_remove(&peer->rx.in_xoff);
 	peer->rx.xoff_sent = false;
-	peer->conn.end = fails_directed(peer) ? err : 0;
-	forget_in_receives(peer, peer->conn.unread ? 0 : peer->conn.end);
+	peer->conn.directed_err = fails_directed(peer) ? err : 0;
+	forget_in_receives(peer, peer->conn.unread ? 0 : peer->conn.directed_err);
 	if (worker->coll)
 		worker->groups->peer_failed(worker->coll, peer, err);
-	close_link(peer, err);
-	forgive(peer);
+	end_ended(peer);
 }
 
-void peer_not_taken(struct peer *peer, int err)
+void peer_not_taken(struct peer *peer, int found)
 {
 	struct worker *worker = peer->worker;
+	int err;
 
+	conn_end_decide(peer, found);
 	disconnect(peer);
 	tx_drop_answers(peer);
-	close_link(peer, err);
-	forgive(peer);
+	end_ended(peer);
 	if (worker->coll)
 		worker->groups->not_taken(worker->coll);
 	if (list_empty(&peer->txreqs[TXREQ_BACKLOG]) && list_empty(&peer->txreqs[TXREQ_AHEAD]))

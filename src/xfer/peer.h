@@ -10,6 +10,7 @@
 #include "base/trial.h"
 #include "link/link.h"
 #include "link/wire.h"
+#include "xfer/conn/conn_end.h"
 #include "xfer/msg/budget.h"
 
 struct auth;
@@ -53,31 +54,21 @@ enum txreq_state {
 
 /* The connection and the attempts to make it. Owned by xfer/conn/ and peer.c. */
 struct peer_conn {
-	/*
-	 * The peer exceeded a budget, or is `starved`, `overdue` or `stuck`: the next progress call disconnects it. Meanwhile
-	 * `reported` stays FI_ADDR_NOTAVAIL.
-	 */
-	bool over_budget;
-	/* We had no memory for a message or an answer of the peer, so the connection must end. */
-	bool starved;
-	/* The peer does not send what it announced, so the connection must end. */
-	bool overdue;
-	bool stuck;     /* an operation with the peer stands still, so the connection must end */
-	bool inside;    /* the bootstrap socket is a Unix socket: the peer is on this host */
-	bool plain;     /* a LINK_DEVICE to the peer failed; not proposed again */
-	bool late;      /* our hello was sent long after connect() began */
-	bool awaited;   /* PEER_CONNECTING without an attempt of ours: the peer has to connect */
-	bool early;     /* the last attempt began before an operation asked for one */
-	bool outward;   /* the advertised address was not found within the host */
-	bool asked;     /* we asked to close the idle connection, and had no answer yet */
-	bool no_files;  /* the last attempt found no descriptor free */
-	bool losing;    /* peer_failed or peer_not_taken is under way */
-	bool wrong_key; /* the peer has used an unknown key */
-	bool disconnect_received;
-	bool introduces;     /* the peer understands introductions: conn_introduce.c */
-	bool socket_lost;    /* the link goes on without its bootstrap socket: conn_socket.c */
-	bool probing;        /* connect_probe is on for the link's socket */
-	bool unread;         /* disconnected with undelivered messages; the peer keeps its id */
+	/* Why the connection ends; END_NONE: it goes on. While the peer is expelled, `reported` stays FI_ADDR_NOTAVAIL. */
+	enum conn_end end;
+	bool inside;      /* the bootstrap socket is a Unix socket: the peer is on this host */
+	bool plain;       /* a LINK_DEVICE to the peer failed; not proposed again */
+	bool late;        /* our hello was sent long after connect() began */
+	bool awaited;     /* PEER_CONNECTING without an attempt of ours: the peer has to connect */
+	bool early;       /* the last attempt began before an operation asked for one */
+	bool outward;     /* the advertised address was not found within the host */
+	bool asked;       /* we asked to close the idle connection, and had no answer yet */
+	bool no_files;    /* the last attempt found no descriptor free */
+	bool wrong_key;   /* the peer has used an unknown key */
+	bool introduces;  /* the peer understands introductions: conn_introduce.c */
+	bool socket_lost; /* the link goes on without its bootstrap socket: conn_socket.c */
+	bool probing;     /* connect_probe is on for the link's socket */
+	bool unread;      /* disconnected with undelivered messages; the peer keeps its id */
 	enum link_kind kind; /* kind of peer->real */
 	int sock;            /* bootstrap socket; -1: none, or owned by the link */
 	/*
@@ -88,7 +79,7 @@ struct peer_conn {
 	/*
 	 * While unread: error for receives that name this peer alone; 0: such receives stay posted.
 	 */
-	int end;
+	int directed_err;
 	unsigned int asks, tells; /* introductions that the peer has sent since `heard_ms` */
 	uint64_t heard_ms;        /* ms */
 	unsigned int checks;      /* of conn_stuck.c in a row that found this attempt */
@@ -263,10 +254,6 @@ fi_addr_t peer_reported_key(const struct peer *peer);
 /* Fills in all members but `size`, which are 0 before. peer_state.c */
 void peer_describe(const struct peer *peer, struct fi_weft_peer *state);
 
-/* Returns the prov_errno of operations that end with the connection, by `err` (positive). */
-int peer_reason(const struct peer *peer, int err);
-/* Returns the error (positive) that a peer ends with which is to be disconnected. */
-int peer_fault(const struct peer *peer);
 /* Returns the peer's address as text, for the log; valid until this thread's next call. */
 const char *peer_text(const struct peer *peer);
 /* Queues the peer for output by the next progress calls, and wakes sleeping waiters to make one. */
@@ -295,8 +282,8 @@ void peer_connected(struct peer *peer);
  * (log text).
  */
 void peer_over_budget(struct peer *peer, const char *of_what, size_t max);
-/* Disconnects the peer in the next progress call, with FI_EPROTO; what it sends is dropped. */
-void peer_expel(struct peer *peer);
+/* Disconnects the peer in the next progress call, for one of the ends that expel it; what it sends is dropped. */
+void peer_expel(struct peer *peer, enum conn_end why);
 /*
  * Disconnects the peer in the next progress call: there is no memory for `what` (log text), which
  * must not be lost.
@@ -307,19 +294,19 @@ void peer_starve_all(struct worker *worker);
 /* Disconnects the peer in the next progress call: nothing has come of a message for `ms`. */
 void peer_overdue(struct peer *peer, int ms);
 /*
- * Ends all operations with the peer with error `err` (positive): the connection ended or could not
- * be made. The next operation connects anew.
+ * Ends all operations with the peer: the connection ended or could not be made, as peer->conn.end says, else by `found`
+ * (positive). The next operation connects anew.
  */
-void peer_failed(struct peer *peer, int err);
+void peer_failed(struct peer *peer, int found);
 /*
  * Returns true once all messages of an unread peer have been delivered. The peer may be freed then.
  */
 bool peer_reads_out(struct peer *peer);
 /*
  * Like peer_failed for a connection that the peer ended before the hellos were exchanged, or that both ends close while
- * nothing is under way (FI_ESHUTDOWN). No receive fails; if output is queued for the peer, connects anew.
+ * nothing is under way (END_RETIRED). No receive fails; if output is queued for the peer, connects anew.
  */
-void peer_not_taken(struct peer *peer, int err);
+void peer_not_taken(struct peer *peer, int found);
 /* Counts the time of the pause that the peer asked for, if there is one, and ends it. */
 void peer_pause_end(struct peer *peer);
 /* The peer has sent XOFF (`pause`) or XON. */
@@ -349,6 +336,12 @@ static inline bool peer_attempts(const struct peer *peer)
 {
 	return peer->state == PEER_CONNECTING || peer->state == PEER_HANDSHAKE ||
 	       peer->state == PEER_CROSSED;
+}
+
+/* Does nothing count any more that the peer sends? The next progress call ends its connection. */
+static inline bool peer_expelled(const struct peer *peer)
+{
+	return peer->conn.end >= END_BUDGET;
 }
 
 /* Is output queued? A new operation must not overtake it. */

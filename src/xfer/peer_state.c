@@ -4,7 +4,6 @@
 #include <rdma/fi_ext_weft.h>
 
 #include "base/clock.h"
-#include "base/reason.h"
 #include "link/link_state.h"
 #include "link/transports.h"
 #include "xfer/worker.h"
@@ -28,51 +27,6 @@ void peer_pause(struct peer *peer, bool pause)
 	peer_refresh(peer);
 	if (!pause)
 		peer_busy(peer);
-}
-
-/* What we know of an error of the connection; the error itself: no more than it says. */
-static int reason_of(int err)
-{
-	switch (err) {
-	case FI_ETIMEDOUT:
-		return REASON_SILENT;
-	case FI_ECONNREFUSED:
-		return REASON_NOBODY;
-	case FI_EACCES:
-		return REASON_REFUSED;
-	case FI_ECONNRESET:
-		return REASON_ENDED;
-	case FI_EFIREWALLADDR:
-		return REASON_AWAITED;
-	default:
-		return err;
-	}
-}
-
-int peer_reason(const struct peer *peer, int err)
-{
-	const struct peer_conn *conn = &peer->conn;
-
-	if (err == FI_ECANCELED)
-		return err;
-	if (conn->disconnect_received)
-		return REASON_CLOSED;
-	if (peer->real && peer->real->reason)
-		return peer->real->reason;
-	if (conn->starved)
-		return REASON_MEMORY;
-	if (conn->overdue)
-		return REASON_OVERDUE;
-	if (conn->stuck)
-		return REASON_STUCK;
-	return conn->over_budget ? REASON_BUDGET : reason_of(err);
-}
-
-int peer_fault(const struct peer *peer)
-{
-	return peer->conn.starved                       ? FI_ENOMEM
-	       : peer->conn.overdue || peer->conn.stuck ? FI_ETIMEDOUT
-							: FI_EPROTO;
 }
 
 const char *peer_text(const struct peer *peer)

@@ -29,7 +29,7 @@ static __attribute__((noinline, cold)) bool flush_busy(struct worker *worker)
 	LIST_EACH_SAFE (node, &worker->busy) {
 		struct peer *peer = LIST_ENTRY(node, struct peer, tx.in_busy);
 
-		if (peer->conn.over_budget)
+		if (peer_expelled(peer))
 			conn_expel(peer);
 		else
 			progressed |= tx_flush(peer);

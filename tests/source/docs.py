@@ -113,6 +113,24 @@ for name in set(re.findall(r"\*(\w+)\*", " ".join(proofs))) ^ judged - {"call", 
     print(f"docs/PROMISES.md, tests/api/generated: property {name} is not in both")
     failed = True
 
+# The rows of ends: the table of docs/NETWORKS.md is that of the sources, with the texts of fi_cq_strerror.
+def rows_of_ends(code, texts):
+    own = {n: "".join(re.findall(r'"([^"]*)"', body)) for n, body in re.findall(r'\[(REASON_\w+) - REASON_BUDGET\] =((?:\s*"[^"]*")+)', texts)}
+    rows = re.findall(r"^\t\[(END_\w+)\] = \{(\w+)(?:, (REASON_\w+))?", code, re.M)
+    return [f"| `{end}` | " + ("as found" if err == "0" else f"`{err}`") + " | " + (f"`{reason}` | {own[reason]} |" if reason else "the error | of the error |")
+            for end, err, reason in rows]
+
+
+assert rows_of_ends("\t[END_A] = {FI_B, REASON_C, .d = true},\n\t[END_E] = {0},", '[REASON_C - REASON_BUDGET] =\n\t"f "\n\t"g",') == [
+    "| `END_A` | `FI_B` | `REASON_C` | f g |", "| `END_E` | as found | the error | of the error |"]
+ends = rows_of_ends(read("src/xfer/conn/conn_end.c"), read("src/base/reason.c"))
+told_ends = [row for row in read("docs/NETWORKS.md").splitlines() if row.startswith("| `END_")]
+names_of_ends = [n for n in enumerators("src/xfer/conn/conn_end.h", "conn_end") if n not in ("END_NONE", "END_COUNT")]
+assert len(ends) == len(names_of_ends) > 10, (ends, names_of_ends)
+for row in [r for r in told_ends + ends if told_ends.count(r) != 1 or ends.count(r) != 1]:
+    print(f"docs/NETWORKS.md, src/xfer/conn/conn_end.c: not in both: {row}")
+    failed = True
+
 rooms = None
 for line in read("docs/ARCHITECTURE.md").split("## Folders")[1].split("\n## ")[0].splitlines():
     cell = line.split("|")[1].strip() if line.startswith("| ") else ""

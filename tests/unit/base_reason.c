@@ -26,8 +26,8 @@ static void teardown(void)
 	fake_shut();
 }
 
-/* Sends an RTS without an answer, then ends the link with `reason`. Returns the send's error. */
-static struct fi_cq_err_entry lose(int reason, bool bye)
+/* Sends an RTS without an answer, then ends the link with `reason`, and `end`. Returns the send's error, `err`. */
+static struct fi_cq_err_entry lose(int reason, enum conn_end end, int err)
 {
 	static char big[4 * FAKE_EAGER];
 	struct fi_cq_err_entry entry;
@@ -35,16 +35,16 @@ static struct fi_cq_err_entry lose(int reason, bool bye)
 	ck_assert_int_eq(fi_send(fake.ep, big, sizeof(big), NULL, fake.addr, big), 0);
 	fake_expect_nothing();
 	fake.link.reason = reason;
-	fake.peer->conn.disconnect_received = bye;
+	fake.peer->conn.end = end;
 	peer_failed(fake.peer, FI_ETIMEDOUT);
-	entry = fake_expect_error(big, FI_ETIMEDOUT);
+	entry = fake_expect_error(big, err);
 	fake.closed = 0;
 	return entry;
 }
 
 START_TEST(device_says)
 {
-	struct fi_cq_err_entry entry = lose(REASON_DEVICE + STATUS, false);
+	struct fi_cq_err_entry entry = lose(REASON_DEVICE + STATUS, END_NONE, FI_ETIMEDOUT);
 	char text[8];
 
 	ck_assert_str_eq(fi_cq_strerror(fake.cq, entry.prov_errno, NULL, NULL, 0), "tries ran out");
@@ -61,7 +61,7 @@ static const char *said(const struct fi_cq_err_entry *entry)
 /* Without a device's reason the text is ours: it names the setting that decided. */
 START_TEST(device_says_nothing)
 {
-	struct fi_cq_err_entry entry = lose(0, false);
+	struct fi_cq_err_entry entry = lose(0, END_NONE, FI_ETIMEDOUT);
 
 	ck_assert_ptr_nonnull(strstr(said(&entry), "FI_WEFT_PEER_TIMEOUT"));
 }
@@ -70,7 +70,7 @@ END_TEST
 /* After a disconnect message of the peer nothing that a device says counts. */
 START_TEST(peer_closes)
 {
-	struct fi_cq_err_entry entry = lose(REASON_DEVICE + STATUS, true);
+	struct fi_cq_err_entry entry = lose(REASON_DEVICE + STATUS, END_CLOSED, FI_ESHUTDOWN);
 
 	ck_assert_ptr_nonnull(strstr(said(&entry), "closed its endpoint"));
 }
@@ -79,19 +79,20 @@ END_TEST
 /* What we ended the connection for is told, and not told of the next one. */
 START_TEST(we_ended_it)
 {
-	static const char *const words[] = {"FI_WEFT_UNEXPECTED_LIMIT", "no memory",
-					    "FI_WEFT_SENDER_TIMEOUT", "FI_WEFT_OPERATION_TIMEOUT"};
-	struct fi_cq_err_entry entry;
+	static const struct {
+		enum conn_end end;
+		int err;
+		const char *words;
+	} ends[] = {{END_BUDGET, FI_EPROTO, "FI_WEFT_UNEXPECTED_LIMIT"},
+		    {END_MEMORY, FI_ENOMEM, "no memory"},
+		    {END_OVERDUE, FI_ETIMEDOUT, "FI_WEFT_SENDER_TIMEOUT"},
+		    {END_STUCK, FI_ETIMEDOUT, "FI_WEFT_OPERATION_TIMEOUT"}};
+	struct fi_cq_err_entry entry = lose(REASON_DEVICE + STATUS, ends[_i].end, ends[_i].err);
 
-	fake.peer->conn.over_budget = true;
-	fake.peer->conn.starved = _i == 1;
-	fake.peer->conn.overdue = _i == 2;
-	fake.peer->conn.stuck = _i == 3;
-	ck_assert_ptr_nonnull(strstr(reason_text(peer_reason(fake.peer, FI_EPROTO)), words[_i]));
-	fake.peer->conn.over_budget = fake.peer->conn.starved = false;
-	fake.peer->conn.overdue = fake.peer->conn.stuck = false;
-	entry = lose(0, false);
-	ck_assert_ptr_null(strstr(said(&entry), words[_i]));
+	ck_assert_ptr_nonnull(strstr(said(&entry), ends[_i].words));
+	fake_connect();
+	entry = lose(0, END_NONE, FI_ETIMEDOUT);
+	ck_assert_ptr_null(strstr(said(&entry), ends[_i].words));
 }
 END_TEST
 

@@ -291,7 +291,7 @@ START_TEST(goes_unread)
 	struct fid_av_set *set;
 	struct fid_mc *mc = stand(&set, &id);
 
-	fake.peer->conn.disconnect_received = true;
+	fake.peer->conn.end = END_CLOSED;
 	peer_failed(fake.peer, FI_ESHUTDOWN);
 	fake.peer->conn.unread =
 		true; /* as if another process's unfinished packet were before them */

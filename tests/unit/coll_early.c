@@ -219,7 +219,7 @@ START_TEST(member_goes)
 	for (unsigned int i = 1; i <= left[_i].messages; i++)
 		group_sends(g->id, WIRE_GROUP_TAG(i, 0, 1), bytes, BYTES);
 	ck_assert_uint_gt(g->rx.unexpected_bytes, left[_i].messages * BYTES);
-	fake.peer->conn.disconnect_received = true;
+	fake.peer->conn.end = END_CLOSED;
 	peer_failed(fake.peer, FI_ESHUTDOWN);
 	worker_progress(fake.worker);
 	ck_assert_uint_eq(fake.peer->rx.kept, 0);

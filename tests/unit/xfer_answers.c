@@ -94,7 +94,7 @@ static unsigned int expelled(void)
 	unsigned int count = 0;
 
 	for (unsigned int i = 0; i < PEERS; i++)
-		count += peers[i]->conn.over_budget;
+		count += peer_expelled(peers[i]);
 	ck_assert_uint_eq(stats().answers_disconnected, count);
 	return count;
 }
@@ -127,14 +127,14 @@ START_TEST(the_one_with_most_is_disconnected)
 	ck_assert_uint_eq(expelled(), 0);
 	ck_assert_uint_gt(stats().answers_bytes, FITS * BYTES);
 	answer(2, 1);
-	ck_assert(peers[0]->conn.over_budget);
+	ck_assert(peer_expelled(peers[0]));
 	ck_assert_uint_eq(expelled(), 1);
 	/* Its part is free for others at once. */
 	answer(1, FITS - 8);
 	ck_assert_uint_eq(expelled(), 1);
 	answer(2, 1);
-	ck_assert(peers[1]->conn.over_budget);
-	ck_assert(!peers[2]->conn.over_budget);
+	ck_assert(peer_expelled(peers[1]));
+	ck_assert(!peer_expelled(peers[2]));
 }
 END_TEST
 
@@ -143,7 +143,7 @@ START_TEST(one_alone)
 	answer(0, FITS);
 	ck_assert_uint_eq(expelled(), 0);
 	answer(0, 1);
-	ck_assert(peers[0]->conn.over_budget);
+	ck_assert(peer_expelled(peers[0]));
 	answer(1, FITS);
 	ck_assert_uint_eq(expelled(), 1);
 }
@@ -159,7 +159,7 @@ START_TEST(known_peers_have_more)
 		answer(0, 1);
 	ck_assert_uint_eq(expelled(), 0);
 	answer(0, 2);
-	ck_assert(peers[0]->conn.over_budget);
+	ck_assert(peer_expelled(peers[0]));
 	ck_assert_uint_eq(expelled(), 1);
 }
 END_TEST
@@ -176,7 +176,7 @@ START_TEST(inserted_and_removed)
 	answer(0, 1);
 	ck_assert_int_eq(fi_av_remove(fake.av, &addr, 1, 0), 0);
 	answer(1, 1);
-	ck_assert(peers[0]->conn.over_budget);
+	ck_assert(peer_expelled(peers[0]));
 	ck_assert_uint_eq(expelled(), 1);
 }
 END_TEST

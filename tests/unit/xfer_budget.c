@@ -171,13 +171,13 @@ START_TEST(unknown_sender_goes_on)
 	unsigned int most = LIMIT / 2 / BYTES - 4;
 
 	say(good, BYTES);
-	for (unsigned int i = 0; i < most && !bad->conn.over_budget; i++)
+	for (unsigned int i = 0; i < most && !peer_expelled(bad); i++)
 		say(bad, BYTES);
 	ck_assert_uint_eq(links[0].xoff, 1);
 	for (unsigned int i = 0; i < 8; i++)
 		say(good, BYTES);
-	ck_assert(bad->conn.over_budget);
-	ck_assert(!good->conn.over_budget);
+	ck_assert(peer_expelled(bad));
+	ck_assert(!peer_expelled(good));
 	ck_assert_uint_eq(stats().unexpected_disconnected, 1);
 	ck_assert_uint_eq(drain(), 9);
 	peer_failed(bad, FI_EPROTO);
@@ -198,7 +198,7 @@ START_TEST(known_senders_lose_nothing)
 		for (unsigned int i = 0; i < SENDERS; i++, sent++)
 			say(peer[i], BYTES - 32);
 	for (unsigned int i = 0; i < SENDERS; i++) {
-		ck_assert(!peer[i]->conn.over_budget);
+		ck_assert(!peer_expelled(peer[i]));
 		ck_assert_uint_eq(links[i].xoff, 1);
 	}
 	ck_assert_uint_eq(drain(), sent);
@@ -219,15 +219,15 @@ START_TEST(known_sender_goes_on)
 	say(good, BYTES);
 	for (unsigned int i = 0; !stats().unexpected_disconnected; i++) {
 		ck_assert_uint_le(sent, LIMIT + 3 * BUDGET_UNDER_WAY);
-		for (unsigned int j = 0; j < 1000 && !bad->conn.over_budget; j++, sent += BYTES)
+		for (unsigned int j = 0; j < 1000 && !peer_expelled(bad); j++, sent += BYTES)
 			say(bad, BYTES);
-		if (bad->conn.over_budget)
+		if (peer_expelled(bad))
 			break;
 		peer_failed(bad, FI_ECONNRESET);
 		bad->real = &links[0].link;
 		peer_connected(bad);
 	}
-	ck_assert(!good->conn.over_budget);
+	ck_assert(!peer_expelled(good));
 	ck_assert_uint_eq(drain(), 1);
 	go(good);
 	go(bad);
@@ -263,8 +263,8 @@ START_TEST(unknown_senders_hold)
 	ck_assert_ptr_nonnull(part[1][0] = hold(peer[1]));
 	ck_assert(rx_hold(&fake.worker->opener, pool_id(peer[0]), 0));
 	ck_assert_ptr_nonnull(part[2][0] = hold(peer[2]));
-	ck_assert(!peer[0]->conn.over_budget && !peer[2]->conn.over_budget);
-	ck_assert(peer[1]->conn.over_budget && !peer[3]->conn.over_budget);
+	ck_assert(!peer_expelled(peer[0]) && !peer_expelled(peer[2]));
+	ck_assert(peer_expelled(peer[1]) && !peer_expelled(peer[3]));
 	ck_assert_ptr_null(hold(peer[1]));
 	ck_assert_uint_eq(stats().unexpected_disconnected, 1);
 	for (int n = 0; n < 3; n++)

@@ -25,7 +25,7 @@ START_TEST(by_reason)
 	ck_assert(!renews(100000, FI_ESHUTDOWN)); /* the peer has closed its endpoint */
 	ck_assert(!renews(100000, FI_EPROTO));
 	ck_assert(!renews(100000, FI_EACCES));
-	fake.peer->conn.over_budget = true;
+	fake.peer->conn.end = END_BUDGET;
 	ck_assert(!renews(100000, FI_ECONNRESET));
 }
 END_TEST

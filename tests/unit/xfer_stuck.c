@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* FI_WEFT_OPERATION_TIMEOUT ends connections whose operations stand still, and no others. */
 #include "fake_link.h"
+#include "base/reason.h"
 #include "xfer/conn/conn.h"
 #include "xfer/msg/tx.h"
 
@@ -20,11 +21,11 @@ static bool is_given_up(struct txreq *oldest, size_t bytes)
 {
 	uint64_t now = fake.worker->next_stuck;
 
-	for (int i = 0; i < CHECKS && !fake.peer->conn.stuck; i++, now += 1000) {
+	for (int i = 0; i < CHECKS && fake.peer->conn.end != END_STUCK; i++, now += 1000) {
 		oldest->got += bytes;
 		conn_stuck_check(fake.worker, now);
 	}
-	return fake.peer->conn.stuck;
+	return fake.peer->conn.end == END_STUCK;
 }
 
 /* An operation that awaits the peer, and one behind it that is not sent. */
@@ -65,8 +66,27 @@ START_TEST(the_time_begins_after_the_wait)
 	ck_assert(!is_given_up(oldest, 1));
 	list_remove(&oldest->link);
 	conn_stuck_check(fake.worker, fake.worker->next_stuck);
-	ck_assert(!fake.peer->conn.stuck);
+	ck_assert(fake.peer->conn.end != END_STUCK);
 	list_push(&fake.peer->txreqs[TXREQ_ACK], &oldest->link);
+}
+END_TEST
+
+/* What a peer has sent whole is not lost because it is stopped now. */
+START_TEST(its_messages_stay)
+{
+	uint64_t word = 4711, in = 0;
+	struct fi_cq_err_entry entry;
+
+	fake_says(WIRE_HEAD(WIRE_MSG, 0, 0, 0), 0, 0, &word, sizeof(word));
+	ck_assert(is_given_up(post_both(), 0));
+	conn_expel(fake.peer);
+	entry = fake_expect_error(big, FI_ETIMEDOUT);
+	ck_assert_int_eq(entry.prov_errno, REASON_STUCK);
+	fake_expect_error(NULL, FI_ETIMEDOUT);
+	fake.closed = 0;
+	ck_assert_int_eq(fi_recv(fake.ep, &in, sizeof(in), NULL, FI_ADDR_UNSPEC, &in), 0);
+	fake_expect(&in, FI_RECV | FI_MSG);
+	ck_assert_uint_eq(in, word);
 }
 END_TEST
 
@@ -79,6 +99,7 @@ int main(void)
 	tcase_add_test(tcase, nothing_moves);
 	tcase_add_test(tcase, one_waits_for_another_that_moves);
 	tcase_add_test(tcase, the_time_begins_after_the_wait);
+	tcase_add_test(tcase, its_messages_stay);
 	suite_add_tcase(suite, tcase);
 	return suite_run(suite);
 }

@@ -33,6 +33,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/reason.h"
 #include "xfer/conn/conn_own.h"
 #include "xfer/conn/connect.h"
 #include "xfer/msg/tx.h"
@@ -60,8 +61,10 @@ void conn_forget(struct peer *peer)
 void conn_fail(struct peer *peer, int err, const struct wire_hello *hello)
 {
 	struct worker *worker = peer->worker;
-	bool again = worker->reaches_out && conn_reach_renews(peer, err);
+	bool again;
 
+	err = conn_end_decide(peer, err);
+	again = worker->reaches_out && conn_reach_renews(peer, err);
 	if (peer_attempts(peer))
 		conn_reach_explain(peer, err);
 	peer_failed(peer, err);
@@ -226,7 +229,7 @@ static void handshake_event(struct peer *peer)
 
 void conn_finish(struct peer *peer)
 {
-	if (peer->state == PEER_HANDSHAKE && !peer->conn.losing)
+	if (peer->state == PEER_HANDSHAKE && !peer->conn.end)
 		handshake_event(peer);
 }
 
@@ -266,7 +269,7 @@ static ssize_t hear_boot(struct peer *peer)
 		if (len > 0)
 			peer->real->silent = false;
 		if (len > 0 && byte == BOOT_DISCONNECT)
-			peer->conn.disconnect_received = true;
+			conn_end_closed(peer);
 	}
 	return reset && !len ? -1 : len; /* errno is that of the reset */
 }
@@ -289,10 +292,10 @@ static void connected_event(struct peer *peer)
 
 void conn_ended(struct peer *peer, int err)
 {
-	LOG_INFO(LOG_EP_CTRL, "a peer %s: %s",
-		 peer->conn.disconnect_received ? "closed its endpoint" : "is gone",
-		 fi_strerror(err));
-	conn_fail(peer, peer->conn.disconnect_received ? FI_ESHUTDOWN : err, NULL);
+	err = conn_end_decide(peer, err);
+	LOG_INFO(LOG_EP_CTRL, "%s: %s: %s", peer_text(peer),
+		 reason_text(conn_end_reason(peer, err)), fi_strerror(err));
+	conn_fail(peer, err, NULL);
 }
 
 void conn_link_ready(struct opener *o, uint32_t src)
@@ -312,7 +315,7 @@ void conn_link_ended(struct opener *o, uint32_t src, int err)
 	if (peer && err < 0)
 		rx_lost(peer);
 	if (peer && peer_linked(peer))
-		conn_ended(peer, peer->conn.over_budget ? peer_fault(peer) : err);
+		conn_ended(peer, err);
 }
 
 /*
@@ -321,13 +324,13 @@ void conn_link_ended(struct opener *o, uint32_t src, int err)
  */
 void conn_expel(struct peer *peer)
 {
-	if (peer->state != PEER_CONNECTED || !peer->conn.inside) {
-		conn_link_ended(&peer->worker->opener, pool_id(peer), peer_fault(peer));
-		return;
+	if (peer->state == PEER_CONNECTED && peer->conn.inside) {
+		shutdown(peer->conn.sock, SHUT_WR);
+		tx_drop_answers(peer);
+		list_remove(&peer->tx.in_busy);
+	} else if (peer_linked(peer)) {
+		conn_ended(peer, FI_EPROTO);
 	}
-	shutdown(peer->conn.sock, SHUT_WR);
-	tx_drop_answers(peer);
-	list_remove(&peer->tx.in_busy);
 }
 
 static void peer_event(struct peer *peer)

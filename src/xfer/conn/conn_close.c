@@ -33,6 +33,7 @@ void conn_close(struct worker *worker)
 	LIST_EACH_SAFE (at, &worker->peers_list) {
 		struct peer *peer = LIST_ENTRY(at, struct peer, in_worker);
 
+		peer->conn.end = END_LOCAL;
 		peer_failed(peer, FI_ECANCELED);
 		peer_free(peer);
 	}

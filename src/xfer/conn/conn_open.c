@@ -272,7 +272,6 @@ static int start(struct peer *peer, bool early, uint64_t until)
 	peer->conn.early = early;
 	peer->conn.until = until;
 	peer->conn.outward = false;
-	peer->conn.disconnect_received = false; /* that was the last connection */
 	if (worker_goes_by(peer->worker, &peer->key) && peer->worker->via[LINK_HOST].state)
 		return connect_self(peer);
 	peer->conn.retries = peer->conn.pauses = peer->conn.checks = 0;

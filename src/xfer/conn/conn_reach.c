@@ -99,7 +99,7 @@ bool conn_reach_renews(struct peer *peer, int err)
 	uint64_t lasted = clock_coarse_ms() - peer->conn.attempt_ms;
 
 	if ((err != FI_ECONNRESET && err != FI_ETIMEDOUT) || !peer_linked(peer) ||
-	    peer->conn.over_budget || peer->addr == FI_ADDR_NOTAVAIL)
+	    peer_expelled(peer) || peer->addr == FI_ADDR_NOTAVAIL)
 		return false;
 	if (lasted >= LASTED_MS << (DOUBLED_MOST + 1))
 		peer->conn.renewals = 0;

@@ -35,7 +35,7 @@ static bool may_retire(struct peer *peer)
 	const struct worker *worker = peer->worker;
 
 	return (peer->state == PEER_CONNECTED || peer->state == PEER_RETIRING) &&
-	       peer->conn.kind == LINK_SOCKET && !peer->conn.over_budget && !worker->cm &&
+	       peer->conn.kind == LINK_SOCKET && !peer_expelled(peer) && !worker->cm &&
 	       !(worker->coll && worker->groups->has_groups(worker->coll)) &&
 	       !worker->reaches_out && peer_addr(peer) != FI_ADDR_NOTAVAIL &&
 	       !conn_reach_firewalled(peer);
@@ -85,6 +85,7 @@ static void retire(struct peer *peer)
 	for (unsigned int i = 0; i < WORKER_RX_MAX; i++)
 		if (worker->rx[i])
 			rx_forget_peer(worker->rx[i], peer);
+	peer->conn.end = END_RETIRED;
 	peer_not_taken(peer, FI_ESHUTDOWN);
 	if (peer->state == PEER_IDLE)
 		conn_forget(peer);
@@ -116,7 +117,7 @@ static void hear_ask(struct peer *peer)
 /* An asker that has begun something since it asked may not close: it would have said STAY. */
 static void hear_done(struct peer *peer)
 {
-	if (list_empty(&peer->rx.rxreqs) && !peer->conn.over_budget)
+	if (list_empty(&peer->rx.rxreqs) && !peer_expelled(peer))
 		retire(peer);
 	else
 		conn_fail(peer, FI_EPROTO, NULL);

@@ -162,5 +162,6 @@ void conn_shutdown(struct worker *worker)
 
 	conn_disconnect(peer);
 	conn_drain(worker);
+	peer->conn.end = END_LOCAL;
 	peer_failed(peer, FI_ESHUTDOWN);
 }

@@ -18,7 +18,7 @@ bool conn_probe(struct peer *peer)
 
 bool conn_outlives(struct peer *peer)
 {
-	if (peer->conn.disconnect_received || !conn_probe(peer))
+	if (peer->conn.end == END_CLOSED || !conn_probe(peer))
 		return false;
 	LOG_INFO(LOG_EP_CTRL, "the link to %s has lost its socket", peer_text(peer));
 	epoll_ctl(peer->worker->driven.fd, EPOLL_CTL_DEL, peer->conn.sock, NULL);
@@ -28,7 +28,7 @@ bool conn_outlives(struct peer *peer)
 
 void conn_hear_disconnect(struct peer *peer)
 {
-	peer->conn.disconnect_received = true;
+	conn_end_closed(peer);
 	if (peer->conn.socket_lost)
 		conn_ended(peer, FI_ESHUTDOWN);
 }

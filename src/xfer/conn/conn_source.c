@@ -13,7 +13,7 @@ void conn_wrong_key(struct peer *peer, uint64_t key)
 	peer->conn.wrong_key = true;
 	if (!source_wrong_key(&worker->sources, source, key, now)) {
 		if (source_refused(&worker->sources, source, now))
-			peer_expel(peer);
+			peer_expel(peer, END_KEYS);
 		return;
 	}
 	addr_print(&peer->name, text, sizeof(text));
@@ -25,6 +25,6 @@ void conn_wrong_key(struct peer *peer, uint64_t key)
 		struct peer *other = LIST_ENTRY(node, struct peer, in_worker);
 
 		if (other->conn.source == source && other->conn.wrong_key && peer_linked(other))
-			peer_expel(other);
+			peer_expel(other, END_KEYS);
 	}
 }

@@ -64,11 +64,12 @@ static void give_up(struct peer *peer, int ms)
 		 "%s: an operation has stood still for %d ms (FI_WEFT_OPERATION_TIMEOUT): %s",
 		 peer_text(peer), ms,
 		 peer_linked(peer) ? "its connection is ended" : "it has not accepted us");
-	peer->conn.stuck = true;
-	if (peer_linked(peer))
-		peer_expel(peer);
-	else
-		conn_fail(peer, FI_ETIMEDOUT, NULL);
+	if (peer_linked(peer)) {
+		peer_expel(peer, END_STUCK);
+		return;
+	}
+	peer->conn.end = END_STUCK;
+	conn_fail(peer, FI_ETIMEDOUT, NULL);
 }
 
 void conn_stuck_check(struct worker *worker, uint64_t now)
@@ -82,7 +83,7 @@ void conn_stuck_check(struct worker *worker, uint64_t now)
 		return;
 	LIST_EACH_SAFE (node, &worker->peers_list) {
 		struct peer *peer = LIST_ENTRY(node, struct peer, in_worker);
-		bool exempt = peer_linked(peer) && (peer->conn.inside || peer->conn.over_budget);
+		bool exempt = peer_linked(peer) && (peer->conn.inside || peer_expelled(peer));
 
 		if (peer->state != PEER_IDLE && !exempt &&
 		    (is_stuck(peer) || attempt_is_stuck(peer)))

@@ -36,8 +36,8 @@ static void set_known(struct peer *peer, bool known)
  */
 static void look_up(struct peer *peer)
 {
-	set_known(peer, peer->conn.over_budget || peer->worker->cm ||
-				peer_addr(peer) != FI_ADDR_NOTAVAIL);
+	set_known(peer,
+		  peer_expelled(peer) || peer->worker->cm || peer_addr(peer) != FI_ADDR_NOTAVAIL);
 }
 
 /* The peer exceeds `limit` of the setting or constant `name`. */
@@ -53,7 +53,7 @@ static void disconnect(struct peer *peer, const char *name, size_t limit)
 		"those that the address vector does not hold, exceed %s=%zu: disconnecting the peer",
 		text, peer->tx.reply_bytes, a->bytes, a->unknown, name, limit);
 	a->disconnected++;
-	peer_expel(peer);
+	peer_expel(peer, END_BUDGET);
 	look_up(peer);
 }
 
@@ -89,14 +89,14 @@ static bool make_room(struct peer *peer, size_t bytes)
 		return true;
 	LIST_EACH (node, &peer->worker->peers_list)
 		look_up(LIST_ENTRY(node, struct peer, in_worker));
-	while (exceeds(a, bytes, limit) && !peer->conn.over_budget)
+	while (exceeds(a, bytes, limit) && !peer_expelled(peer))
 		disconnect(worst(peer), "FI_WEFT_ANSWERS_LIMIT", limit);
-	return !peer->conn.over_budget;
+	return !peer_expelled(peer);
 }
 
 bool answers_add(struct peer *peer, size_t bytes)
 {
-	if (peer->conn.over_budget)
+	if (peer_expelled(peer))
 		return false;
 	look_up(peer);
 	if (bytes > WIRE_ANSWERS_MAX - peer->tx.reply_bytes) {
@@ -122,7 +122,7 @@ void answers_remove(struct peer *peer, size_t bytes)
 
 void answers_forget_addr(struct peer *peer)
 {
-	if (!peer->conn.over_budget)
+	if (!peer_expelled(peer))
 		set_known(peer, false);
 }
 

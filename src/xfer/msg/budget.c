@@ -287,7 +287,7 @@ static void disconnect(struct budget *b, struct peer *peer)
 	const struct budget_sum *sum = &peer->rx.account.sum;
 	char text[ADDR_STR_MAX + 32];
 
-	if (peer->conn.over_budget)
+	if (peer_expelled(peer))
 		return;
 	addr_print(&peer->name, text, sizeof(text));
 	LOG_PEER(
@@ -297,7 +297,7 @@ static void disconnect(struct budget *b, struct peer *peer)
 		text, sum->bytes, sum->count, peer->rx.account.held, env_get()->unexpected_limit,
 		env_get()->unexpected_count);
 	b->disconnected++;
-	peer_expel(peer);
+	peer_expel(peer, END_BUDGET);
 }
 
 /* Nothing of it stays: it would be dropped with the connection. */
@@ -410,7 +410,7 @@ bool budget_admit(struct peer *peer, fi_addr_t src, size_t bytes)
 
 	if (!(known ? admit_known(b, bytes) : admit_unknown(b, bytes)))
 		disconnect(b, peer);
-	if (!peer->conn.over_budget)
+	if (!peer_expelled(peer))
 		return true;
 	b->dropped++;
 	return false;
@@ -421,12 +421,12 @@ bool budget_hold(struct peer *peer, size_t bytes)
 	struct budget *b = budget_of(peer);
 	struct account *a = &peer->rx.account;
 
-	if (peer->conn.over_budget)
+	if (peer_expelled(peer))
 		return false;
 	reclassify(b, a, peer_addr(peer));
 	if (bytes && !a->known && !admit_unknown(b, bytes))
 		disconnect(b, peer);
-	if (peer->conn.over_budget)
+	if (peer_expelled(peer))
 		return false;
 	leave_holders(b, a);
 	a->held += bytes;

@@ -95,7 +95,7 @@ static void deliver_to_group(struct worker *worker, struct peer *peer, const str
 static void deliver_message(struct worker *worker, struct peer *peer, const struct packet *p)
 {
 	/* A packet of the peer was lost: drops all later ones. */
-	if (__builtin_expect(peer->conn.over_budget, 0))
+	if (__builtin_expect(peer_expelled(peer), 0))
 		return;
 	if (__builtin_expect(wire_of_group(p->head), 0))
 		deliver_to_group(worker, peer, p);
@@ -235,7 +235,7 @@ void rx_deliver(struct opener *o, uint32_t src, const struct packet *p)
 		drop_unknown(src);
 	else if ((p->head & ~RX_PLAIN_BITS(WORKER_RX_MAX - 1)) != WIRE_MSG || !rx ||
 		 !rx->plain_cq || !list_empty(&worker->spec) ||
-		 (peer->reported == FI_ADDR_NOTAVAIL && peer->conn.over_budget))
+		 (peer->reported == FI_ADDR_NOTAVAIL && peer_expelled(peer)))
 		deliver_other(peer, p);
 	else
 		place(rx, peer, p);

@@ -91,7 +91,7 @@ static bool bearable(struct peer *peer, uint64_t head, size_t bytes)
 	peer->rx.unheard += bytes;
 	if (peer->rx.unheard > WIRE_KEPT_MAX)
 		peer_over_budget(peer, "of messages since it was asked to pause", WIRE_KEPT_MAX);
-	return !peer->conn.over_budget;
+	return !peer_expelled(peer);
 }
 
 /* The same for messages of collective groups, which ignore XOFF and have a budget of their own. */
@@ -99,7 +99,7 @@ static bool bearable_of_group(struct peer *peer, size_t bytes)
 {
 	if (peer->rx.kept + bytes > WIRE_KEPT_MAX)
 		peer_over_budget(peer, "of early messages to collective groups", WIRE_KEPT_MAX);
-	return !peer->conn.over_budget;
+	return !peer_expelled(peer);
 }
 
 /* `u` is on a list of `q`. */
@@ -153,7 +153,7 @@ static void lose(struct worker *worker, struct peer *peer, const struct packet *
 
 	if (rx)
 		rx_message_lost(rx, peer, p);
-	if (!peer->conn.over_budget)
+	if (!peer_expelled(peer))
 		peer_starve(peer, "a packet");
 }
 
@@ -416,8 +416,7 @@ void rx_forget_peer(struct rx *rx, struct peer *peer)
 
 		if (u->rx->q != rx->q)
 			continue;
-		if (wire_op(u->head) != WIRE_MSG ||
-		    (peer->conn.over_budget && !peer->conn.starved && !peer->conn.overdue)) {
+		if (wire_op(u->head) != WIRE_MSG || conn_end_rows[peer->conn.end].forfeits) {
 			rx_take(rx->q, u);
 			rx_drop(u);
 		} else {

@@ -318,7 +318,7 @@ static struct rxreq *place_message(struct worker *worker, struct peer *peer, con
 	struct recv *r = NULL;
 	struct rxreq *a;
 
-	if (rx && !peer->conn.over_budget) /* rx_deliver drops later packets */
+	if (rx && !peer_expelled(peer)) /* rx_deliver drops later packets */
 		r = rx_find_posted(rx, wire_flags(p->head) & WIRE_TAGGED, m.src, m.tag);
 	if (!r)
 		return NULL;

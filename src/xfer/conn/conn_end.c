@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "xfer/conn/conn_end.h"
+
+#include <rdma/fi_errno.h>
+
+#include "base/reason.h"
+#include "xfer/peer.h"
+
+const struct conn_end_row conn_end_rows[END_COUNT] = {
+	[END_LOST] = {FI_ECONNRESET, REASON_ENDED},
+	[END_SILENT] = {FI_ETIMEDOUT, REASON_SILENT},
+	[END_NOBODY] = {FI_ECONNREFUSED, REASON_NOBODY},
+	[END_REFUSED] = {FI_EACCES, REASON_REFUSED},
+	[END_AWAITED] = {FI_EFIREWALLADDR, REASON_AWAITED},
+	[END_PROTOCOL] = {FI_EPROTO},
+	[END_OTHER] = {0},
+	[END_CLOSED] = {FI_ESHUTDOWN, REASON_CLOSED},
+	[END_LOCAL] = {0},
+	[END_RETIRED] = {FI_ESHUTDOWN},
+	[END_BUDGET] = {FI_EPROTO, REASON_BUDGET, .forfeits = true},
+	[END_KEYS] = {FI_EPROTO, REASON_BUDGET, .forfeits = true},
+	[END_MEMORY] = {FI_ENOMEM, REASON_MEMORY},
+	[END_OVERDUE] = {FI_ETIMEDOUT, REASON_OVERDUE},
+	[END_STUCK] = {FI_ETIMEDOUT, REASON_STUCK},
+};
+
+enum conn_end conn_end_of(int err)
+{
+	enum conn_end end = END_LOST;
+
+	while (end < END_OTHER && conn_end_rows[end].error != err)
+		end++;
+	return end;
+}
+
+int conn_end_decide(struct peer *peer, int found)
+{
+	const struct conn_end_row *row;
+
+	if (!peer->conn.end)
+		peer->conn.end = conn_end_of(found);
+	row = &conn_end_rows[peer->conn.end];
+	return row->error ? row->error : found;
+}
+
+void conn_end_closed(struct peer *peer)
+{
+	if (peer_linked(peer) && !peer_expelled(peer))
+		peer->conn.end = END_CLOSED;
+}
+
+int conn_end_reason(const struct peer *peer, int err)
+{
+	const struct conn_end_row *row = &conn_end_rows[peer->conn.end];
+
+	/* A device knows more than its error. */
+	if (peer->conn.end <= END_OTHER && peer->real && peer->real->reason)
+		return peer->real->reason;
+	return row->reason ? row->reason : err;
+}
