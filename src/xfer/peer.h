@@ -18,11 +18,15 @@ struct fi_weft_peer;
 struct worker;
 
 enum peer_state {
-	PEER_IDLE,       /* no connection, and no attempt under way */
-	PEER_CONNECTING, /* connect() is under way, or its retry */
+	PEER_IDLE, /* no connection, and no attempt under way */
+	/* An attempt is under way: peer_attempts. */
+	PEER_RETRYING,   /* without a socket: connects again after a pause */
+	PEER_AWAITED,    /* without a socket: only the peer can connect, and has to come */
+	PEER_CONNECTING, /* connect() is under way */
 	PEER_HANDSHAKE,  /* hello sent; waits for the answer */
 	PEER_CROSSED,    /* crossing connects: the peer's attempt won; waits for it */
-	PEER_SECURING,   /* the link is made, but takes no packet yet: struct link.securing */
+	/* There is a link: peer_linked. */
+	PEER_SECURING, /* the link is made, but takes no packet yet: struct link.securing */
 	PEER_CONNECTED,
 	PEER_RETIRING, /* connected, but we have agreed to close: sends no operation. conn_retire.c */
 };
@@ -56,19 +60,18 @@ enum txreq_state {
 struct peer_conn {
 	/* Why the connection ends; END_NONE: it goes on. While the peer is expelled, `reported` stays FI_ADDR_NOTAVAIL. */
 	enum conn_end end;
-	bool inside;      /* the bootstrap socket is a Unix socket: the peer is on this host */
-	bool plain;       /* a LINK_DEVICE to the peer failed; not proposed again */
-	bool late;        /* our hello was sent long after connect() began */
-	bool awaited;     /* PEER_CONNECTING without an attempt of ours: the peer has to connect */
-	bool early;       /* the last attempt began before an operation asked for one */
-	bool outward;     /* the advertised address was not found within the host */
-	bool asked;       /* we asked to close the idle connection, and had no answer yet */
-	bool no_files;    /* the last attempt found no descriptor free */
-	bool wrong_key;   /* the peer has used an unknown key */
-	bool introduces;  /* the peer understands introductions: conn_introduce.c */
-	bool socket_lost; /* the link goes on without its bootstrap socket: conn_socket.c */
-	bool probing;     /* connect_probe is on for the link's socket */
-	bool unread;      /* disconnected with undelivered messages; the peer keeps its id */
+	bool inside;         /* the bootstrap socket is a Unix socket: the peer is on this host */
+	bool plain;          /* a LINK_DEVICE to the peer failed; not proposed again */
+	bool late;           /* our hello was sent long after connect() began */
+	bool early;          /* the last attempt began before an operation asked for one */
+	bool outward;        /* the advertised address was not found within the host */
+	bool asked;          /* we asked to close the idle connection, and had no answer yet */
+	bool no_files;       /* the last attempt found no descriptor free */
+	bool wrong_key;      /* the peer has used an unknown key */
+	bool introduces;     /* the peer understands introductions: conn_introduce.c */
+	bool socket_lost;    /* the link goes on without its bootstrap socket: conn_socket.c */
+	bool probing;        /* connect_probe is on for the link's socket */
+	bool unread;         /* disconnected with undelivered messages; the peer keeps its id */
 	enum link_kind kind; /* kind of peer->real */
 	int sock;            /* bootstrap socket; -1: none, or owned by the link */
 	/*
@@ -97,7 +100,7 @@ struct peer_conn {
 	uint64_t source;      /* source_id of the network address it connects from; 0: this host */
 	uint64_t incarnation; /* of the peer; in PEER_CROSSED: of the attempt that won */
 	uint64_t serial;      /* serial of the hello that made the link */
-	uint64_t deadline;    /* ms; for PEER_CONNECTING and PEER_CROSSED */
+	uint64_t deadline;    /* ms; of an attempt; PEER_HANDSHAKE has none */
 	uint64_t until;       /* ms: end of an attempt that a third one asked for; 0: of another */
 	uint64_t attempt_ms;  /* ms: start of the last attempt */
 	struct auth *auth;    /* proof under way in an attempt of ours, with a key; or NULL */
@@ -325,17 +328,16 @@ fi_addr_t peer_entry(struct worker *worker, const struct addr *name, const struc
 /* All entries of `peer` are those of `other` now. */
 void peer_hand_over(struct peer *peer, struct peer *other);
 
-/* Is an attempt of ours to connect under way? */
+/* Is there a link to the peer? */
 static inline bool peer_linked(const struct peer *peer)
 {
-	return peer->state == PEER_SECURING || peer->state == PEER_CONNECTED ||
-	       peer->state == PEER_RETIRING;
+	return peer->state >= PEER_SECURING;
 }
 
+/* Is an attempt of ours to connect under way? */
 static inline bool peer_attempts(const struct peer *peer)
 {
-	return peer->state == PEER_CONNECTING || peer->state == PEER_HANDSHAKE ||
-	       peer->state == PEER_CROSSED;
+	return peer->state > PEER_IDLE && peer->state < PEER_SECURING;
 }
 
 /* Does nothing count any more that the peer sends? The next progress call ends its connection. */

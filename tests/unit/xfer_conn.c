@@ -159,7 +159,7 @@ START_TEST(no_room_to_connect_again)
 	refuse = 3;
 	for (int rounds = 0; rounds < 2; rounds++) {
 		conn_poll(&worker);
-		ck_assert_int_eq(peer->state, PEER_CONNECTING);
+		ck_assert_int_eq(peer->state, PEER_RETRYING);
 		ck_assert_int_eq(peer->conn.sock, -1);
 		ck_assert_uint_eq(worker.handshakes, 1);
 		ck_assert(!list_empty(&peer->tx.in_busy));

@@ -574,8 +574,7 @@ static void await_many(void)
 		a.port = port;
 		peer = peer_by_name(fake.worker, &a, 0);
 		ck_assert_ptr_nonnull(peer);
-		peer->state = PEER_CONNECTING;
-		peer->conn.awaited = true;
+		peer->state = PEER_AWAITED;
 		peer->conn.deadline = UINT64_MAX;
 		peer->conn.attempt_ms = clock_coarse_ms();
 		fake.worker->handshakes++;

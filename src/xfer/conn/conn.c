@@ -3,7 +3,9 @@
  * Handshake, by the peer's state (xfer/peer.h):
  *   IDLE        conn_start on this host: connect, send HELLO_CONNECT     -> HANDSHAKE
  *               conn_start across the network: begin connect()           -> CONNECTING
- *               the same, if only the peer can connect: conn_reach_await -> CONNECTING
+ *               the same, if only the peer can connect: conn_reach_await -> AWAITED
+ *               conn_start, but the backlog is full or no file is free   -> RETRYING
+ *   RETRYING    the pause is over: as conn_start
  *   CONNECTING  connect() succeeded: send HELLO_CONNECT                  -> HANDSHAKE
  *   HANDSHAKE   HELLO_ACCEPT received: make the link                     -> CONNECTED
  *               HELLO_CROSSED received: the peer's attempt wins          -> CROSSED
@@ -11,14 +13,15 @@
  *               HELLO_CONNECT received, ours is greater: hold it     -> HANDSHAKE
  *               the same by the process that we are connecting to: drop our attempt, accept
  *                                                                        -> CONNECTED
- *   IDLE, CONNECTING  HELLO_CONNECT received: accept                 -> CONNECTED
+ *   IDLE, RETRYING, AWAITED  HELLO_CONNECT received: accept              -> CONNECTED
+ *   CONNECTING  the same, once connect() has got no answer for long, or with a proof
  *   CROSSED     HELLO_CONNECT received or held, of the incarnation that won: accept
  *                                                                        -> CONNECTED
- *               none comes in CROSSED_MS, as its process has ended: retry     -> CONNECTING
+ *               none comes in CROSSED_MS, as its process has ended: retry -> RETRYING
  *   CONNECTED   a HELLO_CONNECT received: hold it until the link ends, or refuse it
  *   CONNECTED   both ends agree to close the idle connection -> RETIRING -> IDLE: conn_retire.c
  *   CONNECTING, HANDSHAKE  socket ended before or after a late hello, or HELLO_REJECT of
- *               FI_EAGAIN: retry                                         -> CONNECTING
+ *               FI_EAGAIN: retry                                         -> RETRYING
  *   any         socket ended                                             -> IDLE, by peer_failed
  * The worker of a connected endpoint (FI_EP_MSG) sends HELLO_REQUEST instead, driven by
  * conn_single.c; no peer connects to it.
@@ -392,7 +395,7 @@ static void expire(struct worker *worker, bool heard)
 	LIST_EACH_SAFE (node, &worker->peers_list) {
 		struct peer *peer = LIST_ENTRY(node, struct peer, in_worker);
 		/* PEER_HANDSHAKE has none: our hello has arrived, so the peer is alive. */
-		bool overdue = (peer->state == PEER_CROSSED || peer->state == PEER_CONNECTING) &&
+		bool overdue = peer_attempts(peer) && peer->state != PEER_HANDSHAKE &&
 			       now >= peer->conn.deadline;
 
 		if (overdue && peer->state == PEER_CROSSED &&

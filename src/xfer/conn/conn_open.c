@@ -141,9 +141,9 @@ uint64_t conn_deadline(void)
 
 int conn_overdue(const struct peer *peer)
 {
-	return peer->conn.awaited    ? FI_EFIREWALLADDR
-	       : peer->conn.no_files ? FI_EMFILE
-				     : FI_ETIMEDOUT;
+	return peer->state == PEER_AWAITED ? FI_EFIREWALLADDR
+	       : peer->conn.no_files       ? FI_EMFILE
+					   : FI_ETIMEDOUT;
 }
 
 /*
@@ -160,7 +160,6 @@ int conn_attempt(struct peer *peer)
 
 	peer->conn.attempt_ms = clock_coarse_ms();
 	peer->conn.deadline = conn_deadline();
-	peer->conn.awaited = false;
 	if (worker->via[LINK_HOST].state &&
 	    (addr_is_local(&peer->name) || advertise_is_own(&peer->name)))
 		err = attempt(peer, conn_reach_inside(peer), true);
@@ -177,9 +176,9 @@ int conn_attempt(struct peer *peer)
 	return -FI_EAGAIN;
 }
 
-void conn_wait_outside(struct peer *peer)
+void conn_wait_outside(struct peer *peer, enum peer_state state)
 {
-	peer->state = PEER_CONNECTING;
+	peer->state = state;
 	peer->worker->handshakes++;
 	idle_end(&peer->worker->driven.idle);
 	if (peer->worker->cm)
@@ -205,7 +204,7 @@ bool conn_later(struct peer *peer)
 		return false;
 	end_attempt(peer);
 	peer->worker->handshakes--;
-	conn_wait_outside(peer);
+	conn_wait_outside(peer, PEER_RETRYING);
 	peer->conn.again_ms =
 		now + (1u << (peer->conn.pauses < PAUSES_MAX ? peer->conn.pauses++ : PAUSES_MAX));
 	return true;
@@ -216,13 +215,12 @@ void conn_again(struct peer *peer)
 	uint64_t deadline = peer->conn.deadline;
 	int err;
 
-	if (peer->state != PEER_CONNECTING || peer->conn.sock >= 0 ||
-	    clock_coarse_ms() < peer->conn.again_ms)
+	if (clock_coarse_ms() < peer->conn.again_ms)
 		return;
-	if (peer->conn.awaited) {
+	if (peer->state == PEER_AWAITED)
 		conn_introduce_ask(peer);
+	if (peer->state != PEER_RETRYING)
 		return;
-	}
 	peer->worker->handshakes--;
 	peer->state = PEER_IDLE;
 	if (peer->worker->cm)
@@ -235,7 +233,7 @@ void conn_again(struct peer *peer)
 			conn_single_connecting(peer);
 		return;
 	}
-	conn_wait_outside(peer);
+	conn_wait_outside(peer, PEER_RETRYING);
 	peer->conn.deadline = deadline;
 	if (err != -FI_EAGAIN)
 		conn_fail(peer, -err, NULL);
@@ -244,7 +242,7 @@ void conn_again(struct peer *peer)
 void conn_restart(struct peer *peer)
 {
 	end_attempt(peer);
-	peer->state = PEER_CONNECTING;
+	peer->state = PEER_RETRYING;
 	peer->conn.deadline = conn_deadline();
 	conn_again(peer);
 }
@@ -278,7 +276,7 @@ static int start(struct peer *peer, bool early, uint64_t until)
 	peer->conn.again_ms = 0;
 	err = lacks_key(peer) ? -FI_EACCES : conn_attempt(peer);
 	if (err == -FI_EAGAIN) {
-		conn_wait_outside(peer);
+		conn_wait_outside(peer, PEER_RETRYING);
 		return 0;
 	}
 	if (err) {

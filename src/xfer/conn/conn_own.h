@@ -22,12 +22,13 @@ int conn_overdue(const struct peer *peer);
  */
 int conn_attempt(struct peer *peer);
 /*
- * Keeps an attempt alive without a socket, as the listener's backlog is full; conn_again retries.
+ * Keeps an attempt alive without a socket: PEER_RETRYING, as the listener's backlog is full, or PEER_AWAITED. conn_again
+ * goes on.
  */
-void conn_wait_outside(struct peer *peer);
+void conn_wait_outside(struct peer *peer, enum peer_state state);
 /*
- * Retries an attempt that has no socket; asks others for a peer that alone can connect. If the retry fails, a peer without an address vector entry
- * may be freed.
+ * Connects again if the peer is PEER_RETRYING; asks others for it if it is PEER_AWAITED. If that fails, a peer without an
+ * address vector entry may be freed.
  */
 void conn_again(struct peer *peer);
 #define PAUSES_MAX 6 /* so often a pause is twice the last one; the first is 1 ms */
@@ -136,8 +137,7 @@ bool conn_reach_outward(struct peer *peer);
 /* Waits for a firewalled peer to connect, until the deadline of an attempt. 0. */
 int conn_reach_await(struct peer *peer);
 /*
- * Is no connection of ours under way, or has connect() got no answer for so long that a hello in the peer's name counts
- * instead, wherever it comes from?
+ * Has connect() got no answer for so long that a hello in the peer's name counts instead, wherever it comes from?
  */
 bool conn_reach_unanswered(const struct peer *peer);
 /*

@@ -74,15 +74,13 @@ int conn_reach_inside(const struct peer *peer)
 
 int conn_reach_await(struct peer *peer)
 {
-	peer->conn.awaited = true;
-	conn_wait_outside(peer);
+	conn_wait_outside(peer, PEER_AWAITED);
 	return 0;
 }
 
 bool conn_reach_unanswered(const struct peer *peer)
 {
-	/* Without a socket nothing of ours is under way: as if the peer were idle. */
-	return peer->conn.sock < 0 || clock_coarse_ms() - peer->conn.attempt_ms >= UNANSWERED_MS;
+	return clock_coarse_ms() - peer->conn.attempt_ms >= UNANSWERED_MS;
 }
 
 void conn_reach_out(struct worker *worker, fi_addr_t addr)
@@ -142,7 +140,7 @@ void conn_reach_explain(const struct peer *peer, int err)
 	if (peer->worker->cm)
 		LOG_WARN(LOG_EP_CTRL, "cannot connect to %s: %s%s after %llu ms", theirs, within,
 			 fi_strerror(err), ms);
-	else if (peer->conn.awaited)
+	else if (peer->state == PEER_AWAITED)
 		LOG_WARN(LOG_EP_CTRL,
 			 "no connection with %s: %swe do not connect, for it is behind a firewall "
 			 "(FI_FIREWALL_ADDR); it has not connected to %s within %llu ms",

@@ -124,7 +124,7 @@ int conn_request(struct worker *worker, const struct addr *to, const void *data,
 	worker->cm_len = len;
 	err = conn_attempt(peer);
 	if (err == -FI_EAGAIN) {
-		conn_wait_outside(peer);
+		conn_wait_outside(peer, PEER_RETRYING);
 		return 0;
 	}
 	if (!err) {
