@@ -14,6 +14,7 @@
 #include "xfer/msg/budget.h"
 
 struct auth;
+struct ep;
 struct fi_weft_peer;
 struct worker;
 
@@ -264,6 +265,8 @@ void peer_busy(struct peer *peer);
 
 /* Returns the peer of entry `addr`, making it on first use. NULL: no such entry, or no memory. */
 struct peer *peer_get(struct worker *worker, fi_addr_t addr);
+/* Logs why peer_get has found none for this call to `addr`, and returns it: -FI_EINVAL or -FI_ENOMEM. */
+int peer_missing(const struct ep *ep, fi_addr_t addr, const char *call);
 /* Calls the peer by another name. 0 or -FI_ENOMEM. */
 int peer_rename(struct peer *peer, const struct addr *name);
 /* Returns the peer of this unmapped name and key, or NULL. */

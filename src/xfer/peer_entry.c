@@ -3,7 +3,11 @@
  * Which peer is in which entry of the address vector. An endpoint that is reached by all addresses of its host tells them in
  * its hello; the vector may hold any one.
  */
+#include <rdma/fi_errno.h>
+
+#include "base/log.h"
 #include "core/av_keys.h"
+#include "core/ep.h"
 #include "xfer/conn/conn.h"
 #include "xfer/worker.h"
 
@@ -156,6 +160,22 @@ struct peer *peer_get(struct worker *worker, fi_addr_t addr)
 	    worker->opener.sleepers)
 		worker_wake(worker);
 	return peer;
+}
+
+int peer_missing(const struct ep *ep, fi_addr_t addr, const char *call)
+{
+	struct av *av = ep->worker->av;
+
+	if (av && av_addr(av, addr & ep->addr_mask)) {
+		LOG_WARN(LOG_EP_DATA, "%s: out of memory for the peer of fi_addr %#llx", call,
+			 (unsigned long long)addr);
+		return -FI_ENOMEM;
+	}
+	LOG_WARN(
+		LOG_EP_DATA,
+		"%s: fi_addr %#llx is not in the address vector: fi_av_insert returns those that are",
+		call, (unsigned long long)addr);
+	return -FI_EINVAL;
 }
 
 fi_addr_t peer_addr_lookup(struct peer *peer)

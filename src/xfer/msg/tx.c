@@ -373,13 +373,8 @@ int tx_slow(struct ep *ep, struct xfer x)
 	}
 	peer = peer_get(ep->worker, x.addr & ep->addr_mask);
 	x.head |= (x.addr >> ep->rx_shift & ep->rx_index_mask) << 16;
-	if (!peer) {
-		LOG_WARN(
-			LOG_EP_DATA,
-			"send: fi_addr %#llx is not in the address vector: fi_av_insert returns those that are",
-			(unsigned long long)x.addr);
-		return -FI_EINVAL;
-	}
+	if (!peer)
+		return peer_missing(ep, x.addr, "send");
 	if (x.flags & FI_INJECT && x.len > ep_inject_max(ep, x.flags) && !copies(peer, x.len))
 		return -FI_EMSGSIZE;
 	err = tx_begin(ep, peer, &x);

@@ -370,12 +370,8 @@ int rma_post(struct ep *ep, const struct rma *o)
 		tx_announce(worker_peer(ep->worker, o->addr & ep->addr_mask));
 	}
 	peer = peer_get(ep->worker, o->addr & ep->addr_mask);
-	if (!peer) {
-		LOG_WARN(LOG_EP_DATA,
-			 "one-sided: fi_addr %#llx is not in the address vector: insert it",
-			 (unsigned long long)o->addr);
-		return -FI_EINVAL;
-	}
+	if (!peer)
+		return peer_missing(ep, o->addr, "one-sided");
 	err = begin(ep, peer, o);
 	if (err == -FI_EAGAIN) {
 		peer = tx_progress(ep, o->addr & ep->addr_mask);
