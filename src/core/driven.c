@@ -71,10 +71,10 @@ static bool progress_from(struct driven *d, const struct shard *mine)
 	bool progressed;
 
 	if (shard == mine)
-		return d->ops->progress(d);
+		return driven_progress(d);
 	if (!lock_try(&shard->lock))
 		return false;
-	progressed = d->ops->progress(d);
+	progressed = driven_progress(d);
 	lock_give(&shard->lock);
 	return progressed;
 }

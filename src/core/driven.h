@@ -84,6 +84,12 @@ void driven_del_waiter(struct driven *d, struct waiter *w);
  */
 void driven_wake(struct driven *d);
 
+/* Makes progress on one worker, as `progress` of struct driven_ops says. */
+static inline bool driven_progress(struct driven *d)
+{
+	return d->ops->progress(d);
+}
+
 /* A progress call that idle_pass did not leave out. If all else would find nothing, only what is near makes progress. */
 static inline void driven_due(struct driven *d)
 {
@@ -92,7 +98,7 @@ static inline void driven_due(struct driven *d)
 		d->ops->near(d);
 	}
 	if (!d->idle.calls)
-		d->ops->progress(d);
+		driven_progress(d);
 }
 
 /* Delivers the packets that can be had without a system call, and no more. */

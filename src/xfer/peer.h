@@ -321,6 +321,8 @@ void peer_pause(struct peer *peer, bool pause);
 void peer_refresh(struct peer *peer);
 /* Is this, unmapped, one of those addresses? `also` may be NULL. */
 bool peer_also_has(const struct peer_also *also, const struct addr *key);
+/* Grows `worker->peers` to hold entry `addr`. 0 or -FI_ENOMEM. */
+int peer_reserve(struct worker *worker, fi_addr_t addr);
 /*
  * Returns the address vector's entry of a peer of this name or one of `also`, which may be NULL, under this key; or
  * FI_ADDR_NOTAVAIL.

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * Which peer is in which entry of the address vector. An endpoint that is reached by all addresses of its host tells them in
- * its hello; the vector may hold any one.
- */
+/* Which peer is in which entry of the address vector. */
 #include <rdma/fi_errno.h>
+#include <stdlib.h>
 
 #include "base/log.h"
 #include "core/av_keys.h"
@@ -11,59 +9,23 @@
 #include "xfer/conn/conn.h"
 #include "xfer/worker.h"
 
-static bool stands_for(const struct addr *one, const struct addr *key)
+int peer_reserve(struct worker *worker, fi_addr_t addr)
 {
-	if (!addr_is_loopback(one))
-		return addr_equal(one, key);
-	return key->port == one->port && (key->kind == ADDR_IN || key->kind == one->kind) &&
-	       addr_is_local(key);
-}
+	size_t count = worker->peer_count ? worker->peer_count : 16;
+	struct peer **peers;
 
-bool peer_also_has(const struct peer_also *also, const struct addr *key)
-{
-	for (unsigned int i = 0; also && i < also->count; i++)
-		if (stands_for(&also->at[i], key))
-			return true;
-	return false;
-}
-
-/* A vector of IPv6 addresses has IPv4 ones mapped. */
-static fi_addr_t find_entry(struct worker *worker, const struct addr *name, unsigned int key_slot)
-{
-	struct addr key = addr_unmapped(name), mapped = *name;
-	fi_addr_t entry;
-
-	addr_map(&mapped, worker->name.kind);
-	entry = av_find(worker->av, &mapped, key_slot);
-	return entry != FI_ADDR_NOTAVAIL ? entry : av_find(worker->av, &key, key_slot);
-}
-
-/* All addresses of this host are too many to look for each. */
-static fi_addr_t find_entry_here(struct worker *worker, const struct peer_also *also,
-				 unsigned int key_slot)
-{
-	for (fi_addr_t i = 0; i < av_count(worker->av); i++) {
-		const struct addr *name = av_addr(worker->av, i);
-		struct addr key = name ? addr_unmapped(name) : (struct addr){.kind = ADDR_NONE};
-
-		if (peer_also_has(also, &key) && av_keys_of(worker->av, i) == key_slot)
-			return i;
-	}
-	return FI_ADDR_NOTAVAIL;
-}
-
-fi_addr_t peer_entry(struct worker *worker, const struct addr *name, const struct peer_also *also,
-		     unsigned int key_slot)
-{
-	fi_addr_t entry = worker->av ? find_entry(worker, name, key_slot) : FI_ADDR_NOTAVAIL;
-
-	for (unsigned int i = 0; worker->av && also && i < also->count; i++) {
-		if (entry != FI_ADDR_NOTAVAIL)
-			break;
-		entry = addr_is_loopback(&also->at[i]) ? find_entry_here(worker, also, key_slot)
-						       : find_entry(worker, &also->at[i], key_slot);
-	}
-	return entry;
+	if (addr < worker->peer_count)
+		return 0;
+	while (count <= addr)
+		count *= 2;
+	peers = realloc(worker->peers, count * sizeof(*peers));
+	if (!peers)
+		return -FI_ENOMEM;
+	for (size_t i = worker->peer_count; i < count; i++)
+		peers[i] = &peer_nobody;
+	worker->peers = peers;
+	worker->peer_count = count;
+	return 0;
 }
 
 /* Returns the peer of this name and key, else one in no entry that has told this address of it, or NULL. */
@@ -139,7 +101,7 @@ struct peer *peer_get(struct worker *worker, fi_addr_t addr)
 	if (addr < worker->peer_count && worker->peers[addr] != &peer_nobody)
 		return worker->peers[addr];
 	name = worker->av ? av_addr(worker->av, addr) : NULL;
-	if (!name || worker_reserve(worker, addr))
+	if (!name || peer_reserve(worker, addr))
 		return NULL;
 	key_slot = av_keys_of(worker->av, addr);
 	peer = find_peer(worker, name, key_slot);
@@ -190,7 +152,7 @@ fi_addr_t peer_addr_lookup(struct peer *peer)
 	addr = peer_entry(peer->worker, &peer->name, peer->also, peer->key_slot);
 	if (addr == FI_ADDR_NOTAVAIL)
 		peer->unknown_at = version;
-	if (addr == FI_ADDR_NOTAVAIL || worker_reserve(peer->worker, addr))
+	if (addr == FI_ADDR_NOTAVAIL || peer_reserve(peer->worker, addr))
 		return addr;
 	enter(peer, addr);
 	/*

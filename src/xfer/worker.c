@@ -278,33 +278,6 @@ const struct addr *worker_name(const struct worker *worker)
 	return &worker->name;
 }
 
-bool worker_goes_by(const struct worker *worker, const struct addr *key)
-{
-	if (addr_equal(key, &worker->key))
-		return true;
-	return worker->opener.all && key->port == worker->key.port &&
-	       (key->kind == ADDR_IN || key->kind == worker->key.kind) && addr_is_local(key);
-}
-
-int worker_reserve(struct worker *worker, fi_addr_t addr)
-{
-	size_t count = worker->peer_count ? worker->peer_count : 16;
-	struct peer **peers;
-
-	if (addr < worker->peer_count)
-		return 0;
-	while (count <= addr)
-		count *= 2;
-	peers = realloc(worker->peers, count * sizeof(*peers));
-	if (!peers)
-		return -FI_ENOMEM;
-	for (size_t i = worker->peer_count; i < count; i++)
-		peers[i] = &peer_nobody;
-	worker->peers = peers;
-	worker->peer_count = count;
-	return 0;
-}
-
 /* A connected endpoint has one peer, in entry 0 of its table, and uses no address vector. */
 void worker_bind_av(struct worker *worker, struct av *av)
 {
@@ -387,17 +360,4 @@ void worker_forget_entry(struct av *av, fi_addr_t index)
 {
 	LIST_EACH (node, &av->workers)
 		worker_forget(LIST_ENTRY(node, struct worker, in_av), index);
-}
-
-void worker_stats(const struct worker *worker, struct fi_weft_stats *stats)
-{
-	budget_stats(&worker->budget, stats);
-	answers_stats(&worker->answers, stats);
-	stats->pending_count = worker->acceptor.count;
-	stats->pending_dropped = worker->acceptor.dropped;
-	stats->joins_refused = worker->joins_refused;
-	stats->nonmember_refused = worker->nonmember_refused;
-	stats->wrong_keys = worker->sources.wrong_keys;
-	stats->unauthorized_refused = worker->auth.refused;
-	stats->unknown_refused = worker->unknown.refused;
 }

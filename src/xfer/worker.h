@@ -176,11 +176,14 @@ void quiesce_begin(struct driven *d);
 int quiesce_end(struct driven *d);
 /* Ends the sleep of all that sleep on the worker. */
 void worker_wake(struct worker *worker);
-/* Grows `worker->peers` to hold entry `addr`. 0 or -FI_ENOMEM. */
-int worker_reserve(struct worker *worker, fi_addr_t addr);
-
 /* Is this, unmapped, an address of the worker's own endpoint? */
-bool worker_goes_by(const struct worker *worker, const struct addr *key);
+static inline bool worker_goes_by(const struct worker *worker, const struct addr *key)
+{
+	if (addr_equal(key, &worker->key))
+		return true;
+	return worker->opener.all && key->port == worker->key.port &&
+	       (key->kind == ADDR_IN || key->kind == worker->key.kind) && addr_is_local(key);
+}
 
 /* Returns the peer of a fi_addr_t. &peer_nobody: none was made yet, see peer_get. */
 static inline struct peer *worker_peer(const struct worker *worker, fi_addr_t addr)

@@ -170,6 +170,19 @@ static void print_peer(const struct peer *peer, FILE *out)
 		print_line(&lines[i], &state, out);
 }
 
+void worker_stats(const struct worker *worker, struct fi_weft_stats *stats)
+{
+	budget_stats(&worker->budget, stats);
+	answers_stats(&worker->answers, stats);
+	stats->pending_count = worker->acceptor.count;
+	stats->pending_dropped = worker->acceptor.dropped;
+	stats->joins_refused = worker->joins_refused;
+	stats->nonmember_refused = worker->nonmember_refused;
+	stats->wrong_keys = worker->sources.wrong_keys;
+	stats->unauthorized_refused = worker->auth.refused;
+	stats->unknown_refused = worker->unknown.refused;
+}
+
 void worker_report_head(struct worker *worker, FILE *out)
 {
 	struct fi_weft_stats stats = {.size = sizeof(stats)};

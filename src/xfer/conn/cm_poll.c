@@ -35,5 +35,5 @@ void cm_poll(struct worker *worker)
 void cm_progress(struct worker *worker)
 {
 	worker->opener.armed = worker->awaited = true;
-	worker_progress(worker);
+	driven_progress(&worker->driven);
 }

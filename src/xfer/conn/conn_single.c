@@ -22,7 +22,7 @@ int conn_single(struct worker *worker)
 	static const struct addr nobody = {.kind = ADDR_NONE};
 	struct peer *peer;
 
-	if (worker_reserve(worker, 0))
+	if (peer_reserve(worker, 0))
 		return -FI_ENOMEM;
 	peer = peer_new(worker, &nobody);
 	if (!peer)

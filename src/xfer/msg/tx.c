@@ -340,7 +340,7 @@ int tx_connect(struct peer *peer, const struct work *work)
 struct peer *tx_progress(const struct ep *ep, fi_addr_t entry)
 {
 	if (worker_peer(ep->worker, entry)->state == PEER_CONNECTED)
-		worker_progress(ep->worker);
+		driven_progress(&ep->worker->driven);
 	else
 		driven_progress_all(ep->dom, ep->worker->driven.shard.shard);
 	return worker_peer(ep->worker, entry);

@@ -63,7 +63,7 @@ static void quiesce(struct worker *worker, const struct rx *rx, const struct ep 
 
 	while ((peer = mover(worker, rx, ep))) {
 		if (clock_coarse_ms() < until) {
-			worker_progress(worker);
+			driven_progress(&worker->driven);
 			sched_yield();
 			continue;
 		}
