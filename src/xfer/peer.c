@@ -11,6 +11,7 @@
 #include "base/probe.h"
 #include "core/av_keys.h"
 #include "xfer/rndv/rxreq.h"
+#include "xfer/conn/attempt.h"
 #include "xfer/conn/conn.h"
 #include "xfer/conn/connect.h"
 #include "xfer/group.h"
@@ -146,7 +147,6 @@ void peer_free(struct peer *peer)
 	list_remove(&peer->target.in_acks_pending);
 	addr_free(&peer->name);
 	free(peer->also);
-	auth_end(&peer->conn.auth);
 	conn_rails_forget(peer);
 	pool_put(&peer->worker->peer_pool, peer);
 }
@@ -305,9 +305,7 @@ static void disconnect(struct peer *peer)
 	const struct transport *t = worker->via[kind].transport;
 
 	idle_end(&worker->driven.idle);
-	if (peer_attempts(peer))
-		worker->handshakes--;
-	conn_abandon(peer);
+	attempt_end(peer);
 	/* The requests end below, and the application may then reuse their memory. */
 	if (peer->real)
 		peer->real->rdma->abort(peer->real);
@@ -352,7 +350,7 @@ void peer_failed(struct peer *peer, int found)
 	bool queued = !list_empty(&peer->txreqs[TXREQ_BACKLOG]) ||
 		      !list_empty(&peer->txreqs[TXREQ_AHEAD]);
 
-	peer->conn.refused = peer_attempts(peer) && !queued && !peer->conn.early ? err : 0;
+	peer->conn.refused = peer_attempts(peer) && !queued && !peer->conn.attempt->early ? err : 0;
 	peer->conn.last_error = err;
 	PROBE3(lost, peer, err, peer->state);
 	disconnect(peer);

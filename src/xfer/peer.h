@@ -13,7 +13,7 @@
 #include "xfer/conn/conn_end.h"
 #include "xfer/msg/budget.h"
 
-struct auth;
+struct attempt;
 struct ep;
 struct fi_weft_peer;
 struct worker;
@@ -61,13 +61,10 @@ enum txreq_state {
 struct peer_conn {
 	/* Why the connection ends; END_NONE: it goes on. While the peer is expelled, `reported` stays FI_ADDR_NOTAVAIL. */
 	enum conn_end end;
+	struct attempt *attempt; /* owned; NULL unless an attempt of ours is under way */
 	bool inside;         /* the bootstrap socket is a Unix socket: the peer is on this host */
 	bool plain;          /* a LINK_DEVICE to the peer failed; not proposed again */
-	bool late;           /* our hello was sent long after connect() began */
-	bool early;          /* the last attempt began before an operation asked for one */
-	bool outward;        /* the advertised address was not found within the host */
 	bool asked;          /* we asked to close the idle connection, and had no answer yet */
-	bool no_files;       /* the last attempt found no descriptor free */
 	bool wrong_key;      /* the peer has used an unknown key */
 	bool introduces;     /* the peer understands introductions: conn_introduce.c */
 	bool socket_lost;    /* the link goes on without its bootstrap socket: conn_socket.c */
@@ -86,10 +83,6 @@ struct peer_conn {
 	int directed_err;
 	unsigned int asks, tells; /* introductions that the peer has sent since `heard_ms` */
 	uint64_t heard_ms;        /* ms */
-	unsigned int checks;      /* of conn_stuck.c in a row that found this attempt */
-	unsigned int retries;     /* of this attempt */
-	unsigned int pauses;      /* before retries of this attempt, up to PAUSES_MAX */
-	uint64_t again_ms;        /* ms: no retry before */
 	unsigned int
 		renewals; /* connections made again because the last one broke, as conn_reach.c counts them */
 	/* Positive error of the last attempt, if an operation asked for it and none that is queued could report it; else 0. */
@@ -97,14 +90,10 @@ struct peer_conn {
 	int last_error;   /* positive: of the last connection or attempt that ended; 0: none has */
 	int host_error;   /* positive: why the last attempt did not connect within the host; or 0 */
 	uint64_t lost_at; /* ms: time of the disconnect, while unread */
-	void *pending; /* pending link of a LINK_DEVICE, from our hello until the answer; or NULL */
-	uint64_t source;      /* source_id of the network address it connects from; 0: this host */
+	uint64_t source;  /* source_id of the network address it connects from; 0: this host */
 	uint64_t incarnation; /* of the peer; in PEER_CROSSED: of the attempt that won */
 	uint64_t serial;      /* serial of the hello that made the link */
-	uint64_t deadline;    /* ms; of an attempt; PEER_HANDSHAKE has none */
-	uint64_t until;       /* ms: end of an attempt that a third one asked for; 0: of another */
 	uint64_t attempt_ms;  /* ms: start of the last attempt */
-	struct auth *auth;    /* proof under way in an attempt of ours, with a key; or NULL */
 };
 
 /* Messages whose fragments are judged together. */

@@ -76,10 +76,12 @@ static void link_one(struct peer *peer, int sock)
 	if (encrypts() && !is_initiator())
 		conn.auth = auth;
 	if (is_initiator()) {
-		MUST(peer->conn.auth = malloc(sizeof(auth)));
-		*peer->conn.auth = auth;
+		MUST(!attempt_begin(peer));
+		MUST(peer->conn.attempt->auth = malloc(sizeof(auth)));
+		*peer->conn.attempt->auth = auth;
 	}
 	MUST(!conn_link(peer, &conn, &(struct wire_nic){.qpn = 0}));
+	attempt_end(peer);
 }
 
 /* What the transport is told of a socket that becomes a rail. */

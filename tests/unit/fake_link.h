@@ -16,6 +16,7 @@
 #include "core/ep.h"
 #include "xfer/events.h"
 #include "link/wire.h"
+#include "xfer/conn/attempt.h"
 #include "xfer/worker.h"
 #include "xfer/msg/tx.h"
 #include "suite.h"
@@ -125,8 +126,16 @@ static inline void fake_says_ats(uint32_t id, int err)
 	fake_says(WIRE_HEAD(WIRE_ATS, 0, 0, id), (uint64_t)err, 0, NULL, 0);
 }
 
+/* The peer is being connected to. */
+static inline void fake_attempt(enum peer_state state)
+{
+	ck_assert_int_eq(attempt_begin(fake.peer), 0);
+	fake.peer->state = state;
+}
+
 static inline void fake_connect(void)
 {
+	attempt_end(fake.peer);
 	fake.peer->real = &fake.link;
 	peer_connected(fake.peer);
 }
@@ -204,15 +213,13 @@ static void fake_open(void)
 	fake.worker = ep_of(fake.ep)->worker;
 	fake.peer = peer_get(fake.worker, fake.addr);
 	ck_assert_ptr_nonnull(fake.peer);
-	fake.peer->state = PEER_HANDSHAKE;
-	fake.worker->handshakes++;
+	fake_attempt(PEER_HANDSHAKE);
 }
 
 /* As fake_open, with the peer connected. */
 static inline void fake_open_connected(void)
 {
 	fake_open();
-	fake.worker->handshakes--;
 	fake_connect();
 }
 

@@ -106,6 +106,7 @@ static void setup(void)
 
 static void teardown(void)
 {
+	attempt_end(peer);
 	pool_fini(&worker.peer_pool);
 }
 
@@ -139,8 +140,9 @@ static void comes_too_late(void)
 	peer->named = 1;
 	peer->state = PEER_HANDSHAKE;
 	peer->real = NULL;
-	peer->conn.late = gone = true;
-	worker.handshakes = 1;
+	if (!peer->conn.attempt)
+		ck_assert_int_eq(attempt_begin(peer), 0);
+	peer->conn.attempt->late = gone = true;
 }
 
 static void begins_to_connect(void)
@@ -155,7 +157,7 @@ static void begins_to_connect(void)
 START_TEST(no_room_to_connect_again)
 {
 	comes_too_late();
-	peer->conn.deadline = 1; /* of the attempt whose hello came too late */
+	peer->conn.attempt->deadline = 1; /* of the attempt whose hello came too late */
 	refuse = 3;
 	for (int rounds = 0; rounds < 2; rounds++) {
 		conn_poll(&worker);
@@ -200,7 +202,7 @@ static void connect_again_as(uint16_t asked, uint16_t named)
 	first = number_of(peer->conn.sock);
 	ck_assert_uint_eq(worker.name.port, named ? named : first);
 	peer->state = PEER_HANDSHAKE;
-	peer->conn.late = true;
+	peer->conn.attempt->late = true;
 	peer->conn.sock = dup(peer->conn.sock); /* a duplicate keeps the port in use */
 	conn_poll(&worker);
 	begins_to_connect();

@@ -355,10 +355,10 @@ static struct peer *attempt(const char *ip, enum peer_state state, unsigned int 
 {
 	struct peer *peer = peer_of(ip);
 
-	peer->conn.until = clock_coarse_ms() + 10000 - ago;
-	peer->conn.deadline = UINT64_MAX;
+	ck_assert_int_eq(attempt_begin(peer), 0);
+	peer->conn.attempt->until = clock_coarse_ms() + 10000 - ago;
+	peer->conn.attempt->deadline = UINT64_MAX;
 	peer->state = state;
-	fake.worker->handshakes++;
 	return peer;
 }
 
@@ -382,7 +382,7 @@ START_TEST(few_at_a_time)
 		attempt(ip, PEER_HANDSHAKE, i == 7 ? 1000 : 0);
 	}
 	ck_assert(!follows(NOBODY));
-	peer_of("192.0.2.107")->conn.until -= 1000;
+	peer_of("192.0.2.107")->conn.attempt->until -= 1000;
 	fake.peer->conn.tells = 64; /* one that says too much ends none of them */
 	ck_assert(!follows(NOBODY));
 	poll_later();
@@ -407,13 +407,13 @@ START_TEST(silent_ones_end)
 	struct peer *peer = attempt(NOBODY, states[_i], 9000);
 
 	peer->named++;
-	peer->conn.again_ms = UINT64_MAX;
+	peer->conn.attempt->again_ms = UINT64_MAX;
 	poll_later();
 	ck_assert_int_eq(peer->state, states[_i]);
-	peer->conn.until -= 1000;
+	peer->conn.attempt->until -= 1000;
 	poll_later();
 	ck_assert_int_eq(peer->state, PEER_IDLE);
-	attempt(NOBODY, states[_i], 10000)->conn.until = 0;
+	attempt(NOBODY, states[_i], 10000)->conn.attempt->until = 0;
 	poll_later();
 	ck_assert_int_eq(peer->state, states[_i]);
 	peer->named--;
@@ -486,6 +486,8 @@ static struct peer *await(void)
 {
 	struct peer *peer = peer_of(NOBODY);
 
+	ck_assert_int_eq(attempt_begin(peer), 0);
+	peer->state = PEER_AWAITED;
 	peer->conn.attempt_ms = clock_coarse_ms();
 	return peer;
 }
@@ -498,7 +500,7 @@ START_TEST(all_are_asked)
 	ck_assert_uint_eq(fake.count, 1);
 	ck_assert_uint_eq(other->count, 1);
 	ck_assert(has_heard(other, WIRE_INTRODUCE_ASK, NOBODY));
-	ck_assert_uint_ge(awaited->conn.again_ms, awaited->conn.attempt_ms + 1000);
+	ck_assert_uint_ge(awaited->conn.attempt->again_ms, awaited->conn.attempt_ms + 1000);
 }
 END_TEST
 
@@ -544,7 +546,7 @@ START_TEST(relay_first)
 	fake.worker->relay.name = address(RELAY);
 	conn_introduce_ask(awaited);
 	ck_assert_uint_eq(other->count, 0);
-	ck_assert_uint_lt(awaited->conn.again_ms, awaited->conn.attempt_ms + 1000);
+	ck_assert_uint_lt(awaited->conn.attempt->again_ms, awaited->conn.attempt_ms + 1000);
 	join(&far[1], RELAY);
 	conn_introduce_ask(awaited);
 	ck_assert(has_heard(&far[1], WIRE_INTRODUCE_ASK, NOBODY));
@@ -574,10 +576,10 @@ static void await_many(void)
 		a.port = port;
 		peer = peer_by_name(fake.worker, &a, 0);
 		ck_assert_ptr_nonnull(peer);
+		ck_assert_int_eq(attempt_begin(peer), 0);
 		peer->state = PEER_AWAITED;
-		peer->conn.deadline = UINT64_MAX;
+		peer->conn.attempt->deadline = UINT64_MAX;
 		peer->conn.attempt_ms = clock_coarse_ms();
-		fake.worker->handshakes++;
 	}
 }
 
@@ -589,8 +591,12 @@ START_TEST(asked_in_their_order)
 	for (unsigned int second = 1; second <= 3; second++) {
 		poll_later();
 		ck_assert_uint_eq(other->count, second * 512);
-		LIST_EACH (node, &fake.worker->peers_list)
-			LIST_ENTRY(node, struct peer, in_worker)->conn.again_ms = 0;
+		LIST_EACH (node, &fake.worker->peers_list) {
+			struct peer *peer = LIST_ENTRY(node, struct peer, in_worker);
+
+			if (peer->conn.attempt)
+				peer->conn.attempt->again_ms = 0;
+		}
 		fake.worker->introduce.asked_ms -= 1000;
 	}
 	for (unsigned int port = 0; port < AWAITED; port++)

@@ -91,7 +91,8 @@ START_TEST(short_answers)
 		.op = WIRE_GET, .flags = WIRE_DATA, .key = KEY_READ, .want = FAKE_PACKET};
 
 	ck_assert_uint_lt(go_on(&get, 100000), WIRE_ANSWERS_MAX + SLACK);
-	ck_assert_ptr_nonnull(strstr(logged.text, "exceeded a limit of ours")); /* after the line with the reason */
+	/* After the line with the values. */
+	ck_assert_ptr_nonnull(strstr(logged.text, "exceeded a limit of ours"));
 }
 END_TEST
 

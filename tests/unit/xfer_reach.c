@@ -49,9 +49,8 @@ END_TEST
 START_TEST(nobody_asked)
 {
 	peer_failed(fake.peer, FI_ECONNRESET);
-	fake.peer->state = PEER_CONNECTING;
-	fake.worker->handshakes++;
-	fake.peer->conn.early = _i;
+	fake_attempt(PEER_CONNECTING);
+	fake.peer->conn.attempt->early = _i;
 	peer_failed(fake.peer, FI_ETIMEDOUT);
 	ck_assert_int_eq(fake.peer->conn.refused, _i ? 0 : FI_ETIMEDOUT);
 	fake.closed = 0; /* links that are still open when the endpoint is closed */

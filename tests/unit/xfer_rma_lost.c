@@ -164,8 +164,7 @@ END_TEST
 START_TEST(before_it_was_there)
 {
 	lose();
-	fake.peer->state = PEER_HANDSHAKE;
-	fake.worker->handshakes++;
+	fake_attempt(PEER_HANDSHAKE);
 	ck_assert_int_eq(fi_write(fake.ep, buf, 8, NULL, fake.addr, 0, KEY, buf), -FI_EAGAIN);
 	ck_assert_int_eq(fi_read(fake.ep, buf, REGION, NULL, fake.addr, 0, KEY, buf), -FI_EAGAIN);
 	ck_assert_uint_eq(fake.count, 0);

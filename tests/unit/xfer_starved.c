@@ -114,14 +114,12 @@ START_TEST(before_it_is_known_to_be_connected)
 	unsigned char in[8];
 
 	fake.peer->real = NULL;
-	fake.peer->state = PEER_CONNECTING;
-	fake.peer->conn.deadline = fake.peer->conn.again_ms = UINT64_MAX;
-	fake.worker->handshakes++;
+	fake_attempt(PEER_CONNECTING);
+	fake.peer->conn.attempt->deadline = fake.peer->conn.attempt->again_ms = UINT64_MAX;
 	starve_begin();
 	fake_says(MSG, 0, 0, bytes, BYTES);
 	starve_end();
 	worker_progress(fake.worker);
-	fake.worker->handshakes--;
 	fake_connect();
 	ck_assert_int_eq(fi_recv(fake.ep, in, 8, NULL, fake.addr, in), 0);
 	fake_says(MSG, 0, 0, "behind", 6);

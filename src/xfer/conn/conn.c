@@ -83,7 +83,7 @@ void conn_fail(struct peer *peer, int err, const struct wire_hello *hello)
 /* True: retried, and the attempt goes on or has failed. */
 static bool retry(struct peer *peer, const char *why)
 {
-	if (peer->conn.retries++ >= RETRIES)
+	if (peer->conn.attempt->retries++ >= RETRIES)
 		return false;
 	LOG_INFO(LOG_EP_CTRL, "%s %s: connecting again", peer_text(peer), why);
 	conn_restart(peer);
@@ -96,7 +96,7 @@ static bool retry(struct peer *peer, const char *why)
  */
 static bool retry_silent(struct peer *peer)
 {
-	return (peer->conn.late || peer->conn.auth) &&
+	return (peer->conn.attempt->late || peer->conn.attempt->auth) &&
 	       retry(peer, "closed the connection before our hello");
 }
 
@@ -105,7 +105,8 @@ static void unsent(struct peer *peer, int err)
 {
 	bool closed = err == -FI_ECONNRESET || err == -EPIPE;
 
-	if (closed && (retry_silent(peer) || (peer->conn.pauses < PAUSES_MAX && conn_later(peer))))
+	if (closed &&
+	    (retry_silent(peer) || (peer->conn.attempt->pauses < PAUSES_MAX && conn_later(peer))))
 		return;
 	if (err == -FI_ECONNREFUSED && conn_reach_outward(peer))
 		conn_restart(peer);
@@ -120,9 +121,9 @@ static void connecting_event(struct peer *peer)
 
 	if (err == -FI_EAGAIN)
 		return; /* a stale event, of the peer's former socket */
-	peer->conn.late = clock_coarse_ms() - peer->conn.attempt_ms >= LATE_MS;
+	peer->conn.attempt->late = clock_coarse_ms() - peer->conn.attempt_ms >= LATE_MS;
 	/* Making a hello takes time where devices are involved. */
-	if (!err && peer->conn.late && connect_closed(peer->conn.sock))
+	if (!err && peer->conn.attempt->late && connect_closed(peer->conn.sock))
 		err = -FI_ECONNRESET;
 	if (!err)
 		err = conn_say_hello(peer);
@@ -149,7 +150,7 @@ static void crossed(struct peer *peer, const struct wire_hello *hello)
 	peer->conn.sock = peer->conn.wake = -1;
 	peer->state = PEER_CROSSED;
 	peer->conn.incarnation = hello->incarnation;
-	peer->conn.deadline = clock_coarse_ms() + CROSSED_MS;
+	peer->conn.attempt->deadline = clock_coarse_ms() + CROSSED_MS;
 }
 
 static void rejected(struct peer *peer, const struct wire_hello *hello)
@@ -179,8 +180,7 @@ static void accepted(struct peer *peer, struct accepted *conn)
 		conn_fail(peer, -err, NULL);
 		return;
 	}
-	worker->handshakes--;
-	auth_end(&peer->conn.auth);
+	attempt_end(peer);
 	peer->real->silent = false;
 	/*
 	 * Within a host this byte tells the peer that we have its hello; across the network the first packet does.
@@ -204,7 +204,7 @@ static void handshake_event(struct peer *peer)
 		return;
 	}
 	conn.pid = conn.inside ? connect_pid(peer->conn.sock) : 0;
-	if (!auth_hear(peer, peer->conn.auth, &conn)) {
+	if (!auth_hear(peer, peer->conn.attempt->auth, &conn)) {
 		conn_fail(peer, FI_EACCES, NULL);
 		return;
 	}
@@ -219,7 +219,7 @@ static void handshake_event(struct peer *peer)
 		accepted(peer, &conn);
 		break;
 	case HELLO_CHALLENGE:
-		if (peer->conn.auth) {
+		if (peer->conn.attempt->auth) {
 			challenged(peer);
 			break;
 		}
@@ -396,7 +396,7 @@ static void expire(struct worker *worker, bool heard)
 		struct peer *peer = LIST_ENTRY(node, struct peer, in_worker);
 		/* PEER_HANDSHAKE has none: our hello has arrived, so the peer is alive. */
 		bool overdue = peer_attempts(peer) && peer->state != PEER_HANDSHAKE &&
-			       now >= peer->conn.deadline;
+			       now >= peer->conn.attempt->deadline;
 
 		if (overdue && peer->state == PEER_CROSSED &&
 		    retry(peer, "does not connect after all"))

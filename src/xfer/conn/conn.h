@@ -62,8 +62,6 @@ int conn_relay_open(struct worker *worker);
  * waits for a peer that alone can connect. To be called often; a worker that reaches out wakes its sleepers for that.
  */
 void conn_relay_check(struct worker *worker, uint64_t now);
-/* Abandons our pending link between RDMA devices, if there is one. */
-void conn_abandon(struct peer *peer);
 /* Disconnects a peer that is over its budget. */
 void conn_expel(struct peer *peer);
 /*

@@ -106,14 +106,14 @@ void conn_introduce_ask(struct peer *awaited)
 
 	worker->relay.wanted = true;
 	if (relay && !times && !listens(relay)) {
-		awaited->conn.again_ms = now + SOON_MS;
+		awaited->conn.attempt->again_ms = now + SOON_MS;
 		return;
 	}
 	if (!in_pace(worker, now)) {
-		awaited->conn.again_ms = worker->introduce.asked_ms + HEARD_MS;
+		awaited->conn.attempt->again_ms = worker->introduce.asked_ms + HEARD_MS;
 		return;
 	}
-	awaited->conn.again_ms = now + ASK_MS;
+	awaited->conn.attempt->again_ms = now + ASK_MS;
 	go_last(awaited);
 	if (relay && listens(relay))
 		asked = say(relay, WIRE_INTRODUCE_ASK, &awaited->key);
@@ -162,12 +162,12 @@ static void pass_on(struct peer *asker, const struct addr *hidden)
 /* Do we try to connect to an introduced endpoint that no entry names? */
 static bool is_unanswered(const struct peer *peer)
 {
-	return peer_attempts(peer) && peer->conn.until && peer->addr == FI_ADDR_NOTAVAIL;
+	return peer_attempts(peer) && peer->conn.attempt->until && peer->addr == FI_ADDR_NOTAVAIL;
 }
 
 bool conn_introduce_overdue(const struct peer *peer, uint64_t now)
 {
-	return is_unanswered(peer) && now >= peer->conn.until;
+	return is_unanswered(peer) && now >= peer->conn.attempt->until;
 }
 
 /*
@@ -187,11 +187,11 @@ static bool has_place(struct worker *worker, struct peer **goes)
 		if (!is_unanswered(peer) || conn_introduce_overdue(peer, now))
 			continue;
 		n++;
-		if (!oldest || peer->conn.until < oldest->conn.until)
+		if (!oldest || peer->conn.attempt->until < oldest->conn.attempt->until)
 			oldest = peer;
 	}
 	*goes = n < UNANSWERED_MOST ? NULL : oldest;
-	return !*goes || now + ANSWER_MS >= oldest->conn.until + PATIENCE_MS;
+	return !*goes || now + ANSWER_MS >= oldest->conn.attempt->until + PATIENCE_MS;
 }
 
 /* Why do we not connect to the idle peer that we were told of? NULL: we do, and another attempt *goes, if that is not NULL. */
@@ -256,7 +256,7 @@ static void follow(struct peer *from, const struct addr *waiting)
 	} else if (!too_many(from, waiting, WIRE_INTRODUCE_TELL)) {
 		*before = true;
 		if (goes)
-			goes->conn.until =
+			goes->conn.attempt->until =
 				clock_coarse_ms(); /* the next poll of the sockets ends it */
 		conn_start_early(peer, clock_coarse_ms() + ANSWER_MS);
 	}

@@ -7,9 +7,9 @@
 #include "xfer/conn/connect.h"
 #include "xfer/stall.h"
 
-/* `key`: as in struct link_peer. */
+/* `key`, `pending`: as in struct link_peer. */
 static int make_link(struct peer *peer, struct accepted *conn, enum link_kind kind,
-		     const uint8_t *key)
+		     const uint8_t *key, void *pending)
 {
 	struct worker *worker = peer->worker;
 	struct link_peer lp = {.key = key,
@@ -19,7 +19,7 @@ static int make_link(struct peer *peer, struct accepted *conn, enum link_kind ki
 			       .id = conn->inside ? conn->hello.your_id : pool_id(peer),
 			       .sock = peer->conn.wake,
 			       .pid = conn->pid,
-			       .pending = peer->conn.pending};
+			       .pending = pending};
 	int err;
 
 	memcpy(lp.fds, conn->fds, sizeof(lp.fds));
@@ -36,17 +36,6 @@ static int make_link(struct peer *peer, struct accepted *conn, enum link_kind ki
 	if (worker->via[kind].transport->blocked)
 		stall_begin(worker);
 	return 0;
-}
-
-void conn_abandon(struct peer *peer)
-{
-	struct worker *worker = peer->worker;
-
-	if (peer->conn.pending)
-		worker->via[LINK_DEVICE].transport->abandon(worker->via[LINK_DEVICE].state,
-							    peer->conn.pending);
-	peer->conn.pending = NULL;
-	auth_end(&peer->conn.auth);
 }
 
 /*
@@ -67,74 +56,89 @@ static bool suits_device(const struct peer *peer)
 	return addr_equal(&own, &worker->key);
 }
 
-void conn_prepare(struct peer *peer, const struct wire_nic *theirs, struct wire_nic *ours)
+void conn_prepare(struct peer *peer, const struct wire_nic *theirs, struct wire_nic *ours,
+		  void **pending)
 {
 	const struct transport *device = peer->worker->via[LINK_DEVICE].transport;
 	void *state = peer->worker->via[LINK_DEVICE].state;
 
-	if (peer->conn.inside || !state || peer->conn.plain || peer->conn.pending ||
-	    !suits_device(peer))
+	if (peer->conn.inside || !state || peer->conn.plain || *pending || !suits_device(peer))
 		return;
-	if (device->prepare(state, theirs, ours, &peer->conn.pending))
+	if (device->prepare(state, theirs, ours, pending))
 		*ours = (struct wire_nic){.qpn = 0};
 }
 
-/* Makes a link between RDMA devices: both hellos describe an end. 0 or a negative error. */
-static int link_devices(struct peer *peer, struct accepted *conn)
+/* Makes a link between RDMA devices: both hellos describe an end. Owns `pending`. 0 or a negative error. */
+static int link_devices(struct peer *peer, struct accepted *conn, void *pending)
 {
-	int err = make_link(peer, conn, LINK_DEVICE, NULL);
+	int err = make_link(peer, conn, LINK_DEVICE, NULL, pending);
 
-	if (!err) {
-		peer->conn.pending = NULL;
+	if (!err)
 		return 0;
-	}
 	peer->conn.plain = peer->worker->via[LINK_SOCKET].state;
-	conn_abandon(peer);
+	attempt_abandon(peer->worker, &pending);
 	return err;
 }
 
-/* The proof of an attempt of ours ends here. */
+/* Only what we have accepted carries its proof with it. */
+static const struct auth *proof(const struct peer *peer, const struct accepted *conn)
+{
+	if (conn->auth.key.len)
+		return &conn->auth;
+	return peer->conn.attempt ? peer->conn.attempt->auth : NULL;
+}
+
 static int link_sockets(struct peer *peer, struct accepted *conn)
 {
-	/* Only what we have accepted carries its proof with it. */
-	const struct auth *auth = conn->auth.key.len ? &conn->auth : peer->conn.auth;
+	const struct auth *auth = proof(peer, conn);
 	uint8_t key[TLS_KEY];
 	bool encrypts = auth && auth->encrypts;
 	int err = peer->worker->via[LINK_SOCKET].state ? 0 : -FI_EHOSTUNREACH;
 
 	if (!err && encrypts && !auth_link_key(auth, key))
 		err = -FI_EIO;
-	conn_abandon(peer);
 	if (!err)
 		err = conn_rails_agree(peer, conn);
 	if (!err)
-		err = make_link(peer, conn, LINK_SOCKET, encrypts ? key : NULL);
+		err = make_link(peer, conn, LINK_SOCKET, encrypts ? key : NULL, NULL);
 	explicit_bzero(key, sizeof(key));
 	return err;
+}
+
+/* The pending link that our hello has described, if it has; the caller owns it. */
+static void *take_pending(struct peer *peer)
+{
+	void *pending = peer->conn.attempt ? peer->conn.attempt->pending : NULL;
+
+	if (pending)
+		peer->conn.attempt->pending = NULL;
+	return pending;
 }
 
 int conn_link(struct peer *peer, struct accepted *conn, struct wire_nic *ours)
 {
 	struct worker *worker = peer->worker;
 	const struct wire_nic *theirs = &conn->hello.nic;
-	/* Our hello has described our end: the peer expects this kind of link. */
-	bool asked = peer->conn.pending;
+	void *pending = take_pending(peer);
+	bool asked = pending; /* the peer expects this kind of link */
 	struct addr from;
 
 	peer->conn.source = 0;
 	peer->conn.wrong_key = false;
 	worker->cm_sock = peer->conn.sock;
 	if (conn->inside)
-		return make_link(peer, conn, LINK_HOST, NULL);
+		return make_link(peer, conn, LINK_HOST, NULL, NULL);
 	connect_set_linked(peer->conn.sock);
 	peer->conn.source = connect_remote(peer->conn.sock, &from) ? source_id(&from) : 0;
 	if (theirs->qpn)
-		conn_prepare(peer, theirs, ours);
-	if (theirs->qpn && peer->conn.pending) {
-		int err = link_devices(peer, conn);
+		conn_prepare(peer, theirs, ours, &pending);
+	if (theirs->qpn && pending) {
+		int err = link_devices(peer, conn, pending);
 
 		if (!err || asked)
 			return err;
+	} else {
+		attempt_abandon(worker, &pending);
 	}
 	*ours = (struct wire_nic){.qpn = 0};
 	return link_sockets(peer, conn);

@@ -16,9 +16,8 @@ static void abandon_attempt(struct peer *peer)
 	if (peer->conn.sock >= 0)
 		connect_close(peer->conn.sock);
 	peer->conn.sock = peer->conn.wake = -1;
-	conn_abandon(peer);
+	attempt_end(peer);
 	peer->state = PEER_IDLE;
-	peer->worker->handshakes--;
 }
 
 int conn_take(struct peer *peer, struct accepted *conn, const struct hello_fields *fields)

@@ -90,14 +90,15 @@ int conn_say_hello(struct peer *peer)
 				      .id = pool_id(peer),
 				      .data = worker->cm_data,
 				      .data_len = worker->cm_len,
-				      .auth = peer->conn.auth};
+				      .auth = peer->conn.attempt->auth};
 	struct wire_rails rails;
 
 	if (worker->cm)
 		conn_single_sent(peer);
-	if (worker->auth.keyed && !peer->conn.auth)
-		return auth_greet(peer, peer->conn.sock, peer->conn.inside, &peer->conn.auth);
-	conn_prepare(peer, NULL, &fields.nic);
+	if (worker->auth.keyed && !peer->conn.attempt->auth)
+		return auth_greet(peer, peer->conn.sock, peer->conn.inside,
+				  &peer->conn.attempt->auth);
+	conn_prepare(peer, NULL, &fields.nic, &peer->conn.attempt->pending);
 	fields.rails = conn_rails_propose(peer, &rails) ? &rails : NULL;
 	return hello_send(worker, peer->conn.sock, peer->conn.inside, &fields);
 }
@@ -112,10 +113,10 @@ static int attempt(struct peer *peer, int sock, bool inside)
 
 	if (sock < 0)
 		return sock;
-	auth_end(&peer->conn.auth);
+	auth_end(&peer->conn.attempt->auth);
 	peer->conn.sock = peer->conn.wake = sock;
 	peer->conn.inside = inside;
-	peer->conn.late = false;
+	peer->conn.attempt->late = false;
 	err = inside ? conn_say_hello(peer) : 0;
 	if (err == -EPIPE)
 		err = -FI_EAGAIN; /* closed already to make room for others */
@@ -127,12 +128,12 @@ static int attempt(struct peer *peer, int sock, bool inside)
 		return err;
 	}
 	peer->state = inside ? PEER_HANDSHAKE : PEER_CONNECTING;
-	peer->worker->handshakes++;
 	idle_end(&peer->worker->driven.idle);
 	return 0;
 }
 
-uint64_t conn_deadline(void)
+/* Returns the deadline (ms) of an attempt that begins now; UINT64_MAX without a peer timeout. */
+static uint64_t deadline_from_now(void)
 {
 	int ms = env_get()->peer_timeout;
 
@@ -141,9 +142,9 @@ uint64_t conn_deadline(void)
 
 int conn_overdue(const struct peer *peer)
 {
-	return peer->state == PEER_AWAITED ? FI_EFIREWALLADDR
-	       : peer->conn.no_files       ? FI_EMFILE
-					   : FI_ETIMEDOUT;
+	return peer->state == PEER_AWAITED    ? FI_EFIREWALLADDR
+	       : peer->conn.attempt->no_files ? FI_EMFILE
+					      : FI_ETIMEDOUT;
 }
 
 /*
@@ -159,7 +160,7 @@ int conn_attempt(struct peer *peer)
 	int err = -FI_EHOSTUNREACH;
 
 	peer->conn.attempt_ms = clock_coarse_ms();
-	peer->conn.deadline = conn_deadline();
+	peer->conn.attempt->deadline = deadline_from_now();
 	if (worker->via[LINK_HOST].state &&
 	    (addr_is_local(&peer->name) || advertise_is_own(&peer->name)))
 		err = attempt(peer, conn_reach_inside(peer), true);
@@ -169,17 +170,16 @@ int conn_attempt(struct peer *peer)
 		err = conn_reach_firewalled(peer)
 			      ? conn_reach_await(peer)
 			      : attempt(peer, connect_network(&to, source), false);
-	peer->conn.no_files = err == -FI_EMFILE;
-	if (!peer->conn.no_files || !conn_retire_some(worker))
+	peer->conn.attempt->no_files = err == -FI_EMFILE;
+	if (err != -FI_EMFILE || !conn_retire_some(worker))
 		return err;
-	peer->conn.again_ms = peer->conn.attempt_ms + ROOM_MS;
+	peer->conn.attempt->again_ms = peer->conn.attempt_ms + ROOM_MS;
 	return -FI_EAGAIN;
 }
 
 void conn_wait_outside(struct peer *peer, enum peer_state state)
 {
 	peer->state = state;
-	peer->worker->handshakes++;
 	idle_end(&peer->worker->driven.idle);
 	if (peer->worker->cm)
 		conn_single_waits(peer->worker);
@@ -187,63 +187,63 @@ void conn_wait_outside(struct peer *peer, enum peer_state state)
 		peer_busy(peer); /* makes a sleeping waiter poll again soon */
 }
 
-/* Closes the attempt's socket, if it has one. */
-static void end_attempt(struct peer *peer)
+/* Closes the attempt's socket, if it has one; the attempt goes on with another one. */
+static void close_socket(struct peer *peer)
 {
 	if (peer->conn.sock >= 0)
 		connect_close(peer->conn.sock);
 	peer->conn.sock = peer->conn.wake = -1;
-	conn_abandon(peer);
+	attempt_reset(peer);
 }
 
 bool conn_later(struct peer *peer)
 {
+	struct attempt *a = peer->conn.attempt;
 	uint64_t now = clock_coarse_ms();
 
-	if (now >= peer->conn.deadline)
+	if (now >= a->deadline)
 		return false;
-	end_attempt(peer);
-	peer->worker->handshakes--;
+	close_socket(peer);
 	conn_wait_outside(peer, PEER_RETRYING);
-	peer->conn.again_ms =
-		now + (1u << (peer->conn.pauses < PAUSES_MAX ? peer->conn.pauses++ : PAUSES_MAX));
+	a->again_ms = now + (1u << (a->pauses < PAUSES_MAX ? a->pauses++ : PAUSES_MAX));
 	return true;
 }
 
 void conn_again(struct peer *peer)
 {
-	uint64_t deadline = peer->conn.deadline;
+	struct attempt *a = peer->conn.attempt;
+	uint64_t deadline;
 	int err;
 
-	if (clock_coarse_ms() < peer->conn.again_ms)
+	if (!a || clock_coarse_ms() < a->again_ms)
 		return;
 	if (peer->state == PEER_AWAITED)
 		conn_introduce_ask(peer);
 	if (peer->state != PEER_RETRYING)
 		return;
-	peer->worker->handshakes--;
+	deadline = a->deadline;
 	peer->state = PEER_IDLE;
 	if (peer->worker->cm)
 		conn_single_unname(peer->worker);
 	err = conn_attempt(peer);
-	if (peer->conn.pauses)
-		peer->conn.deadline = deadline;
+	if (a->pauses)
+		a->deadline = deadline;
 	if (!err) {
 		if (peer->worker->cm)
 			conn_single_connecting(peer);
 		return;
 	}
 	conn_wait_outside(peer, PEER_RETRYING);
-	peer->conn.deadline = deadline;
+	a->deadline = deadline;
 	if (err != -FI_EAGAIN)
 		conn_fail(peer, -err, NULL);
 }
 
 void conn_restart(struct peer *peer)
 {
-	end_attempt(peer);
+	close_socket(peer);
 	peer->state = PEER_RETRYING;
-	peer->conn.deadline = conn_deadline();
+	peer->conn.attempt->deadline = deadline_from_now();
 	conn_again(peer);
 }
 
@@ -267,13 +267,13 @@ static int start(struct peer *peer, bool early, uint64_t until)
 
 	if (peer->worker->cm)
 		return -FI_ENOTCONN;
-	peer->conn.early = early;
-	peer->conn.until = until;
-	peer->conn.outward = false;
 	if (worker_goes_by(peer->worker, &peer->key) && peer->worker->via[LINK_HOST].state)
 		return connect_self(peer);
-	peer->conn.retries = peer->conn.pauses = peer->conn.checks = 0;
-	peer->conn.again_ms = 0;
+	err = attempt_begin(peer);
+	if (err)
+		return err;
+	peer->conn.attempt->early = early;
+	peer->conn.attempt->until = until;
 	err = lacks_key(peer) ? -FI_EACCES : conn_attempt(peer);
 	if (err == -FI_EAGAIN) {
 		conn_wait_outside(peer, PEER_RETRYING);
@@ -282,6 +282,7 @@ static int start(struct peer *peer, bool early, uint64_t until)
 	if (err) {
 		peer->conn.last_error = -err;
 		conn_reach_explain(peer, -err);
+		attempt_end(peer);
 	}
 	return err;
 }

@@ -3,6 +3,7 @@
 #ifndef WEFT_XFER_CONN_OWN_H
 #define WEFT_XFER_CONN_OWN_H
 
+#include "xfer/conn/attempt.h"
 #include "xfer/conn/conn.h"
 #include "xfer/conn/hello.h"
 
@@ -12,8 +13,6 @@ int conn_control(struct worker *worker, int op, struct peer *peer, uint32_t even
 int conn_watch(struct peer *peer, uint32_t events);
 /* Sends HELLO_CONNECT or HELLO_REQUEST on the bootstrap socket. 0 or a negative error. */
 int conn_say_hello(struct peer *peer);
-/* Returns the deadline (ms) of an attempt that begins now; UINT64_MAX without a peer timeout. */
-uint64_t conn_deadline(void);
 /* Returns the positive error of an attempt that has come to nothing by its deadline. */
 int conn_overdue(const struct peer *peer);
 /*
@@ -47,10 +46,11 @@ void conn_restart(struct peer *peer);
 
 /* conn_link.c */
 /*
- * Prepares our end of a link between RDMA devices, if the worker has a device, and fills in *ours.
- * `theirs`: from the peer's hello; NULL: our hello is the first.
+ * Prepares our end of a link between RDMA devices, if the worker has a device and *pending is not one already, and fills in
+ * *ours and *pending. `theirs`: from the peer's hello; NULL: our hello is the first.
  */
-void conn_prepare(struct peer *peer, const struct wire_nic *theirs, struct wire_nic *ours);
+void conn_prepare(struct peer *peer, const struct wire_nic *theirs, struct wire_nic *ours,
+		  void **pending);
 /*
  * Makes the peer's link from the hello in `conn`; owns conn->fds. Fills in *ours, for the answer,
  * if the link is one between RDMA devices. 0 or a negative error.

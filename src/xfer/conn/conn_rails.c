@@ -19,7 +19,7 @@
 #include "xfer/conn/connect.h"
 #include "xfer/conn/rails.h"
 
-struct attempt;
+struct rail_attempt;
 
 /* What a side knows of its link to a peer that has rails, or may have. */
 struct peer_rails {
@@ -28,7 +28,8 @@ struct peer_rails {
 	uint32_t number; /* the initiator: the target's number of it */
 	uint32_t count;  /* of pairs */
 	struct rails_pair pair[WIRE_RAILS_MAX];
-	struct attempt *attempt[WIRE_RAILS_MAX]; /* under way, or ended a moment ago; or NULL */
+	struct rail_attempt
+		*attempt[WIRE_RAILS_MAX]; /* under way, or ended a moment ago; or NULL */
 };
 
 enum stage {
@@ -38,7 +39,7 @@ enum stage {
 };
 
 /* A socket of ours that may become a rail. Ends with its link at the latest; owned by the worker's pool. */
-struct attempt {
+struct rail_attempt {
 	uint32_t peer; /* pool_id */
 	uint32_t rail;
 	int sock;
@@ -48,7 +49,7 @@ struct attempt {
 	uint64_t deadline; /* of this one */
 };
 
-static void end(struct peer *peer, struct attempt *a)
+static void end(struct peer *peer, struct rail_attempt *a)
 {
 	if (a->sock >= 0)
 		connect_close(a->sock);
@@ -74,7 +75,7 @@ static struct rails *rails_of(struct worker *worker)
 	worker->rails = calloc(1, sizeof(*worker->rails));
 	if (!worker->rails)
 		return NULL;
-	pool_init(&worker->rails->pool, sizeof(struct attempt));
+	pool_init(&worker->rails->pool, sizeof(struct rail_attempt));
 	rails_find(worker->rails, &worker->name);
 	return worker->rails;
 }
@@ -189,7 +190,7 @@ const uint8_t *conn_rails_answer(struct peer *peer, struct wire_rails *list)
 }
 
 /* Ends an attempt that is overdue, unless its answer has just come. Returns whether that is so. */
-static bool overdue(struct peer *peer, struct attempt *a, uint64_t now)
+static bool overdue(struct peer *peer, struct rail_attempt *a, uint64_t now)
 {
 	uint32_t rail = a->rail;
 
@@ -204,12 +205,12 @@ static bool overdue(struct peer *peer, struct attempt *a, uint64_t now)
 /* Is an attempt for this rail under way, or was one a moment ago? */
 static bool attempted(struct peer *peer, uint32_t rail, uint64_t now)
 {
-	struct attempt *a = peer->rails->attempt[rail];
+	struct rail_attempt *a = peer->rails->attempt[rail];
 
 	return a && (now < a->deadline || overdue(peer, a, now));
 }
 
-static int watch(struct worker *worker, struct attempt *a, int op, uint32_t events)
+static int watch(struct worker *worker, struct rail_attempt *a, int op, uint32_t events)
 {
 	struct epoll_event ev = {.events = events,
 				 .data.u64 = (uint64_t)WORKER_RAIL << 32 | pool_id(a)};
@@ -234,7 +235,7 @@ void conn_rail_wanted(struct opener *o, uint32_t src, uint32_t rail, uint32_t ms
 	struct peer_rails *link = peer ? agreed(peer) : NULL;
 	const struct rails_pair *pair;
 	uint64_t now = clock_coarse_ms();
-	struct attempt *a;
+	struct rail_attempt *a;
 
 	if (!link || rail >= link->count || attempted(peer, rail, now))
 		return;
@@ -242,7 +243,7 @@ void conn_rail_wanted(struct opener *o, uint32_t src, uint32_t rail, uint32_t ms
 	if (!a)
 		return;
 	pair = &link->pair[rail];
-	*a = (struct attempt){.peer = src, .rail = rail, .ms = ms, .deadline = now + ms};
+	*a = (struct rail_attempt){.peer = src, .rail = rail, .ms = ms, .deadline = now + ms};
 	link->attempt[rail] = a;
 	a->sock = connect_network(&pair->to, pair->from.kind == ADDR_NONE ? NULL : &pair->from);
 	if (a->sock >= 0 && !watch(worker, a, EPOLL_CTL_ADD, EPOLLOUT))
@@ -258,7 +259,7 @@ bool conn_rail_coming(struct opener *o, uint32_t src)
 	const struct peer *peer = pool_find(&worker->peer_pool, src);
 
 	for (uint32_t i = 0; peer && peer->rails && i < WIRE_RAILS_MAX; i++) {
-		const struct attempt *a = peer->rails->attempt[i];
+		const struct rail_attempt *a = peer->rails->attempt[i];
 
 		if (a && a->stage == ASKED && a->sock >= 0)
 			return true;
@@ -266,14 +267,14 @@ bool conn_rail_coming(struct opener *o, uint32_t src)
 	return false;
 }
 
-static void enter(struct attempt *a, enum stage stage)
+static void enter(struct rail_attempt *a, enum stage stage)
 {
 	a->stage = stage;
 	a->deadline = clock_coarse_ms() + a->ms;
 }
 
 /* Sends HELLO_JOIN. 0 or a negative error. */
-static int ask(const struct peer_rails *link, struct attempt *a)
+static int ask(const struct peer_rails *link, struct rail_attempt *a)
 {
 	const struct wire_rails which = {.number = a->rail};
 	uint8_t half[WIRE_PROOF] = {0};
@@ -289,7 +290,7 @@ static int ask(const struct peer_rails *link, struct attempt *a)
 }
 
 /* connect() has ended. 0 or a negative error. */
-static int connected(struct peer *peer, const struct peer_rails *link, struct attempt *a)
+static int connected(struct peer *peer, const struct peer_rails *link, struct rail_attempt *a)
 {
 	int err = connect_result(a->sock);
 
@@ -333,7 +334,7 @@ static int join(struct peer *peer, uint32_t rail, const struct accepted *conn,
 }
 
 /* Has something come? 0: not all yet; 1: the socket is a rail; else a negative error. */
-static int hear(struct peer *peer, const struct peer_rails *link, struct attempt *a)
+static int hear(struct peer *peer, const struct peer_rails *link, struct rail_attempt *a)
 {
 	struct accepted conn = {.sock = a->sock};
 	int ret = hello_recv(a->sock, false, &conn.hello, conn.fds);
@@ -357,7 +358,7 @@ static int hear(struct peer *peer, const struct peer_rails *link, struct attempt
 
 void conn_rails_event(struct worker *worker, uint32_t id)
 {
-	struct attempt *a = worker->rails ? pool_find(&worker->rails->pool, id) : NULL;
+	struct rail_attempt *a = worker->rails ? pool_find(&worker->rails->pool, id) : NULL;
 	struct peer *peer = a ? pool_find(&worker->peer_pool, a->peer) : NULL;
 	const struct peer_rails *link = peer ? agreed(peer) : NULL;
 	int ret;

@@ -32,7 +32,8 @@ bool conn_reach_firewalled(const struct peer *peer)
  */
 static bool nearby(const struct peer *peer, struct addr *at)
 {
-	return !peer->conn.outward && connect_local(peer->worker->acceptor.network[0], at) &&
+	return !peer->conn.attempt->outward &&
+	       connect_local(peer->worker->acceptor.network[0], at) &&
 	       at->kind == peer->name.kind && advertise_port(&peer->name, &at->port);
 }
 
@@ -42,7 +43,7 @@ bool conn_reach_outward(struct peer *peer)
 
 	if (!nearby(peer, &at))
 		return false;
-	peer->conn.outward = true;
+	peer->conn.attempt->outward = true;
 	return true;
 }
 
@@ -120,11 +121,11 @@ static bool is_news(const struct peer *peer, int err)
 {
 	struct worker *worker = peer->worker;
 
-	if (!peer->conn.early || peer_behind(peer))
+	if (!peer->conn.attempt->early || peer_behind(peer))
 		return true;
 	if (peer == worker->relay.peer)
 		return conn_relay_news(worker, err);
-	return !peer->conn.until || log_due(&worker->introduce.logged);
+	return !peer->conn.attempt->until || log_due(&worker->introduce.logged);
 }
 
 void conn_reach_explain(const struct peer *peer, int err)

@@ -122,6 +122,9 @@ int conn_request(struct worker *worker, const struct addr *to, const void *data,
 	if (len)
 		memcpy(worker->cm_data, data, len);
 	worker->cm_len = len;
+	err = attempt_begin(peer);
+	if (err)
+		return err;
 	err = conn_attempt(peer);
 	if (err == -FI_EAGAIN) {
 		conn_wait_outside(peer, PEER_RETRYING);
@@ -131,6 +134,7 @@ int conn_request(struct worker *worker, const struct addr *to, const void *data,
 		conn_single_connecting(peer);
 		return 0;
 	}
+	attempt_end(peer);
 	addr_print(to, text, sizeof(text));
 	LOG_WARN(LOG_EP_CTRL, "cannot connect to %s: %s", text, fi_strerror(-err));
 	return err;

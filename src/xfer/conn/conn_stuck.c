@@ -53,9 +53,9 @@ static bool is_stuck(struct peer *peer)
 /* Does an attempt that a call asked for last too long? No request waits for it. */
 static bool attempt_is_stuck(struct peer *peer)
 {
-	if (!peer_attempts(peer) || peer->conn.early)
+	if (!peer_attempts(peer) || peer->conn.attempt->early)
 		return false;
-	return ++peer->conn.checks > CHECKS;
+	return ++peer->conn.attempt->checks > CHECKS;
 }
 
 static void give_up(struct peer *peer, int ms)

@@ -11,6 +11,7 @@
 #include "xfer/rndv/rdma.h"
 #include "link/offload.h"
 #include "xfer/peer.h"
+#include "xfer/conn/attempt.h"
 #include "xfer/worker.h"
 #include "xfer/msg/tx.h"
 #include "link/engine.h"
@@ -230,7 +231,8 @@ bool xfer_notifies_late(const struct worker *worker)
 	LIST_EACH (node, &worker->peers_list) {
 		const struct peer *peer = LIST_ENTRY(node, struct peer, in_worker);
 
-		if (peer->conn.pending || (peer->real && peer->conn.kind == LINK_DEVICE))
+		if ((peer->conn.attempt && peer->conn.attempt->pending) ||
+		    (peer->real && peer->conn.kind == LINK_DEVICE))
 			return false;
 	}
 	return true;

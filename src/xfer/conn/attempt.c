@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "xfer/conn/attempt.h"
+
+#include <rdma/fi_errno.h>
+#include <stdlib.h>
+
+#include "base/log.h"
+#include "xfer/conn/auth.h"
+#include "xfer/worker.h"
+
+int attempt_begin(struct peer *peer)
+{
+	char text[ADDR_STR_MAX + 32];
+
+	peer->conn.attempt = calloc(1, sizeof(*peer->conn.attempt));
+	if (!peer->conn.attempt) {
+		addr_print(&peer->name, text, sizeof(text));
+		LOG_WARN(LOG_EP_CTRL, "%s: out of memory for an attempt to connect", text);
+		return -FI_ENOMEM;
+	}
+	peer->worker->handshakes++;
+	return 0;
+}
+
+void attempt_abandon(struct worker *worker, void **pending)
+{
+	if (*pending)
+		worker->via[LINK_DEVICE].transport->abandon(worker->via[LINK_DEVICE].state,
+							    *pending);
+	*pending = NULL;
+}
+
+void attempt_reset(struct peer *peer)
+{
+	struct attempt *a = peer->conn.attempt;
+
+	attempt_abandon(peer->worker, &a->pending);
+	auth_end(&a->auth);
+}
+
+void attempt_end(struct peer *peer)
+{
+	if (!peer->conn.attempt)
+		return;
+	attempt_reset(peer);
+	free(peer->conn.attempt);
+	peer->conn.attempt = NULL;
+	peer->worker->handshakes--;
+}
