@@ -42,11 +42,9 @@ static void no_dereg(struct link *link, void *registered)
 	(void)link, (void)registered;
 }
 
-const struct link_rndv_ops link_no_rndv = {.reg = no_reg, .dereg = no_dereg};
-
-static int no_post(struct link *link, const struct link_rdma *op)
+static int no_copy(struct link *link, const struct link_copy *copy)
 {
-	(void)link, (void)op;
+	(void)link, (void)copy;
 	return -FI_ENOSYS;
 }
 
@@ -55,78 +53,24 @@ static void no_abort(struct link *link)
 	(void)link;
 }
 
-const struct link_rdma_ops link_no_rdma = {.post = no_post, .abort = no_abort};
-
-static ssize_t no_fetch(struct link *link, const struct iovec *local, size_t local_count,
-			const struct iovec *remote, size_t remote_count, uint64_t key)
-{
-	(void)link, (void)local, (void)local_count, (void)remote, (void)remote_count, (void)key;
-	return -FI_ENOSYS;
-}
-
-static int no_access(struct link *link, const struct iovec *local, size_t local_count,
-		     const struct fi_rma_iov *remote, size_t remote_count)
-{
-	(void)link, (void)local, (void)local_count, (void)remote, (void)remote_count;
-	return -FI_ENOSYS;
-}
-
-static bool no_reach(struct link *link, const struct fi_rma_iov *remote, size_t remote_count,
-		     bool write)
+bool link_never_reaches(struct link *link, const struct fi_rma_iov *remote, size_t remote_count,
+			bool write)
 {
 	(void)link, (void)remote, (void)remote_count, (void)write;
 	return false;
 }
 
-static int no_joint(struct link *link, const struct link_joint *copy)
+int link_performs_nothing(struct link *link, uint64_t place, const struct link_copy *copy)
 {
-	(void)link, (void)copy;
+	(void)link, (void)place, (void)copy;
 	return -FI_ENOSYS;
 }
 
-static int no_joint_ended(struct link *link)
-{
-	(void)link;
-	return -FI_ENOSYS;
-}
-
-static void no_joint_abandon(struct link *link)
-{
-	(void)link;
-}
-
-static void no_help(struct link *link, const struct link_help *help)
-{
-	(void)link, (void)help;
-}
-
-static const void *no_cancel_posted(struct link *link, uint64_t place, size_t *len)
-{
-	(void)link, (void)place, (void)len;
-	return NULL;
-}
-
-static void no_release(struct link *link, uint64_t place, bool done)
-{
-	(void)link, (void)place, (void)done;
-}
-
-static bool no_recall_posted(struct link *link, uint64_t place)
-{
-	(void)link, (void)place;
-	return false;
-}
-
-const struct link_local_ops link_no_local = {
-	.fetch = no_fetch,
-	.put = no_access,
-	.get = no_access,
-	.reach = no_reach,
-	.cancel_posted = no_cancel_posted,
-	.release = no_release,
-	.recall_posted = no_recall_posted,
-	.joint = no_joint,
-	.joint_ended = no_joint_ended,
-	.joint_abandon = no_joint_abandon,
-	.help = no_help,
+const struct link_memory_ops link_no_memory = {
+	.reg = no_reg,
+	.dereg = no_dereg,
+	.copy = no_copy,
+	.abort = no_abort,
+	.reach = link_never_reaches,
+	.perform = link_performs_nothing,
 };

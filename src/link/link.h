@@ -43,19 +43,27 @@ struct packet {
 };
 
 /*
- * One RDMA operation: the device moves bytes between our segments (`local`) and ranges of the
- * peer's memory (`remote`). Both lists have the same total length, which is not 0. The lists belong
- * to the caller and need to be valid only during the call.
+ * A copy between our segments (`local`) and ranges of the peer's memory (`remote`). Both lists have the same total length,
+ * for devices not 0. They belong to the caller and need to be valid only during the call.
  */
-struct link_rdma {
-	uint64_t id;  /* chosen by the engine; link_events.rdma_done reports it */
+struct link_copy {
+	uint64_t id;  /* chosen by the engine; link_events.copied reports it */
 	bool write;   /* from us to the peer; false: from the peer to us */
-	bool now;     /* post gives all of it to the device, or fails with -FI_EAGAIN */
-	bool message; /* `remote` is a message's memory, from link_rndv_ops.reg; false: regions */
+	bool message; /* `remote` is a message's memory, as the sender named it; false: regions */
+	bool at_once; /* ends within the call, or is refused */
+	bool now;     /* a device gets all of it within the call, or it fails with -FI_EAGAIN */
 	const struct iovec *local;
 	size_t local_count; /* at most WIRE_IOV_MAX; the same limit holds for remote_count */
-	const struct fi_rma_iov *remote;
+	const struct fi_rma_iov *remote; /* key: of the region; from `reg`, of a message; or 0 */
 	size_t remote_count;
+};
+
+/* How a copy went; else a negative error. */
+enum link_copied {
+	LINK_DONE,
+	LINK_COUNTED,  /* done; the peer counts such accesses to its regions: send it WIRE_NOTIFY */
+	LINK_TOGETHER, /* done, of a message: its sender was asked to copy a part */
+	LINK_UNDER_WAY /* link_events.copied tells the end, with one of the above or an error of `copy` */
 };
 
 /* The protocols by which a message goes out; the rendezvous protocols in order of preference. */
@@ -111,123 +119,65 @@ struct link_zcopy_ops {
 	void (*flush)(struct link *link);
 };
 
-/* Making the memory of long messages readable for the peer. */
-struct link_rndv_ops {
+/* Memory of messages and regions, ours and the peer's. */
+struct link_memory_ops {
 	/*
-	 * Makes these segments readable for the peer: by link_rdma_ops.post (PROTO_RDMA) or by link_local_ops.fetch
-	 * (PROTO_BOUNCE, PROTO_PIPE). They stay readable until `dereg(*registered)`, or longer if registrations are
-	 * cached. Writes addresses, lengths and keys to `at`. `batch` identifies the work that the segments belong
-	 * to: within one batch the same memory holds the same bytes. Returns 0, or a negative error if these segments
-	 * cannot be registered.
+	 * Makes these segments of a message readable for the peer, by `copy` (PROTO_RDMA, PROTO_BOUNCE, PROTO_PIPE). They
+	 * stay readable until `dereg(*registered)`, or longer if registrations are cached. Writes addresses, lengths and
+	 * keys to `at`. `batch` identifies the work that the segments belong to: within one batch the same memory holds
+	 * the same bytes. Returns 0, or a negative error if these segments cannot be registered.
 	 */
 	int (*reg)(struct link *link, enum proto proto, const struct iovec *iov, size_t count,
 		   const void *batch, struct fi_rma_iov *at, void **registered);
 	void (*dereg)(struct link *link, void *registered);
-};
-
-/* RDMA operations, performed without the peer's software. Used while link->rdma_usable. */
-struct link_rdma_ops {
 	/*
-	 * Posts an operation. Those on regions are performed in posting order, and link_events.rdma_done reports them in that
-	 * order. If one fails, rdma_failed reports that it and all later ones are not done, and link->rdma_usable
-	 * is false for good; a link over several devices may report less: rma_failed, rdma_refused. The device may
-	 * access our memory until the operation is reported, or `abort` returns. Returns 0 or a negative error.
+	 * Copies without the peer's software; in a host the peer may be asked to copy a part, from link->helped_min bytes
+	 * on. On regions, keys, rights and bounds of all ranges are looked up before the first byte moves, and no region
+	 * closes during the copy. Copies on regions that a device was given are performed, and reported, in the order of the
+	 * calls; in a host the engine lets none begin while an operation that must precede it is outstanding. The link may
+	 * access our memory until the end is reported, or `abort` returns. Returns enum link_copied, or
+	 *   -FI_EFAULT     a region's memory, or ours, is not mapped; some bytes may have moved
+	 *   other negative nothing has moved: send the request in packets, the peer reports errors; or ask for the message.
+	 *                  -FI_EAGAIN: later, too many accesses, or the peer's worker is closing
+	 * If a device fails, rdma_failed reports that it has not done this copy and all later ones, and link->rdma_usable
+	 * is false for good; a link over several devices may report less: rma_failed, copied.
 	 */
-	int (*post)(struct link *link, const struct link_rdma *op);
-	/* Abandons all posted operations, unreported. The device no longer accesses our memory. */
+	int (*copy)(struct link *link, const struct link_copy *copy);
+	/* Abandons all copies under way, unreported. Nobody accesses our memory for them any more. */
 	void (*abort)(struct link *link);
-};
-
-/* A copy between `len` bytes of our memory and of the peer's, by both processes. */
-struct link_joint {
-	void *local;
-	uint64_t remote, key; /* region: as in fi_rma_iov; else an address in the peer's process */
-	size_t len;
-	bool write, region; /* from us to the peer; in a region, else in a message to us */
-};
-
-/* The part of a joint copy's other process. */
-struct link_help {
-	struct link_joint copy; /* as we see it; `remote` is an address */
-	uint32_t seq, chunk;    /* as in struct wire_joint */
-};
-
-/* Direct access to the memory of a peer on this host; see link_has_local. */
-struct link_local_ops {
-	/*
-	 * Copies from the peer's memory, without the peer's help, until the shorter list is full.
-	 * `key` is the first segment's key from the peer's link_rndv_ops.reg; 0 if there is none,
-	 * or if the copy begins further on. Returns the bytes copied, or a negative error: fetch
-	 * can never work on this link, and the engine asks the peer to send instead.
-	 */
-	ssize_t (*fetch)(struct link *link, const struct iovec *local, size_t local_count,
-			 const struct iovec *remote, size_t remote_count, uint64_t key);
-	/*
-	 * Copies between our segments and ranges of the peer's regions; both lists have the same
-	 * total length. Looks up key, rights and bounds of every range in the peer's own table
-	 * before the first byte moves; no region closes during the copy. The engine ensures the
-	 * order: no outstanding operation must precede this one.
-	 *   0              done
-	 *   1              done, and the peer counts such accesses: send it WIRE_NOTIFY
-	 *   -FI_EFAULT     the region's memory, or ours, is not mapped; some bytes may have moved
-	 *   other negative nothing has moved; send the request in packets, the peer reports errors.
-	 *                  -FI_EAGAIN: too many accesses, or the peer's worker is closing
-	 */
-	int (*put)(struct link *link, const struct iovec *local, size_t local_count,
-		   const struct fi_rma_iov *remote, size_t remote_count);
-	int (*get)(struct link *link, const struct iovec *local, size_t local_count,
-		   const struct fi_rma_iov *remote, size_t remote_count);
-	/* Could put (`write`) or get access all these ranges right now? Moves nothing. */
+	/* Could a copy access all these ranges right now? Moves nothing. */
 	bool (*reach)(struct link *link, const struct fi_rma_iov *remote, size_t remote_count,
 		      bool write);
 	/*
-	 * Takes back a WIRE_PUT packet that the peer has not begun to process. `place` is
-	 * link->last from just after the packet was sent. Until `release`, which must follow soon,
-	 * the peer processes neither the packet nor anything behind it. Returns the packet's
-	 * payload, readable until the next call on the link, and its length in *len; NULL if the
-	 * peer already has the packet. `release` with `done`: the request is done and the peer
-	 * skips the packet; else the peer processes the packet.
+	 * Performs the one-sided request of packet `place`, link->last from just after it was sent, which the peer has not
+	 * begun with: the peer skips the packet. A write (WIRE_PUT) takes the data from the packet, whose payload they end,
+	 * and nothing else of `copy` but the ranges; nothing behind the packet takes effect meanwhile. Of a read (WIRE_GET)
+	 * nothing is read if `local` is NULL, and nothing counts that later packets may have changed. Returns what `copy`
+	 * returns; negative but for -FI_EFAULT: it is left to the peer.
 	 */
-	const void *(*cancel_posted)(struct link *link, uint64_t place, size_t *len);
-	void (*release)(struct link *link, uint64_t place, bool done);
-	/*
-	 * Takes back a WIRE_GET packet for good: the peer skips it. True: the peer had not begun
-	 * with the packet, so what we read before this call was read before later packets took
-	 * effect.
-	 */
-	bool (*recall_posted)(struct link *link, uint64_t place);
-	/*
-	 * Copies together with the peer, at least link->joint_min bytes. Returns what put returns, or
-	 *   -FI_EINPROGRESS  the peer still copies a part: joint_ended, from progress calls, tells
-	 *                    the same results
-	 * Any other negative error but -FI_EFAULT: use put, get or fetch.
-	 */
-	int (*joint)(struct link *link, const struct link_joint *copy);
-	int (*joint_ended)(struct link *link);
-	/* The copy under way, if there is one, is forgotten: the link will be closed. */
-	void (*joint_abandon)(struct link *link);
-	/* Copies parts of a joint copy that the peer has offered, unless it has ended. */
-	void (*help)(struct link *link, const struct link_help *help);
+	int (*perform)(struct link *link, uint64_t place, const struct link_copy *copy);
 };
 
 extern const struct link_zcopy_ops link_no_zcopy;
-extern const struct link_rndv_ops link_no_rndv;
-extern const struct link_rdma_ops link_no_rdma;
-extern const struct link_local_ops link_no_local;
+extern const struct link_memory_ops link_no_memory;
+
+/* `reach` and `perform` of a link whose device alone accesses the peer's memory. */
+bool link_never_reaches(struct link *link, const struct fi_rma_iov *remote, size_t remote_count,
+			bool write);
+int link_performs_nothing(struct link *link, uint64_t place, const struct link_copy *copy);
 
 /* Embedded at the start of a transport's own link. */
 struct link {
 	const struct link_ops *ops;
 	const struct link_zcopy_ops *zcopy;
-	const struct link_rndv_ops *rndv;
-	const struct link_rdma_ops *rdma;
-	const struct link_local_ops *local;
-	size_t eager_max;  /* longest message worth copying; longer ones go by rendezvous, or put */
-	bool fetches;      /* link_local_ops.fetch probably works in both directions */
+	const struct link_memory_ops *memory;
+	size_t eager_max; /* longest message worth copying; longer ones go by rendezvous, or put */
+	bool local; /* the peer is on this host: `copy` and `perform` access its regions by themselves */
+	bool fetches;      /* each end can probably read messages in the other's memory */
 	size_t bounce_max; /* longest message (bytes) for PROTO_BOUNCE; 0: never */
 	size_t pipe_min;   /* shortest message (bytes) for PROTO_PIPE; SIZE_MAX: never */
 	size_t spec_max;   /* bytes of a message that follow its RTS speculatively; 0: none */
-	size_t joint_min;  /* shortest copy (bytes) for link_local_ops.joint; SIZE_MAX: never */
+	size_t helped_min; /* shortest copy (bytes) in which the peer may help; SIZE_MAX: none */
 	size_t packet_max; /* longest payload of one packet, at least WIRE_PACKET_MIN */
 	/* Shortest payload (bytes) for link_zcopy_ops.sendv; SIZE_MAX: none; 0 while packets wait for others: all get a number. */
 	size_t zcopy_min;
@@ -236,27 +186,20 @@ struct link {
 	uint64_t zcopy_posted;
 	uint64_t zcopy_done; /* how many of those are sent completely, or copied */
 	bool failed;         /* set by the engine: outstanding operations were reported as failed */
-	bool rdma_usable;    /* link_rdma_ops.post works */
+	bool rdma_usable;    /* a device copies, and reports the ends */
 	bool reaches;        /* RDMA reaches regions with keys that satisfy mr_key_in_nic */
-	bool counted;        /* the peer counts RDMA accesses: send it WIRE_NOTIFY */
+	bool counted;        /* the peer counts accesses by devices: LINK_COUNTED */
 	bool securing;       /* takes no packet before link_events.ready */
 	bool silent;         /* accepted, no packet received yet: the peer may have given up */
 	int reason; /* prov_errno for operations that fail with the link; 0: the error itself */
-	/* Place of the last packet that went by sendv or had WIRE_DATA: for cancel_posted */
+	/* Place of the last packet that went by sendv or had WIRE_DATA: for `perform` */
 	uint64_t last;
 };
 
 /* Tables of a link that can only send packets. */
 #define LINK_BARE                                                                                  \
-	.zcopy = &link_no_zcopy, .rndv = &link_no_rndv, .rdma = &link_no_rdma,                     \
-	.local = &link_no_local, .zcopy_min = SIZE_MAX, .pipe_min = SIZE_MAX,                      \
-	.joint_min = SIZE_MAX
-
-/* Can the link access the peer's memory by link_local_ops? */
-static inline bool link_has_local(const struct link *link)
-{
-	return link->local != &link_no_local;
-}
+	.zcopy = &link_no_zcopy, .memory = &link_no_memory, .zcopy_min = SIZE_MAX,                 \
+	.pipe_min = SIZE_MAX, .helped_min = SIZE_MAX
 
 /* Is a zero-copy send not out yet? */
 static inline bool link_holds(const struct link *link)
@@ -405,7 +348,7 @@ struct transport {
 	int (*connect)(void *state, const struct link_peer *peer, struct link **link);
 	/*
 	 * Waits, a bounded time, until everything sent has arrived. The engine closes the bootstrap sockets next and
-	 * discards later arrivals; a fetch of our memory after this call must not yield a message. NULL: not needed,
+	 * discards later arrivals; a copy of our memory after this call must not yield a message. NULL: not needed,
 	 * because a peer that sees the socket's end already has everything and fetches nothing.
 	 */
 	void (*drain)(void *state);
@@ -415,7 +358,7 @@ struct transport {
 	 */
 	bool (*reap)(void *state, uint32_t id);
 	/*
-	 * `quiesce` records the direct accesses (put, get) of peers that are in progress; with
+	 * `quiesce` records the direct accesses of peers that are in progress; with
 	 * `last`, no new one may begin. `quiesced` is true when all recorded accesses have ended;
 	 * else *id is a peer whose access is still in progress. Only that peer, `reap` or `disown`
 	 * can end its access. NULL: the transport has no direct accesses.

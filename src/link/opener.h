@@ -14,6 +14,7 @@
 struct addr;
 struct domain;
 struct idle;
+struct link;
 struct opener;
 struct packet;
 
@@ -56,16 +57,18 @@ struct link_events {
 	/* The payload is complete. */
 	void (*placement_end)(struct opener *o, uint32_t id);
 
-	/* ---- RDMA operations of link_rdma_ops.post. ---------------------------------------- */
+	/* ---- Copies, see link_memory_ops.copy. --------------------------------------------- */
 
-	/* Operation `id` is done. */
-	void (*rdma_done)(struct opener *o, uint64_t id);
-	/* RDMA has failed on the link: operations not reported as done are not done, and none will be posted any more. */
+	/* Copy `id`, which was under way, has ended: enum link_copied, or a negative error. */
+	void (*copied)(struct opener *o, uint64_t id, int ret);
+	/* A device has failed on the link: operations not reported as done are not done, and none will be posted any more. */
 	void (*rdma_failed)(struct opener *o, uint32_t src);
 	/* The same for operations on regions alone, which go by packets. Later ones may be posted again. */
 	void (*rma_failed)(struct opener *o, uint32_t src);
-	/* The read of a message `id` is not done, and will not be. */
-	void (*rdma_refused)(struct opener *o, uint64_t id);
+	/* Are these bytes part of a message that we send to the peer, and that it may read? */
+	bool (*readable)(struct opener *o, uint32_t src, uint64_t at, size_t len);
+	/* Returns the link to the peer. NULL: there is none yet, or none any more. */
+	struct link *(*link)(struct opener *o, uint32_t src);
 
 	/* ---- Connections. ------------------------------------------------------------------ */
 

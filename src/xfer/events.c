@@ -23,6 +23,13 @@ static void *successor(struct opener *o, const void *state)
 	return NULL;
 }
 
+static struct link *link_to(struct opener *o, uint32_t src)
+{
+	const struct peer *peer = pool_find(&worker_opener(o)->peer_pool, src);
+
+	return peer ? peer->real : NULL;
+}
+
 const struct link_events worker_events = {
 	.deliver = rx_deliver,
 	.hold = rx_hold,
@@ -33,10 +40,11 @@ const struct link_events worker_events = {
 	.placement_begin = rxreq_placement_begin,
 	.placement_iov = rxreq_placement_iov,
 	.placement_end = rxreq_placement_end,
-	.rdma_done = rma_rdma_done,
+	.copied = rma_copied,
 	.rdma_failed = rdma_link_failed,
 	.rma_failed = rdma_rma_failed,
-	.rdma_refused = rxreq_rdma_refused,
+	.readable = tx_readable,
+	.link = link_to,
 	.ready = conn_link_ready,
 	.ended = conn_link_ended,
 	.rail_wanted = conn_rail_wanted,

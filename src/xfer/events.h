@@ -19,10 +19,10 @@ uint32_t rxreq_placement_begin(struct opener *o, uint32_t src, const struct pack
 size_t rxreq_placement_iov(struct opener *o, uint32_t id, size_t offset, struct iovec *iov,
 			   size_t max);
 void rxreq_placement_end(struct opener *o, uint32_t id);
-void rma_rdma_done(struct opener *o, uint64_t id);
+void rma_copied(struct opener *o, uint64_t id, int ret);
 void rdma_link_failed(struct opener *o, uint32_t src);
 void rdma_rma_failed(struct opener *o, uint32_t src);
-void rxreq_rdma_refused(struct opener *o, uint64_t id);
+bool tx_readable(struct opener *o, uint32_t src, uint64_t at, size_t len);
 void conn_link_ready(struct opener *o, uint32_t src);
 void conn_link_ended(struct opener *o, uint32_t src, int err);
 void conn_rail_wanted(struct opener *o, uint32_t src, uint32_t rail, uint32_t ms);

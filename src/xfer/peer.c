@@ -15,7 +15,6 @@
 #include "xfer/conn/conn.h"
 #include "xfer/conn/connect.h"
 #include "xfer/group.h"
-#include "xfer/joint.h"
 #include "xfer/worker.h"
 #include "xfer/msg/tx.h"
 
@@ -308,8 +307,8 @@ static void disconnect(struct peer *peer)
 	attempt_end(peer);
 	/* The requests end below, and the application may then reuse their memory. */
 	if (peer->real)
-		peer->real->rdma->abort(peer->real);
-	joint_abandon(peer);
+		peer->real->memory->abort(peer->real);
+	rxreq_read_no_more(peer);
 	if (came && t->reap)
 		peer->conn.unread = t->reap(worker->via[kind].state, pool_id(peer));
 	if (peer->conn.unread) {

@@ -98,24 +98,24 @@ struct peer_conn {
 
 /* Messages whose fragments are judged together. */
 enum spec_length {
-	SPEC_SHORT, /* shorter than link->joint_min, so never read by a joint copy */
+	SPEC_SHORT, /* shorter than link->helped_min, so never read together */
 	SPEC_WHOLE, /* up to WIRE_SPEC_MAX: all of the message follows its RTS */
 	SPEC_LONG,
 };
 
 /* What speculative fragments were worth. Owned by rndv/proto.c. */
 struct spec_record {
-	struct trial trial;  /* of fragments with an RTS */
-	uint64_t joint_cost; /* ps per byte of the last message read by a joint copy; 0: none was */
-	unsigned int since;  /* messages sent since then */
+	struct trial trial;   /* of fragments with an RTS */
+	uint64_t helped_cost; /* ps per byte of the last message read together; 0: none was */
+	unsigned int since;   /* messages sent since then */
 };
 
 /* What became of long messages and connections, for reports. Counted on slow paths alone. */
 struct peer_counts {
 	uint64_t connections;
-	uint64_t sent[PROTO_FETCH + 1];                 /* by enum proto; not PROTO_COPY */
-	uint64_t streamed;                              /* of those, asked for by CTS */
-	uint64_t read, joint, rdma, speculative, asked; /* received, by how the bytes came */
+	uint64_t sent[PROTO_FETCH + 1];                  /* by enum proto; not PROTO_COPY */
+	uint64_t streamed;                               /* of those, asked for by CTS */
+	uint64_t read, helped, rdma, speculative, asked; /* received, by how the bytes came */
 	uint64_t xoff_sent, xoff_received;
 	uint64_t
 		paused_ms; /* between XOFF and XON, or disconnect; up to the last pause that ended */
@@ -144,6 +144,8 @@ struct peer_rx {
 	/* Bytes of kept early messages of collective groups, which XOFF does not stop. */
 	size_t kept;
 	struct list rxreqs; /* struct rxreq */
+	struct rxreq
+		*reading;  /* is read together with the peer, and ends before later ones; or NULL */
 	size_t came, seen; /* differ if a part of a message of `rxreqs` came since the last check */
 	unsigned int stalls; /* checks, one after the other, that found none */
 	/* us: last speculative fragment. 0: one came since the last progress call. */

@@ -138,7 +138,7 @@ static void describe_counts(const struct peer_counts *c, struct fi_weft_peer *st
 	state->sent_rts = c->sent[PROTO_FETCH];
 	state->sent_streamed = c->streamed;
 	state->received_read = c->read;
-	state->received_joint = c->joint;
+	state->received_joint = c->helped;
 	state->received_rdma = c->rdma;
 	state->received_speculative = c->speculative;
 	state->received_streamed = c->asked;

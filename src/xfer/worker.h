@@ -58,18 +58,15 @@ struct worker {
 	struct list busy;             /* peers with queued output: struct peer.tx.in_busy */
 	/* Peers with unanswered one-sided operations: struct peer.rma.in_awaiting. */
 	struct list awaiting;
-	/* Requests that speculative fragments, or a joint copy, may complete: struct rxreq.in_spec. */
+	/* Requests that speculative fragments may complete: struct rxreq.in_spec. */
 	struct list spec;
+	unsigned int
+		reading; /* messages that are read together with their senders: peer_rx.reading */
 	struct list spec_only; /* likewise, of messages that CMA cannot read */
 	/* Peers that a DONE must be sent to: struct peer.target.in_acks_pending. */
 	struct list acks_pending;
-	/* The joint copy that a peer still works on; NULL: there is none. See joint.h. */
-	struct {
-		struct peer *peer;
-		uint64_t id;
-	} joint;
-	uint64_t
-		spec_us; /* when the first request came into `spec`, then the end of the last progress call */
+	/* us: when the first request came into `spec`, then the end of the last progress call. */
+	uint64_t spec_us;
 	unsigned int waits;  /* progress calls made while `awaiting` was not empty */
 	unsigned int unread; /* disconnected peers with undelivered messages: peer_conn.unread */
 	/* Attempts to connect under way; sockets are polled more often meanwhile. */
@@ -174,6 +171,8 @@ driven_read rx_read;
 driven_readfrom rx_readfrom;
 void quiesce_begin(struct driven *d);
 int quiesce_end(struct driven *d);
+/* Progress calls have to look for something that wakes no sleeper. */
+void worker_look(struct worker *worker);
 /* Ends the sleep of all that sleep on the worker. */
 void worker_wake(struct worker *worker);
 /* Is this, unmapped, an address of the worker's own endpoint? */

@@ -3,7 +3,6 @@
 #include "base/clock.h"
 #include "xfer/conn/conn.h"
 #include "xfer/group.h"
-#include "xfer/joint.h"
 #include "xfer/msg/tx.h"
 #include "xfer/rma/rma.h"
 #include "xfer/rndv/rxreq.h"
@@ -83,9 +82,8 @@ static inline bool sockets_due(const struct worker *worker, bool progressed)
 static bool is_idle(const struct worker *worker)
 {
 	if (worker->opener.armed || worker->opener.sleepers || domain_defers(worker->driven.dom) ||
-	    worker->coll || worker->joint.peer || !list_empty(&worker->busy) ||
-	    !list_empty(&worker->awaiting) || !list_empty(&worker->spec) ||
-	    !list_empty(&worker->acks_pending))
+	    worker->coll || !list_empty(&worker->busy) || !list_empty(&worker->awaiting) ||
+	    !list_empty(&worker->spec) || !list_empty(&worker->acks_pending))
 		return false;
 	for (unsigned int i = 0; i < worker->opener.opened; i++)
 		if (!worker->open[i].idle || !worker->open[i].idle(worker->open[i].state))
@@ -118,8 +116,6 @@ bool worker_progress(struct worker *worker)
 		progressed |= worker->open[i].progress(worker->open[i].state);
 	if (__builtin_expect(!list_empty(&worker->spec), 0))
 		progressed |= spec_progress(worker, rare);
-	if (__builtin_expect(worker->joint.peer != NULL, 0))
-		joint_progress(worker);
 	if (__builtin_expect(!list_empty(&worker->acks_pending), 0))
 		rma_acknowledge(worker);
 	if (__builtin_expect(!list_empty(&worker->busy), 0))

@@ -12,6 +12,13 @@ __attribute__((noinline, cold)) void worker_wake(struct worker *worker)
 	driven_wake(&worker->driven);
 }
 
+void worker_look(struct worker *worker)
+{
+	idle_end(&worker->driven.idle);
+	if (worker->opener.sleepers)
+		worker_wake(worker);
+}
+
 bool worker_arm(struct worker *worker)
 {
 	bool quiet;
@@ -30,6 +37,7 @@ bool worker_arm(struct worker *worker)
 
 bool worker_must_nap(const struct worker *worker)
 {
-	return !list_empty(&worker->busy) || !list_empty(&worker->awaiting) || worker->joint.peer ||
+	return !list_empty(&worker->busy) || !list_empty(&worker->awaiting) ||
+	       (worker->near.idle && !worker->near.idle(worker->near.state)) ||
 	       (worker->coll && worker->groups->waits(worker->coll));
 }

@@ -21,7 +21,6 @@ OUT = "the payload of a packet to send, or one in private memory"
 PAYLOAD = {
     "src/xfer/msg/rx_deliver.c": {"read_rts": JUDGE, "deliver_rts": JUDGE, "deliver_matched": JUDGE, "place": COPY},
     "src/xfer/msg/rx_read.c": {"take": COPY},
-    "src/xfer/joint.c": {"joint_help": JUDGE},
     "src/xfer/conn/conn_introduce.c": {"read_address": JUDGE},
     "src/xfer/msg/rx.c": {"accept_rts": OUT, "rx_accept": COPY},
     "src/xfer/msg/rx_match.c": {"rx_message": PASS, "accept_unexpected": OUT},
@@ -34,7 +33,7 @@ PAYLOAD = {
     "src/xfer/rndv/rxreq.c": {"rxreq_frag": COPY},
     "src/xfer/rma/rma_rx.c": {"cut": PASS, "rma_parse": PASS, "put": COPY, "parse_notify": JUDGE},
     "src/xfer/rma/rma_amo.c": {"apply": COPY, "amo_in_a_row": COPY, "packet_of": OUT, "rma_match": OUT, "answer": OUT},
-    "src/xfer/rma/rma_answer.c": {"scatter": COPY, "take_back": OUT},
+    "src/xfer/rma/rma_answer.c": {"scatter": COPY},
     "src/xfer/rma/rma_serve.c": {"put": COPY, "get": JUDGE, "amo": JUDGE},
     "src/xfer/rma/rma_reply.c": {"*": OUT},
     "src/xfer/rma/rma_direct.c": {"rma_notify": OUT},

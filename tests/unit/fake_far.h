@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The fake link with direct access to the peer's memory (link_local_ops). `there.said` records the
- * calls in order: put@address+bytes, get@address+bytes, take#packet (cancel_posted succeeded),
- * back#packet or left#packet (released with `done` true or false).
+ * The fake link with direct access to the peer's memory (link_memory_ops). `there.said` records the
+ * calls in order: put@address+bytes, get@address+bytes, take#packet (of a write that is
+ * performed), back#packet or left#packet (the write is done, or left to the peer).
  */
 #ifndef FAKE_FAR_H
 #define FAKE_FAR_H
@@ -17,7 +17,6 @@ static struct {
 	bool reachable, crowded;
 	int put_ends, get_ends; /* results of `put` and `get` */
 	unsigned int begun;     /* the peer has begun the packets before this number */
-	int held;               /* packets cancelled and not released */
 	char said[4096];
 } there;
 
@@ -71,18 +70,13 @@ static int access(const char *what, int ends, const struct iovec *local, size_t 
 	return ends;
 }
 
-static int far_put(struct link *link, const struct iovec *local, size_t local_count,
-		   const struct fi_rma_iov *remote, size_t remote_count)
+static int far_copy(struct link *link, const struct link_copy *c)
 {
 	(void)link;
-	return access("put", there.put_ends, local, local_count, remote, remote_count);
-}
-
-static int far_get(struct link *link, const struct iovec *local, size_t local_count,
-		   const struct fi_rma_iov *remote, size_t remote_count)
-{
-	(void)link;
-	return access("get", there.get_ends, local, local_count, remote, remote_count);
+	if (c->message)
+		return -FI_ENOSYS;
+	return access(c->write ? "put" : "get", c->write ? there.put_ends : there.get_ends,
+		      c->local, c->local_count, c->remote, c->remote_count);
 }
 
 static bool far_reach(struct link *link, const struct fi_rma_iov *remote, size_t remote_count,
@@ -94,56 +88,69 @@ static bool far_reach(struct link *link, const struct fi_rma_iov *remote, size_t
 	return there.reachable;
 }
 
-static const void *far_cancel_posted(struct link *link, uint64_t place, size_t *len)
+/* The peer has not begun with the packet: takes it. NULL: it has. */
+static const struct fake_packet *far_take(uint64_t place, unsigned int op)
 {
-	(void)link;
 	ck_assert_uint_lt(place, fake.count);
-	ck_assert_uint_eq(wire_op(fake.packets[place].head), WIRE_PUT);
-	ck_assert_int_eq(there.held, 0);
-	if (place < there.begun)
-		return NULL;
-	there.held++;
+	ck_assert_uint_eq(wire_op(fake.packets[place].head), op);
+	return place < there.begun ? NULL : &fake.packets[place];
+}
+
+static int far_write(uint64_t place, struct link_copy c)
+{
+	const struct fake_packet *p = far_take(place, WIRE_PUT);
+	struct iovec data;
+	size_t want = 0;
+	int ret;
+
+	if (!p)
+		return -FI_EAGAIN;
 	note("take", place, SIZE_MAX);
-	*len = fake.packets[place].len;
-	return fake.packets[place].payload;
+	for (size_t i = 0; i < c.remote_count; i++)
+		want += c.remote[i].len;
+	data = (struct iovec){(unsigned char *)(uintptr_t)p->payload + p->len - want, want};
+	c.local = &data;
+	c.local_count = want ? 1 : 0;
+	ret = far_copy(NULL, &c);
+	note(ret >= 0 || ret == -FI_EFAULT ? "back" : "left", place, SIZE_MAX);
+	return ret;
 }
 
-static void far_release(struct link *link, uint64_t place, bool done)
+static int far_perform(struct link *link, uint64_t place, const struct link_copy *c)
+{
+	int ret;
+
+	(void)link;
+	if (c->write)
+		return far_write(place, *c);
+	ret = c->local ? far_copy(NULL, c) : LINK_DONE;
+	return (ret >= 0 || ret == -FI_EFAULT) && far_take(place, WIRE_GET) ? ret : -FI_EAGAIN;
+}
+
+static int far_reg(struct link *link, enum proto proto, const struct iovec *iov, size_t count,
+		   const void *batch, struct fi_rma_iov *at, void **registered)
+{
+	return link_no_memory.reg(link, proto, iov, count, batch, at, registered);
+}
+
+static void far_abort(struct link *link)
 {
 	(void)link;
-	ck_assert_int_eq(there.held, 1);
-	there.held--;
-	note(done ? "back" : "left", place, SIZE_MAX);
 }
 
-static bool far_recall_posted(struct link *link, uint64_t place)
-{
-	(void)link;
-	ck_assert_uint_lt(place, fake.count);
-	ck_assert_uint_eq(wire_op(fake.packets[place].head), WIRE_GET);
-	return place >= there.begun;
-}
-
-static ssize_t far_fetch(struct link *link, const struct iovec *local, size_t local_count,
-			 const struct iovec *remote, size_t remote_count, uint64_t key)
-{
-	return link_no_local.fetch(link, local, local_count, remote, remote_count, key);
-}
-
-static const struct link_local_ops far_ops = {
-	.fetch = far_fetch,
-	.put = far_put,
-	.get = far_get,
+static const struct link_memory_ops far_ops = {
+	.reg = far_reg,
+	.copy = far_copy,
+	.abort = far_abort,
 	.reach = far_reach,
-	.cancel_posted = far_cancel_posted,
-	.release = far_release,
-	.recall_posted = far_recall_posted,
+	.perform = far_perform,
 };
 
 static inline void far_setup(void)
 {
 	rma_setup();
-	fake.link.local = &far_ops;
+	fake.link.memory = &far_ops;
+	fake.link.local = true;
 	memset(&there, 0, sizeof(there));
 	there.reachable = true;
 	for (size_t i = 0; i < REGION; i++) {
@@ -154,7 +161,6 @@ static inline void far_setup(void)
 
 static inline void far_teardown(void)
 {
-	ck_assert_int_eq(there.held, 0);
 	rma_teardown();
 }
 

@@ -24,7 +24,7 @@ static inline int post_key(uint64_t key, uint64_t at, size_t len, bool now)
 {
 	const struct iovec ours = {memory, len};
 	const struct fi_rma_iov theirs = {.addr = at, .len = len, .key = key};
-	const struct link_rdma op = {.id = ++operations,
+	const struct link_copy op = {.id = ++operations,
 				     .write = true,
 				     .now = now,
 				     .local = &ours,
@@ -32,7 +32,9 @@ static inline int post_key(uint64_t key, uint64_t at, size_t len, bool now)
 				     .remote = &theirs,
 				     .remote_count = 1};
 
-	return link_made->rdma->post(link_made, &op);
+	int ret = link_made->memory->copy(link_made, &op);
+
+	return ret == LINK_UNDER_WAY ? 0 : ret;
 }
 
 static inline int post(size_t len)

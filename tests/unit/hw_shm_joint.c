@@ -17,7 +17,7 @@ enum act { HELP, IGNORE, TAKE_ONE, FAIL, WRITE_WORDS };
 static unsigned char ours[MOST], theirs[MOST]; /* the owner's memory; the peer's, region 0 */
 static struct shm *far;
 static struct shm_link *to_far, *to_own;
-static struct link_help proposed;
+static struct joint_help proposed;
 static unsigned int proposals;
 static _Atomic unsigned int helped; /* chunks */
 static _Atomic int act;
@@ -49,8 +49,8 @@ static struct shm_link *connect_to(struct shm *from, struct shm *to, pid_t pid, 
 	return (struct shm_link *)link;
 }
 
-/* As joint_help of the engine does with an offer on region 0. */
-static void on_packet(uint32_t src, const struct packet *p)
+/* Notes an offer on region 0. */
+static void note_proposal(uint32_t src, const struct packet *p)
 {
 	struct wire_joint w;
 
@@ -59,13 +59,46 @@ static void on_packet(uint32_t src, const struct packet *p)
 	ck_assert_uint_eq(p->len, sizeof(w));
 	ck_assert_uint_eq(p->data, regions[0].mr.fid.key);
 	memcpy(&w, p->payload, sizeof(w));
-	proposed = (struct link_help){.copy = {.local = theirs + p->tag,
-					       .remote = w.at,
-					       .len = w.len,
-					       .write = wire_flags(p->head) & WIRE_READ},
-				      .seq = w.seq,
-				      .chunk = w.chunk};
+	proposed = (struct joint_help){.copy = {.local = theirs + p->tag,
+						.remote = w.at,
+						.len = w.len,
+						.write = wire_flags(p->head) & WIRE_READ},
+				       .seq = w.seq,
+				       .chunk = w.chunk};
 	proposals++;
+}
+
+/* Progress of the peer, which drops the offers: what it does with them is the test's matter. */
+static void peer_looks(void)
+{
+	struct packet p = {.data = 0};
+
+	if (link_cursor_came(&far->cursor)) {
+		link_place at = link_cursor_place(&far->cursor);
+
+		p.head = link_place_head(at);
+		p.len = link_place_len(at);
+		p.tag = link_place_tag(at);
+		link_place_payload(at, &p);
+		note_proposal(link_place_src(at), &p);
+	}
+	shm_transport.progress(far);
+}
+
+static struct link *known; /* to the owner, for the peer; NULL: it drops offers */
+static bool may_read;       /* does the peer send a message that may be read? */
+
+static struct link *link_to(struct opener *o, uint32_t src)
+{
+	ck_assert_ptr_eq(o, &opener);
+	ck_assert_uint_eq(src, SRC);
+	return known;
+}
+
+static bool readable(struct opener *o, uint32_t src, uint64_t at, size_t len)
+{
+	(void)o, (void)src, (void)at, (void)len;
+	return may_read;
 }
 
 static void help(void)
@@ -119,7 +152,7 @@ static void *run(void *none)
 
 	(void)none;
 	while (!ends) {
-		shm_transport.progress(far);
+		peer_looks();
 		if (proposals != seen)
 			answer();
 		seen = proposals;
@@ -135,7 +168,10 @@ static void begin(void)
 	to_own = connect_to(far, own, getpid(), pairs[0][1]);
 	mapped = to_own->ring.page;
 	to_own->ring.page = own->ring.page;
-	arrived = on_packet;
+	events.link = link_to;
+	events.readable = readable;
+	known = NULL;
+	may_read = false;
 	proposals = helped = 0;
 	ends = false;
 	expose(0, theirs, MOST, BOTH);
@@ -165,9 +201,9 @@ static void stop(void)
 	pthread_join(thread, NULL);
 }
 
-static struct link_joint copy_of(size_t len, bool write)
+static struct joint_copy copy_of(size_t len, bool write)
 {
-	return (struct link_joint){.local = ours,
+	return (struct joint_copy){.local = ours,
 				   .key = regions[0].mr.fid.key,
 				   .len = len,
 				   .write = write,
@@ -176,7 +212,7 @@ static struct link_joint copy_of(size_t len, bool write)
 
 static int copy(size_t len, bool write)
 {
-	struct link_joint c = copy_of(len, write);
+	struct joint_copy c = copy_of(len, write);
 
 	return shm_joint_begin(&to_far->link, &c);
 }
@@ -223,7 +259,7 @@ START_TEST(short_ones_are_halved)
 		while (copy(cut[i].len, true) ==
 		       -FI_EAGAIN) /* the peer has left the last one alone */
 			;
-		shm_transport.progress(far);
+		peer_looks();
 		ck_assert_uint_eq(proposals, i + 1);
 		ck_assert_uint_eq(proposed.copy.len, cut[i].len);
 		ck_assert_uint_eq(proposed.chunk, cut[i].chunk);
@@ -258,7 +294,7 @@ END_TEST
 START_TEST(who_comes_late_moves_nothing)
 {
 	ck_assert_int_eq(copy(MOST, true), 0);
-	shm_transport.progress(far);
+	peer_looks();
 	ck_assert_uint_eq(proposals, 1);
 	memset(theirs, 0, MOST);
 	shm_joint_help(&to_own->link, &proposed);
@@ -275,7 +311,7 @@ END_TEST
 
 START_TEST(the_last_part_is_waited_for)
 {
-	struct link_joint c = copy_of(MOST, true);
+	struct joint_copy c = copy_of(MOST, true);
 	size_t last =
 		(MOST - 1) / (MOST / 8 / 4096 * 4096 + 4096) * (MOST / 8 / 4096 * 4096 + 4096);
 	int ret;
@@ -331,7 +367,7 @@ START_TEST(a_greedy_owner_holds_no_peer)
 	uint64_t all;
 
 	ck_assert_int_eq(copy(MOST, true), 0);
-	shm_transport.progress(far);
+	peer_looks();
 	all = (uint64_t)proposed.seq << 32 | 0xffff;
 	for (int i = 0; i < 100; i++) {
 		cell()->left = all;
@@ -351,7 +387,7 @@ END_TEST
 /* A peer that writes to our memory comes too late, or is waited for. */
 START_TEST(an_abandoned_one_is_written_to_no_more)
 {
-	struct link_joint c = copy_of(MOST, false);
+	struct joint_copy c = copy_of(MOST, false);
 	int ret;
 
 	start(TAKE_ONE);
@@ -373,7 +409,7 @@ END_TEST
 
 START_TEST(refused_without_a_right)
 {
-	struct link_joint c = copy_of(MOST, true);
+	struct joint_copy c = copy_of(MOST, true);
 
 	regions[0].mr.access = FI_REMOTE_READ;
 	mr_share_update(&dom, &regions[0]);
@@ -381,7 +417,7 @@ START_TEST(refused_without_a_right)
 	c.key++;
 	ck_assert_int_eq(shm_joint_begin(&to_far->link, &c), -FI_ENOKEY);
 	ck_assert(guards_free(far));
-	shm_transport.progress(far);
+	peer_looks();
 	ck_assert_uint_eq(proposals, 0);
 	c = copy_of(MOST, false);
 	ck_assert_int_eq(shm_joint_begin(&to_far->link, &c), 0);
@@ -403,6 +439,88 @@ START_TEST(nothing_is_left_of_an_abandoned_one)
 }
 END_TEST
 
+static int ended;
+
+static void copied(struct opener *o, uint64_t id, int ret)
+{
+	ck_assert_ptr_eq(o, &opener);
+	ck_assert_uint_eq(id, 0x4711);
+	ended = ret;
+}
+
+/* A copy that is under way ends in a progress call, for which no call is left out. */
+START_TEST(its_end_is_reported)
+{
+	struct iovec local = {ours, MOST};
+	struct fi_rma_iov remote = {.len = MOST, .key = regions[0].mr.fid.key};
+	struct link_copy c = {.id = 0x4711,
+			      .write = true,
+			      .local = &local,
+			      .local_count = 1,
+			      .remote = &remote,
+			      .remote_count = 1};
+	int ret;
+
+	events.copied = copied;
+	ended = -1;
+	start(TAKE_ONE);
+	while ((ret = to_far->link.memory->copy(&to_far->link, &c)) != LINK_UNDER_WAY)
+		ck_assert_int_eq(ret, LINK_DONE);
+	stop();
+	ck_assert(!shm_transport.idle(own));
+	shm_transport.progress(own);
+	ck_assert_int_eq(ended, -1);
+	__atomic_add_fetch(&cell()->helped, 1, __ATOMIC_RELEASE);
+	shm_transport.progress(own);
+	ck_assert_int_eq(ended, LINK_DONE);
+	ck_assert(shm_transport.idle(own));
+}
+END_TEST
+
+/* Is there help for an offer of `len` bytes, a chunk that is left, at `at` of the peer's memory? */
+static bool finds_help(uint64_t flags, uint64_t at, uint64_t key, size_t len)
+{
+	struct wire_joint w = {.at = (uintptr_t)ours, .len = len, .seq = 3, .chunk = 4096};
+	struct packet p = {.head = WIRE_HEAD(WIRE_JOINT, WIRE_DATA | flags, 0, 0),
+			   .tag = at,
+			   .data = key,
+			   .payload = &w,
+			   .len = sizeof(w)};
+
+	cell()->left = (uint64_t)w.seq << 32 | 1;
+	cell()->helped = (uint64_t)w.seq << 32;
+	shm_joint_hear(&opener, SRC, &p);
+	return !(cell()->left & 0xffff);
+}
+
+START_TEST(its_key_says_what_an_owner_may_name)
+{
+	uint64_t key = regions[0].mr.fid.key;
+
+	ck_assert(!finds_help(WIRE_REGION | WIRE_READ, 0, key, 4096)); /* of nobody connected */
+	known = &to_own->link;
+	ck_assert(finds_help(WIRE_REGION | WIRE_READ, 0, key, 4096));
+	ck_assert(finds_help(WIRE_REGION, MOST - 4096, key, 4096));
+	ck_assert(!finds_help(WIRE_REGION, MOST - 4095, key, 4096));
+	ck_assert(!finds_help(WIRE_REGION, 0, key + 1, 4096));
+	regions[0].mr.access = FI_REMOTE_READ;
+	ck_assert(finds_help(WIRE_REGION | WIRE_READ, 0, key, 4096));
+	ck_assert(!finds_help(WIRE_REGION, 0, key, 4096));
+}
+END_TEST
+
+START_TEST(only_a_message_under_way_may_be_named)
+{
+	uint64_t at = (uintptr_t)theirs;
+
+	known = &to_own->link;
+	ck_assert(!finds_help(WIRE_READ, at, 0, 4096));
+	may_read = true;
+	ck_assert(finds_help(WIRE_READ, at, 0, 4096));
+	ck_assert(!finds_help(0, at, 0, 4096)); /* nobody writes to it */
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("hw_shm_joint");
@@ -421,6 +539,9 @@ int main(void)
 	tcase_add_test(tcase, an_abandoned_one_is_written_to_no_more);
 	tcase_add_test(tcase, refused_without_a_right);
 	tcase_add_test(tcase, nothing_is_left_of_an_abandoned_one);
+	tcase_add_test(tcase, its_key_says_what_an_owner_may_name);
+	tcase_add_test(tcase, only_a_message_under_way_may_be_named);
+	tcase_add_test(tcase, its_end_is_reported);
 	suite_add_tcase(suite, tcase);
 	return suite_run(suite);
 }

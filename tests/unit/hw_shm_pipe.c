@@ -36,7 +36,7 @@ static int rts_iov(struct shm_link *to, const struct iovec *iov, size_t count,
 		   struct fi_rma_iov *at)
 {
 	void *registered = NULL;
-	int err = to->link.rndv->reg(&to->link, PROTO_PIPE, iov, count, &batch, at, &registered);
+	int err = to->link.memory->reg(&to->link, PROTO_PIPE, iov, count, &batch, at, &registered);
 
 	ck_assert_int_eq(!err, registered != NULL);
 	filled = registered;
@@ -58,7 +58,7 @@ static uint64_t announce(size_t at, size_t len)
 
 static void end(struct shm_link *link, struct shm_pipe *p)
 {
-	link->link.rndv->dereg(&link->link, p);
+	link->link.memory->dereg(&link->link, p);
 }
 
 static void end_rts(void)
@@ -80,7 +80,7 @@ static ssize_t fetch(size_t at, size_t len, size_t room, uint64_t key)
 	struct iovec local = {copy, room}, remote = {bytes + at, len};
 
 	memset(copy, 0, sizeof(copy));
-	return s->link.local->fetch(&s->link, &local, 1, &remote, 1, key);
+	return shm_fetch(&s->link, &local, 1, &remote, 1, key);
 }
 
 static void fetches_all(size_t at, size_t len, uint64_t key)
@@ -122,8 +122,7 @@ START_TEST(segments)
 		ck_assert_uint_eq(where[i].len, iov[i].iov_len);
 		remote[i] = (struct iovec){(void *)(uintptr_t)where[i].addr, where[i].len};
 	}
-	ck_assert_int_eq(s->link.local->fetch(&s->link, local, 2, remote, 3, where[0].key),
-			 300001 + PIPE);
+	ck_assert_int_eq(shm_fetch(&s->link, local, 2, remote, 3, where[0].key), 300001 + PIPE);
 	ck_assert_int_eq(memcmp(copy, bytes + 5, 299999), 0);
 	ck_assert_uint_eq(copy[300000], bytes[5 + 299999]);
 	ck_assert_uint_eq(copy[300001], bytes[400000]);
@@ -413,8 +412,7 @@ static int fetching(int number)
 		await_step(i);
 		remote = (struct iovec){reported->at, PIPE};
 		memset(copy, 0, sizeof(copy));
-		EXPECT(l->link.local->fetch(&l->link, &local, 1, &remote, 1, reported->key) ==
-		       PIPE);
+		EXPECT(shm_fetch(&l->link, &local, 1, &remote, 1, reported->key) == PIPE);
 		EXPECT(copy[0] == i && copy[PIPE - 1] == i);
 		next_step();
 	}

@@ -171,7 +171,7 @@ static int write_now_or_later(bool now)
 {
 	const struct iovec ours = {memory, 8};
 	const struct fi_rma_iov theirs = {.len = 8};
-	const struct link_rdma m = {.id = UINT64_C(1) << 32,
+	const struct link_copy m = {.id = UINT64_C(1) << 32,
 				    .write = true,
 				    .now = now,
 				    .local = &ours,

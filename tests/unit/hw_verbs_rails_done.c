@@ -10,19 +10,19 @@
 #define OTHER_KEY (KEY | UINT64_C(1) << 32) /* of a region that the second device has not told */
 #define PIECE     ((size_t)128 << 10)
 
-static int to_rails(struct link *link, const struct link_rdma *op)
+static int to_rails(struct link *link, const struct link_copy *op)
 {
 	(void)link;
-	return link_made->rdma->post(link_made, op);
+	return link_made->memory->copy(link_made, op);
 }
 
 static void abort_rails(struct link *link)
 {
 	(void)link;
-	link_made->rdma->abort(link_made);
+	link_made->memory->abort(link_made);
 }
 
-static const struct link_rdma_ops to_rails_ops = {.post = to_rails, .abort = abort_rails};
+static const struct link_memory_ops to_rails_ops = {.copy = to_rails, .abort = abort_rails};
 
 /* The engine's link hands one-sided operations to the rails. */
 static void setup_engine(void)
@@ -31,7 +31,7 @@ static void setup_engine(void)
 	setup_keyed();
 	v.opener = multi.further[0].opener = &fake.worker->opener;
 	r->id = pool_id(fake.peer);
-	fake.link.rdma = &to_rails_ops;
+	fake.link.memory = &to_rails_ops;
 	fake.link.rdma_usable = fake.link.reaches = true;
 }
 

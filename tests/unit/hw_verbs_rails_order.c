@@ -24,7 +24,7 @@ static void post_random(void)
 	const struct iovec ours = {NULL, 0};
 	struct iovec local = ours;
 	struct fi_rma_iov theirs = {.key = KEY};
-	struct link_rdma op = {.id = n,
+	struct link_copy op = {.id = n,
 			       .write = true,
 			       .local = &local,
 			       .local_count = 1,
@@ -41,7 +41,7 @@ static void post_random(void)
 	local = (struct iovec){buffer[n], length[n]};
 	theirs.addr = place[n];
 	theirs.len = length[n];
-	if (link_made->rdma->post(link_made, &op))
+	if (link_made->memory->copy(link_made, &op) != LINK_UNDER_WAY)
 		free(buffer[n]);
 	else
 		operations = n;

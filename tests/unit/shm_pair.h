@@ -75,7 +75,7 @@ static void engine_deliver(struct opener *to, uint32_t src, const struct packet 
 	arrived(src, p);
 }
 
-static const struct link_events events = {.deliver = engine_deliver};
+static struct link_events events = {.deliver = engine_deliver};
 
 static void side_open(void)
 {

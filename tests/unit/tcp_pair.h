@@ -201,7 +201,7 @@ static uint32_t engine_placement_begin(struct opener *o, uint32_t src, const str
 }
 
 static size_t engine_placement_iov(struct opener *o, uint32_t id, size_t offset, struct iovec *iov,
-			    size_t max)
+				   size_t max)
 {
 	struct placement *to = &placements[id - 1];
 	size_t count = 0;

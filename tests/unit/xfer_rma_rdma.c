@@ -16,14 +16,14 @@ static unsigned int posts;
 static int refusal;
 static unsigned char data[FAKE_TX_SIZE][LEN];
 
-static int rdma_post(struct link *link, const struct link_rdma *op)
+static int rdma_post(struct link *link, const struct link_copy *op)
 {
 	ck_assert_ptr_eq(link, &fake.link);
 	ck_assert(op->write);
 	if (refusal)
 		return refusal;
 	posted[posts++] = op->id;
-	return 0;
+	return LINK_UNDER_WAY;
 }
 
 static void rdma_abort(struct link *link)
@@ -31,12 +31,12 @@ static void rdma_abort(struct link *link)
 	(void)link;
 }
 
-static const struct link_rdma_ops rdma_ops = {.post = rdma_post, .abort = rdma_abort};
+static const struct link_memory_ops rdma_ops = {.copy = rdma_post, .abort = rdma_abort};
 
 static void setup(void)
 {
 	rma_setup();
-	fake.link.rdma = &rdma_ops;
+	fake.link.memory = &rdma_ops;
 	fake.link.rdma_usable = fake.link.reaches = true;
 	posts = 0;
 	refusal = 0;
@@ -65,12 +65,12 @@ START_TEST(goes_by_packets)
 	for (unsigned int i = 0; i < 4; i++)
 		writes(i);
 	ck_assert_uint_eq(posts, 4);
-	rma_rdma_done(&fake.worker->opener, posted[0]);
+	rma_copied(&fake.worker->opener, posted[0], LINK_DONE);
 	fake_expect(&data[0], FI_RMA | FI_WRITE);
 	rdma_rma_failed(&fake.worker->opener, pool_id(fake.peer));
 	fake_expect_nothing();
 	has_written(1, 3);
-	rma_rdma_done(&fake.worker->opener, posted[1]); /* it is the packets' now */
+	rma_copied(&fake.worker->opener, posted[1], LINK_DONE); /* it is the packets' now */
 	fake_expect_nothing();
 	fake_says(WIRE_HEAD(WIRE_DONE, 0, 0, fake.peer->rma.seq), 0, 0, NULL, 0);
 	for (unsigned int i = 1; i < 4; i++)
@@ -78,7 +78,7 @@ START_TEST(goes_by_packets)
 	ck_assert_uint_eq(posts, 4);
 	writes(4);
 	ck_assert_uint_eq(posts, 5);
-	rma_rdma_done(&fake.worker->opener, posted[4]);
+	rma_copied(&fake.worker->opener, posted[4], LINK_DONE);
 	fake_expect(&data[4], FI_RMA | FI_WRITE);
 	ck_assert_uint_eq(fake.count, 3);
 }
@@ -91,7 +91,7 @@ START_TEST(refused_behind)
 	refusal = -FI_ENOMEM;
 	writes(1);
 	ck_assert_uint_eq(fake.count, 0);
-	rma_rdma_done(&fake.worker->opener, posted[0]);
+	rma_copied(&fake.worker->opener, posted[0], LINK_DONE);
 	fake_expect(&data[0], FI_RMA | FI_WRITE);
 	fake_expect_nothing();
 	has_written(1, 1);

@@ -8,7 +8,7 @@
 #define PLACE UINT64_C(0x8000000000001000) /* address for the peer */
 
 static unsigned char bytes[LEN];
-static struct link_rndv_ops ops;
+static struct link_memory_ops ops;
 static int registered, deregistered, refusal, done, done_err;
 static const void *batches[4]; /* of the registrations */
 
@@ -47,8 +47,10 @@ static struct work work;
 static void start(void)
 {
 	fake_open_connected();
-	ops = (struct link_rndv_ops){.reg = expose, .dereg = deregister};
-	fake.link.rndv = &ops;
+	ops = link_no_memory;
+	ops.reg = expose;
+	ops.dereg = deregister;
+	fake.link.memory = &ops;
 	fake.link.bounce_max = SIZE_MAX;
 	fake.link.spec_max = LEN;
 	registered = deregistered = refusal = done = 0;

@@ -13,7 +13,7 @@
 #define PATIENCE 100000                     /* progress calls */
 
 static unsigned char theirs[LONG], ours[LONG];
-static struct link_local_ops ops;
+static struct link_memory_ops ops;
 static int fetches, fetch_error;
 static size_t fetched_at;
 
@@ -26,32 +26,31 @@ static size_t bytes(const struct iovec *iov, size_t count)
 	return len;
 }
 
-static ssize_t fetch(struct link *link, const struct iovec *local, size_t local_count,
-		     const struct iovec *remote, size_t remote_count, uint64_t key)
+static int fetch(struct link *link, const struct link_copy *c)
 {
-	unsigned char *at = remote[0].iov_base;
+	const unsigned char *at = (const unsigned char *)(uintptr_t)c->remote[0].addr;
 
-	(void)key;
 	ck_assert_ptr_eq(link, &fake.link);
-	ck_assert_uint_eq(remote_count, 1);
-	ck_assert_uint_eq(bytes(local, local_count), remote[0].iov_len);
+	ck_assert(c->message && !c->write);
+	ck_assert_uint_eq(c->remote_count, 1);
+	ck_assert_uint_eq(bytes(c->local, c->local_count), c->remote[0].len);
 	fetches++;
 	fetched_at = (size_t)(at - theirs);
 	if (fetch_error)
 		return fetch_error;
-	for (size_t i = 0; i < local_count; i++) {
-		memcpy(local[i].iov_base, at, local[i].iov_len);
-		at += local[i].iov_len;
+	for (size_t i = 0; i < c->local_count; i++) {
+		memcpy(c->local[i].iov_base, at, c->local[i].iov_len);
+		at += c->local[i].iov_len;
 	}
-	return (ssize_t)remote[0].iov_len;
+	return LINK_DONE;
 }
 
 static void open_both(void)
 {
 	fake_open_connected();
-	ops = link_no_local;
-	ops.fetch = fetch;
-	fake.link.local = &ops;
+	ops = link_no_memory;
+	ops.copy = fetch;
+	fake.link.memory = &ops;
 	fake.link.packet_max = FRAGMENT;
 	fake.link.spec_max = 2 * FRAGMENT;
 	fetches = fetch_error = 0;

@@ -22,6 +22,7 @@ struct shm {
 	struct link_cursor cursor;
 	uint32_t progress_calls; /* calls of shm_progress */
 	uint32_t reaped;         /* claims of dead peers that are not skipped yet */
+	bool attends;            /* something is looked for that no token tells: shm_attend */
 	uint64_t published;      /* the head that is stored in the ring's page */
 	struct shm_gather gather;
 	int fd;                    /* memfd of the ring; hellos carry it */
@@ -68,6 +69,12 @@ static inline uint32_t shm_publish_step(const struct shm *shm)
 	return (shm->ring.mask + 1) / 8;
 }
 
+/* `reaped` or `joint` has changed. */
+static inline void shm_attend(struct shm *shm)
+{
+	shm->attends = shm->reaped || shm->joint.under_way;
+}
+
 /* Returns the position of the next slot to read. */
 static inline uint64_t shm_head(const struct shm *shm)
 {
@@ -105,19 +112,36 @@ int shm_send(struct link *link, const void *buf, size_t len, uint64_t data, uint
 	     uint64_t tag);
 int shm_sendv(struct link *link, const struct packet *p, const struct iovec *iov, size_t count);
 
+/*
+ * Copies a message from the peer's memory, until the shorter list is full. `key` is the first segment's key from the
+ * peer's link_memory_ops.reg; 0 if there is none, or if the copy begins further on. Returns the bytes copied, or a
+ * negative error.
+ */
 ssize_t shm_fetch(struct link *link, const struct iovec *local, size_t local_count,
 		  const struct iovec *remote, size_t remote_count, uint64_t key);
 int shm_rndv_register(struct link *link, enum proto proto, const struct iovec *iov, size_t count,
 		      const void *batch, struct fi_rma_iov *at, void **registered);
 void shm_rndv_deregister(struct link *link, void *registered);
+/* Alone, in the peer's regions. As link_memory_ops.copy, which ends within the call. */
 int shm_put(struct link *link, const struct iovec *local, size_t local_count,
 	    const struct fi_rma_iov *remote, size_t remote_count);
 int shm_get(struct link *link, const struct iovec *local, size_t local_count,
 	    const struct fi_rma_iov *remote, size_t remote_count);
 bool shm_reach(struct link *link, const struct fi_rma_iov *remote, size_t remote_count, bool write);
+/*
+ * Takes back a WIRE_PUT packet that the peer has not begun to process. `place` is link->last from just after the packet was
+ * sent. Until shm_release, which must follow soon, the peer processes neither the packet nor anything behind it. Returns
+ * the packet's payload, readable until the next call on the link, and its length in *len; NULL if the peer already has the
+ * packet. shm_release with `done`: the request is done and the peer skips the packet; else the peer processes the packet.
+ */
 const void *shm_cancel_posted(struct link *link, uint64_t place, size_t *len);
 void shm_release(struct link *link, uint64_t place, bool done);
+/*
+ * Takes back a WIRE_GET packet for good: the peer skips it. True: the peer had not begun with the packet, so what we read
+ * before this call was read before later packets took effect.
+ */
 bool shm_recall_posted(struct link *link, uint64_t place);
+extern const struct link_memory_ops shm_memory_ops;
 
 bool shm_progress(void *state);
 bool shm_idle(const void *state);

@@ -28,7 +28,7 @@ struct shm_bounced {
 	uint32_t takers;    /* receivers that have not finished */
 	const void *memory; /* the copied segment: address */
 	size_t len;
-	const void *batch; /* see link_rndv_ops.reg; NULL: not shared with other receivers */
+	const void *batch; /* see link_memory_ops.reg; NULL: not shared with other receivers */
 };
 
 struct shm_bounce {
@@ -38,7 +38,7 @@ struct shm_bounce {
 	struct shm_bounced bounced[RING_UNITS]; /* index: first unit of the message */
 };
 
-/* Implements link_rndv_ops.reg for PROTO_BOUNCE. -FI_ENOSYS: message too long, or no space. */
+/* Implements link_memory_ops.reg for PROTO_BOUNCE. -FI_ENOSYS: message too long, or no space. */
 int shm_bounce_put(struct shm_link *link, const struct iovec *iov, size_t count, const void *batch,
 		   struct fi_rma_iov *at, void **registered);
 /* One receiver has finished. The last one frees the units. */

@@ -143,25 +143,6 @@ static const struct link_ops shm_link_ops = {
 	.close = shm_close_link,
 };
 
-static const struct link_rndv_ops shm_rndv_ops = {
-	.reg = shm_rndv_register,
-	.dereg = shm_rndv_deregister,
-};
-
-static const struct link_local_ops shm_local_ops = {
-	.fetch = shm_fetch,
-	.put = shm_put,
-	.get = shm_get,
-	.reach = shm_reach,
-	.cancel_posted = shm_cancel_posted,
-	.release = shm_release,
-	.recall_posted = shm_recall_posted,
-	.joint = shm_joint_begin,
-	.joint_ended = shm_joint_ended,
-	.joint_abandon = shm_joint_abandon,
-	.help = shm_joint_help,
-};
-
 /* Tries CMA on a word whose value the hello told. Fails for a pid that is not the peer's. */
 static void probe_fetch(struct shm_link *s, const struct link_peer *peer)
 {
@@ -235,8 +216,8 @@ static int shm_connect(void *state, const struct link_peer *peer, struct link **
 		return err;
 	}
 	s->link = (struct link){LINK_BARE, .ops = &shm_link_ops};
-	s->link.rndv = &shm_rndv_ops;
-	s->link.local = &shm_local_ops;
+	s->link.memory = &shm_memory_ops;
+	s->link.local = true;
 	s->own = state;
 	s->own->pipes.links++;
 	s->calls_seen = s->own->progress_calls - 1;
@@ -253,7 +234,7 @@ static int shm_connect(void *state, const struct link_peer *peer, struct link **
 	s->link.fetches = s->pid != 0;
 	s->link.bounce_max = up_to(env_get()->bounce_max, SHM_BOUNCE_MAX);
 	s->link.pipe_min = s->pid ? env_get()->pipe_min : SIZE_MAX;
-	s->link.joint_min = s->pid ? at_least(env_get()->joint_min, SHM_JOINT_MIN) : SIZE_MAX;
+	s->link.helped_min = s->pid ? at_least(env_get()->joint_min, SHM_JOINT_MIN) : SIZE_MAX;
 	s->link.silent = true;
 	s->link.spec_max = up_to(env_get()->spec_max, WIRE_SPEC_MAX);
 	s->link.eager_max = s->pid ? eager_limit() : SHM_PACKET_MAX;

@@ -83,7 +83,7 @@ static void give_up(struct shm_link *s, const char *what, int err)
 	s->pid = 0;
 	s->cma_error = err;
 	s->link.fetches = false;
-	s->link.joint_min = SIZE_MAX;
+	s->link.helped_min = SIZE_MAX;
 }
 
 int shm_cma_copy(struct shm_link *s, struct shm_cma *c)

@@ -7,8 +7,12 @@
 
 #include "base/clock.h"
 #include "base/lock.h"
+#include "base/log.h"
+#include "base/once.h"
+#include "core/mr.h"
 #include "hw/shm/shm.h"
 #include "hw/shm/shm_bounce.h"
+#include "link/opener.h"
 #include "link/wire.h"
 
 /* A chunk is an eighth of the copy, within these bounds (bytes): a system call costs as much as some 4 KiB. */
@@ -50,7 +54,7 @@ static struct ring_joint *page_of(const struct ring *r)
 }
 
 /* Copies chunks, as either side sees them. 0 or a negative error. */
-static int copy_chunks(struct shm_link *s, const struct link_joint *c, uint64_t chunk,
+static int copy_chunks(struct shm_link *s, const struct joint_copy *c, uint64_t chunk,
 		       uint64_t first, uint64_t count)
 {
 	uint64_t at = first * chunk, len = count * chunk;
@@ -172,7 +176,7 @@ static bool is_vain(struct shm_link *s)
 
 static int propose(struct shm_link *s, struct shm_joint *j)
 {
-	const struct link_joint *copy = &j->copy;
+	const struct joint_copy *copy = &j->copy;
 	struct ring_joint *page = page_of(&s->own->ring);
 	struct wire_joint w = {
 		.at = (uintptr_t)copy->local, .len = copy->len, .seq = ++j->seq, .chunk = j->chunk};
@@ -200,7 +204,7 @@ static void measure(struct shm_joint *j, size_t len)
 	j->chunks = (uint32_t)((len + chunk - 1) / chunk);
 }
 
-/* Our part. 0, 1 or an error as link_local_ops.joint. */
+/* Our part. 0, 1 or an error as shm_joint_begin. */
 static int begin(struct shm_link *s, struct shm_joint *j)
 {
 	int err = propose(s, j);
@@ -219,7 +223,7 @@ static int begin(struct shm_link *s, struct shm_joint *j)
 	return finish_rest(j, left);
 }
 
-int shm_joint_begin(struct link *link, const struct link_joint *copy)
+int shm_joint_begin(struct link *link, const struct joint_copy *copy)
 {
 	struct shm_link *s = (struct shm_link *)link;
 	struct shm_joint *j = &s->own->joint;
@@ -264,6 +268,62 @@ int shm_joint_ended(struct link *link)
 	return ret;
 }
 
+/* What the engine is told. Only of a region it matters whether the peer counts. */
+static int outcome(const struct joint_copy *c, int ret)
+{
+	if (ret == -FI_EINPROGRESS)
+		return LINK_UNDER_WAY;
+	if (ret < 0)
+		return ret;
+	return !c->region ? LINK_TOGETHER : ret ? LINK_COUNTED : LINK_DONE;
+}
+
+/* Is it long enough, and in one piece? */
+static bool suits(const struct shm_link *s, const struct link_copy *c)
+{
+	return !c->at_once && c->local_count == 1 && c->remote_count == 1 &&
+	       c->local->iov_len >= s->link.helped_min && c->local->iov_len == c->remote->len &&
+	       !(c->message && c->remote->key);
+}
+
+static void set_under_way(struct shm *shm, bool yes)
+{
+	shm->joint.under_way = yes;
+	shm_attend(shm);
+}
+
+int shm_joint_copy(struct shm_link *s, const struct link_copy *c)
+{
+	struct joint_copy copy;
+	int ret;
+
+	if (!suits(s, c))
+		return -FI_EAGAIN;
+	copy = (struct joint_copy){.local = c->local->iov_base,
+				   .remote = c->remote->addr,
+				   .key = c->remote->key,
+				   .len = c->remote->len,
+				   .write = c->write,
+				   .region = !c->message};
+	ret = shm_joint_begin(&s->link, &copy);
+	if (ret == -FI_EINPROGRESS) {
+		s->own->joint.id = c->id;
+		set_under_way(s->own, true);
+	}
+	return outcome(&copy, ret);
+}
+
+void shm_joint_progress(struct shm *shm)
+{
+	struct shm_joint *j = &shm->joint;
+	int ret = shm_joint_ended(&j->link->link);
+
+	if (ret == -FI_EINPROGRESS)
+		return;
+	set_under_way(shm, false);
+	shm->opener->events->copied(shm->opener, j->id, outcome(&j->copy, ret));
+}
+
 /* Waits, a bounded time, until nobody writes to our memory who began before. */
 static void wait_for_guards(const struct ring *r)
 {
@@ -287,6 +347,7 @@ void shm_joint_abandon(struct link *link)
 	if (!j->copy.write)
 		wait_for_guards(ring);
 	j->link = NULL;
+	set_under_way(((struct shm_link *)link)->own, false);
 }
 
 /* ---- The peer -------------------------------------------------------------------------------- */
@@ -315,7 +376,7 @@ static bool is_wanted(const struct ring *r, uint32_t seq)
 }
 
 /* Copies a chunk. Into the owner's memory only under a guard, so that the owner can wait for its end. */
-static int help_copy(struct shm_link *s, const struct link_help *h, uint32_t at)
+static int help_copy(struct shm_link *s, const struct joint_help *h, uint32_t at)
 {
 	struct shm_guard guard;
 	int err;
@@ -342,7 +403,7 @@ static bool help_done(struct ring_joint *page, uint32_t seq, uint32_t done, int 
 	       !err;
 }
 
-void shm_joint_help(struct link *link, const struct link_help *help)
+void shm_joint_help(struct link *link, const struct joint_help *help)
 {
 	struct shm_link *s = (struct shm_link *)link;
 	struct ring_joint *page = page_of(&s->ring);
@@ -357,4 +418,42 @@ void shm_joint_help(struct link *link, const struct link_help *help)
 		if (at == UINT32_MAX || !help_done(page, help->seq, done, help_copy(s, help, at)))
 			return;
 	}
+}
+
+/* Returns our memory of the copy, or NULL: the peer may not access it. */
+static void *memory_of(struct opener *o, uint32_t src, const struct packet *p, size_t len)
+{
+	uint64_t access = wire_flags(p->head) & WIRE_READ ? FI_REMOTE_READ : FI_REMOTE_WRITE;
+	const struct mr *mr;
+
+	if (!(wire_flags(p->head) & WIRE_REGION))
+		return access == FI_REMOTE_READ && o->events->readable(o, src, p->tag, len)
+			       ? (void *)(uintptr_t)p->tag
+			       : NULL;
+	mr = mr_granted(o->dom, p->data, p->tag, len, access);
+	return mr && mr->iov_count == 1 ? (char *)mr->iov->iov_base + (p->tag - mr->offset) : NULL;
+}
+
+/* What has ended meanwhile is no error: the peer goes on without us. */
+void shm_joint_hear(struct opener *o, uint32_t src, const struct packet *p)
+{
+	struct link *link = o->events->link(o, src);
+	struct joint_help help;
+	struct wire_joint w;
+
+	if (p->len != sizeof(w) || !(wire_flags(p->head) & WIRE_DATA) || !link || !link->local) {
+		LOG_INFO(LOG_EP_DATA, "shm: offer of a joint copy of %zu bytes dropped", p->len);
+		return;
+	}
+	once_copy(&w, p->payload, sizeof(w));
+	help = (struct joint_help){
+		.copy = {.local = memory_of(o, src, p, w.len),
+			 .remote = w.at,
+			 .len = w.len,
+			 .write = wire_flags(p->head) & WIRE_READ},
+		.seq = w.seq,
+		.chunk = w.chunk,
+	};
+	if (help.copy.local)
+		shm_joint_help(link, &help);
 }

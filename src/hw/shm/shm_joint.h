@@ -14,12 +14,30 @@
 #define SHM_JOINT_MIN 65536u              /* bytes: a shorter copy takes one of them as long */
 #define SHM_JOINT_MAX (UINT64_C(1) << 33) /* bytes: the words count chunks in 16 bits */
 
+struct shm;
 struct shm_link;
+struct opener;
+struct packet;
+
+/* A copy between `len` bytes of our memory and of the peer's, by both processes. */
+struct joint_copy {
+	void *local;
+	uint64_t remote, key; /* region: as in fi_rma_iov; else an address in the peer's process */
+	size_t len;
+	bool write, region; /* from us to the peer; in a region, else in a message to us */
+};
+
+/* The part of a joint copy's other process. */
+struct joint_help {
+	struct joint_copy copy; /* as we see it; `remote` is an address */
+	uint32_t seq, chunk;    /* as in struct wire_joint */
+};
 
 /* Of a worker: the copy that it owns, one at a time. */
 struct shm_joint {
 	struct shm_link *link; /* to the peer; NULL: no copy is under way */
-	struct link_joint copy;
+	uint64_t id;           /* as in link_copy */
+	struct joint_copy copy;
 	uint64_t address; /* of the peer's memory, as in fi_rma_iov */
 	uint32_t seq;     /* number of the copy */
 	uint32_t chunk;   /* bytes, but for the last one */
@@ -27,11 +45,24 @@ struct shm_joint {
 	uint32_t end;     /* chunks from here on are the peer's */
 	int err;          /* of our part */
 	bool counted;     /* the peer counts such accesses */
+	bool under_way;   /* progress calls tell the engine its end */
 };
 
-int shm_joint_begin(struct link *link, const struct link_joint *copy);
-int shm_joint_ended(struct link *link);
+/* As link_memory_ops.copy; any error but -FI_EFAULT in a region: copy alone. */
+int shm_joint_copy(struct shm_link *s, const struct link_copy *copy);
+/* Looks whether the peer has done its part of the copy under way. */
+void shm_joint_progress(struct shm *shm);
+/* The copy under way, if it is with this peer, is forgotten: the link will be closed. */
 void shm_joint_abandon(struct link *link);
-void shm_joint_help(struct link *link, const struct link_help *help);
+/* Hears WIRE_JOINT: takes part in a copy that the peer has offered. */
+void shm_joint_hear(struct opener *o, uint32_t src, const struct packet *p);
+
+/*
+ * The steps of these. shm_joint_begin and shm_joint_ended return 0, 1 (done; the peer counts such accesses), an error,
+ * or -FI_EINPROGRESS: the peer still copies a part.
+ */
+int shm_joint_begin(struct link *link, const struct joint_copy *copy);
+int shm_joint_ended(struct link *link);
+void shm_joint_help(struct link *link, const struct joint_help *help);
 
 #endif

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* One-sided operations on a peer's regions by CMA, and recall of posted packets. */
+/* Copies between our memory and a peer's: one-sided operations by CMA, recall of posted packets; what copies are there. */
 #include <errno.h>
 #include <rdma/fi_errno.h>
 #include <rdma/fi_rma.h>
 #include <stdlib.h>
 
+#include "base/iov.h"
 #include "base/once.h"
 #include "hw/shm/shm.h"
 #include "hw/shm/shm_guard.h"
@@ -147,3 +148,84 @@ void shm_release(struct link *link, uint64_t place, bool done)
 	__atomic_store_n(&ring_slot_at(&s->ring, place)->token, s->ring.secret + place + state,
 			 __ATOMIC_RELEASE);
 }
+
+/* Reads a message where its sender said that it is. */
+static int read_message(struct link *link, const struct link_copy *c)
+{
+	struct iovec remote[WIRE_IOV_MAX];
+	ssize_t got;
+
+	if (!c->remote_count || c->remote_count > WIRE_IOV_MAX)
+		return -FI_EINVAL;
+	for (size_t i = 0; i < c->remote_count; i++)
+		remote[i] = (struct iovec){(void *)(uintptr_t)c->remote[i].addr, c->remote[i].len};
+	got = shm_fetch(link, c->local, c->local_count, remote, c->remote_count, c->remote->key);
+	if (got < 0)
+		return (int)got;
+	return (size_t)got == iov_bytes(c->local, c->local_count) ? LINK_DONE : -FI_EIO;
+}
+
+static int access_alone(struct link *link, const struct link_copy *c)
+{
+	return (c->write ? shm_put : shm_get)(link, c->local, c->local_count, c->remote,
+					      c->remote_count);
+}
+
+static int copy(struct link *link, const struct link_copy *c)
+{
+	int ret = shm_joint_copy((struct shm_link *)link, c);
+
+	if (c->message)
+		return ret < 0 ? read_message(link, c) : ret;
+	return ret < 0 && ret != -FI_EFAULT ? access_alone(link, c) : ret;
+}
+
+/* Performs a write with the data of its packet. */
+static int perform_write(struct link *link, uint64_t place, struct link_copy c)
+{
+	size_t want = 0, len;
+	const char *payload = shm_cancel_posted(link, place, &len);
+	struct iovec data;
+	int ret = -FI_EIO;
+
+	if (!payload)
+		return -FI_EAGAIN;
+	for (size_t i = 0; i < c.remote_count; i++)
+		want += c.remote[i].len;
+	/* The data are the end of the payload. A shorter one is not ours: the peer changed it. */
+	if (len >= want) {
+		data = (struct iovec){(char *)(uintptr_t)payload + len - want, want};
+		c.local = &data;
+		c.local_count = want ? 1 : 0;
+		ret = access_alone(link, &c);
+	}
+	shm_release(link, place, ret >= 0 || ret == -FI_EFAULT);
+	return ret;
+}
+
+/*
+ * Performs a read. It must not see the effect of later operations, which the peer may perform meanwhile. So the bytes
+ * count only if the packet can be recalled afterwards: the peer had not reached it.
+ */
+static int perform_read(struct link *link, uint64_t place, const struct link_copy *c)
+{
+	int ret = c->local ? access_alone(link, c) : LINK_DONE;
+
+	if (ret < 0 && ret != -FI_EFAULT)
+		return ret;
+	return shm_recall_posted(link, place) ? ret : -FI_EAGAIN;
+}
+
+static int perform(struct link *link, uint64_t place, const struct link_copy *c)
+{
+	return c->write ? perform_write(link, place, *c) : perform_read(link, place, c);
+}
+
+const struct link_memory_ops shm_memory_ops = {
+	.reg = shm_rndv_register,
+	.dereg = shm_rndv_deregister,
+	.copy = copy,
+	.abort = shm_joint_abandon,
+	.reach = shm_reach,
+	.perform = perform,
+};

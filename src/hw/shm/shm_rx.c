@@ -36,7 +36,8 @@ static __attribute__((noinline, cold)) uint32_t skip_spoilt(struct shm *shm,
  * Delivers the packet in `slot`. Reads each field of the header once, before checking it: a peer
  * could still write to it; `head` has been read. Returns the slots that the packet takes.
  */
-static inline uint32_t deliver(struct shm *shm, const struct link_slot *slot, uint64_t head)
+static inline __attribute__((always_inline)) uint32_t
+deliver(struct shm *shm, const struct link_slot *slot, uint64_t head, bool joint)
 {
 	struct packet p = {.head = head, .len = link_place_len(slot)};
 	uint32_t src = link_place_src(slot);
@@ -45,7 +46,10 @@ static inline uint32_t deliver(struct shm *shm, const struct link_slot *slot, ui
 	link_place_payload(slot, &p);
 	if (__builtin_expect(p.len > SHM_PACKET_MAX, 0))
 		return skip_spoilt(shm, slot);
-	shm->opener->events->deliver(shm->opener, src, &p);
+	if (joint)
+		shm_joint_hear(shm->opener, src, &p);
+	else
+		shm->opener->events->deliver(shm->opener, src, &p);
 	return link_slots(slot, p.payload, p.len);
 }
 
@@ -66,7 +70,7 @@ static __attribute__((noinline)) uint32_t take(struct shm *shm, struct link_slot
 
 	return __atomic_compare_exchange_n(&slot->token, &token, token + RING_TAKEN, false,
 					   __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)
-		       ? deliver(shm, slot, head)
+		       ? deliver(shm, slot, head, false)
 		       : 0;
 }
 
@@ -75,6 +79,13 @@ static __attribute__((noinline)) uint32_t take_later(struct shm *shm, struct lin
 						     uint64_t head)
 {
 	return shm_gather_waits(shm) ? 0 : take(shm, slot, head);
+}
+
+/* An offer of a joint copy is no matter of the engine's. */
+static __attribute__((noinline)) uint32_t hear_joint(struct shm *shm, const struct link_slot *slot,
+						     uint64_t head)
+{
+	return deliver(shm, slot, head, true);
 }
 
 /* Returns the slots at the head that a dead peer claimed and never published; 0: none. */
@@ -86,14 +97,21 @@ static __attribute__((noinline, cold)) uint32_t skip_dead(struct shm *shm)
 		return 0;
 	LOG_INFO(LOG_EP_DATA, "shm: skipped %u ring slots claimed by a peer that died", slots);
 	shm->reaped--;
+	shm_attend(shm);
 	return slots;
 }
 
-/* Returns the slots of a recalled or dead packet at the head; 0: it is still being written. */
+/*
+ * Returns the slots of a recalled or dead packet at the head; 0: it is still being written. Looks for the end of a joint
+ * copy, too, which no packet tells.
+ */
 static __attribute__((noinline, cold)) uint32_t skip(struct shm *shm)
 {
-	uint32_t slots = shm_ring_skip_cancelled(&shm->ring, shm_head(shm));
+	uint32_t slots;
 
+	if (shm->joint.under_way)
+		shm_joint_progress(shm);
+	slots = shm_ring_skip_cancelled(&shm->ring, shm_head(shm));
 	return slots || !shm->reaped ? slots : skip_dead(shm);
 }
 
@@ -105,12 +123,14 @@ static inline uint32_t step(struct shm *shm)
 	uint64_t state = link_cursor_state(&shm->cursor), head;
 
 	if (state != RING_PUBLISHED)
-		return __builtin_expect(state << CURSOR_STATE_BITS == 0 || shm->reaped, 0)
+		return __builtin_expect(state << CURSOR_STATE_BITS == 0 || shm->attends, 0)
 			       ? skip(shm)
 			       : 0;
 	head = ONCE(slot->head);
 	if (!is_request(head))
-		return deliver(shm, slot, head);
+		return __builtin_expect(wire_op(head) == WIRE_JOINT, 0)
+			       ? hear_joint(shm, slot, head)
+			       : deliver(shm, slot, head, false);
 	return shm_gather_is_clear(&shm->gather) ? take(shm, slot, head)
 						 : take_later(shm, slot, head);
 }
@@ -134,10 +154,10 @@ bool shm_progress(void *state)
 	return packets || link_cursor_state(&shm->cursor) == RING_PUBLISHED;
 }
 
-/* A claim of a dead peer at the head is skipped by `progress` although the word never changes. */
+/* A claim of a dead peer is skipped, and the end of a joint copy found, although the word at the head never changes. */
 bool shm_idle(const void *state)
 {
-	return !((const struct shm *)state)->reaped;
+	return !((const struct shm *)state)->attends;
 }
 
 struct link_cursor *shm_cursor(void *state)
@@ -222,6 +242,7 @@ bool shm_reap(void *state, uint32_t id)
 
 	drain(shm);
 	shm->reaped += shm_ring_reap(&shm->ring, shm_head(shm), id);
+	shm_attend(shm);
 	drain(shm);
 	shm_publish_head(shm);
 	shm_guard_clear(&shm->ring, id);

@@ -94,7 +94,7 @@ void rx_complete_error(struct rx *rx, const struct cq_slot *slot, const struct m
 void rx_finish(struct rx *rx, struct recv *r, const struct message *m, size_t capacity, void *base,
 	       int err)
 {
-	if (!err && m->peer && __builtin_expect(m->peer->worker->joint.peer == m->peer, 0) &&
+	if (!err && m->peer && __builtin_expect(m->peer->rx.reading != NULL, 0) &&
 	    rxreq_hold(rx, r, m, capacity, base))
 		return;
 	r->arriving--;
@@ -152,26 +152,13 @@ size_t rx_reserve(struct rx *rx, struct recv *r, size_t len)
 	return capacity;
 }
 
-/*
- * Fills in the ranges of the first `want` bytes of an RTS, for an RDMA read. Returns their number;
- * 0: not registered.
- */
-static size_t ranges_of(struct fi_rma_iov *range, const struct wire_rts *rts, size_t want)
+/* Has a device registered all of these ranges? */
+static bool are_registered(const struct fi_rma_iov *range, size_t count)
 {
-	size_t count = 0;
-
-	for (size_t i = 0; want; i++) {
-		const struct wire_segment *s = &rts->segment[i];
-		size_t len = s->len < want ? s->len : want;
-
-		if (len && !s->key)
-			return 0;
-		if (len)
-			range[count++] =
-				(struct fi_rma_iov){.addr = s->addr, .len = len, .key = s->key};
-		want -= len;
-	}
-	return count;
+	for (size_t i = 0; i < count; i++)
+		if (!range[i].key)
+			return false;
+	return count != 0;
 }
 
 /* Receives the message by an RDMA read, or by CTS. */
@@ -181,12 +168,12 @@ static void pull(struct rx *rx, struct recv *r, const struct message *m, const s
 	struct fi_rma_iov remote[WIRE_IOV_MAX];
 	struct iovec local[RX_IOV_MAX];
 	size_t want = m->len < capacity ? m->len : capacity;
-	struct link_rdma op = {.message = true, .local = local, .remote = remote};
+	struct link_copy op = {.message = true, .local = local, .remote = remote};
 
-	op.remote_count = ranges_of(remote, rts, want);
+	op.remote_count = rxreq_ranges(remote, rts, 0, want);
 	op.local_count = iov_slice(local, iov, r->iov_count, 0, &want);
 	rxreq_send_cts(rx, r, m, capacity, r->flags & FI_MULTI_RECV ? iov[0].iov_base : NULL,
-		       op.remote_count ? &op : NULL);
+		       are_registered(remote, op.remote_count) ? &op : NULL);
 }
 
 static void accept_rts(struct rx *rx, struct recv *r, struct message *m)
@@ -207,7 +194,7 @@ static void accept_rts(struct rx *rx, struct recv *r, struct message *m)
 	want = m->len < capacity ? m->len : capacity;
 	if (wire_flags(m->head) & WIRE_SPEC && spec_begin(rx, r, m, &rts, capacity, base))
 		return;
-	if (m->peer->real && want >= m->peer->real->joint_min) {
+	if (m->peer->real && want >= m->peer->real->helped_min) {
 		struct rxreq *a = rxreq_begin(rx, r, m, capacity, base);
 
 		if (a) {

@@ -14,7 +14,6 @@
 #include "xfer/rndv/rxreq.h"
 #include "xfer/conn/conn.h"
 #include "xfer/group.h"
-#include "xfer/joint.h"
 #include "xfer/rma/rma.h"
 #include "xfer/worker.h"
 #include "xfer/msg/rx_plain.h"
@@ -163,9 +162,6 @@ static void deliver_control(struct worker *worker, struct peer *peer, const stru
 	case WIRE_NOTIFY:
 		deliver_request(worker, peer, p);
 		break;
-	case WIRE_JOINT:
-		joint_help(peer, p);
-		break;
 	case WIRE_DONE:
 	case WIRE_RESULT:
 	case WIRE_FAILED:
@@ -234,7 +230,7 @@ void rx_deliver(struct opener *o, uint32_t src, const struct packet *p)
 	if (__builtin_expect(!peer, 0))
 		drop_unknown(src);
 	else if ((p->head & ~RX_PLAIN_BITS(WORKER_RX_MAX - 1)) != WIRE_MSG || !rx ||
-		 !rx->plain_cq || !list_empty(&worker->spec) ||
+		 !rx->plain_cq || !list_empty(&worker->spec) || worker->reading ||
 		 (peer->reported == FI_ADDR_NOTAVAIL && peer_expelled(peer)))
 		deliver_other(peer, p);
 	else

@@ -38,8 +38,8 @@ static enum proto prepare_rndv(struct peer *peer, struct txreq *req)
 	if (req->rndv)
 		return req->proto;
 	while ((proto = proto_select(peer, req, proto)) < PROTO_SPEC)
-		if (!link->rndv->reg(link, proto, req->iov, req->count, batch_of(req), req->remote,
-				     &req->rndv))
+		if (!link->memory->reg(link, proto, req->iov, req->count, batch_of(req),
+				       req->remote, &req->rndv))
 			return req->proto = proto;
 	for (size_t i = 0; i < req->count; i++)
 		req->remote[i] = (struct fi_rma_iov){.addr = (uintptr_t)req->iov[i].iov_base,

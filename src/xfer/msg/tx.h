@@ -39,7 +39,7 @@ struct txreq {
 	void *context;
 	struct work *work;
 	void *bounce; /* owned copy of memory that the caller may reuse, or NULL */
-	/* Registration by link_rndv_ops.reg while the peer may read the message; or NULL. */
+	/* Registration by link_memory_ops.reg while the peer may read the message; or NULL. */
 	void *rndv;
 	size_t len;
 	size_t sent;        /* bytes sent, of a stream or a long one-sided operation */
@@ -267,7 +267,7 @@ static inline void tx_req_deregister(struct txreq *req)
 {
 	if (__builtin_expect(!req->rndv, 1))
 		return;
-	req->peer->real->rndv->dereg(req->peer->real, req->rndv);
+	req->peer->real->memory->dereg(req->peer->real, req->rndv);
 	req->rndv = NULL;
 }
 /* Copies `count` segments into memory owned by the request. 0 or -FI_ENOMEM. */

@@ -322,3 +322,30 @@ void tx_fail_all(struct peer *peer, int err, int reason)
 	list_remove(&peer->tx.in_busy);
 	list_remove(&peer->rma.in_awaiting);
 }
+
+/* Was the peer told that the message consists of these bytes, among others? */
+static bool readable(const struct txreq *req, uint64_t at, size_t len)
+{
+	if (req->state != TXREQ_RTS && req->state != TXREQ_SPEC)
+		return false;
+	for (size_t i = 0; i < req->count; i++) {
+		uint64_t base = (uintptr_t)req->iov[i].iov_base;
+
+		if (at >= base && at - base <= req->iov[i].iov_len &&
+		    len <= req->iov[i].iov_len - (at - base))
+			return true;
+	}
+	return false;
+}
+
+bool tx_readable(struct opener *o, uint32_t src, uint64_t at, size_t len)
+{
+	static const enum txreq_state lists[] = {TXREQ_ACK, TXREQ_SPEC};
+	const struct peer *peer = pool_find(&worker_opener(o)->peer_pool, src);
+
+	for (unsigned int i = 0; peer && i < sizeof(lists) / sizeof(lists[0]); i++)
+		LIST_EACH (node, &peer->txreqs[lists[i]])
+			if (readable(LIST_ENTRY(node, struct txreq, link), at, len))
+				return true;
+	return false;
+}

@@ -94,12 +94,10 @@ bool rma_wants_direct(const struct peer *peer, const struct txreq *req);
 /* Performs a direct access. 0: done, the request has ended or will; else it must be sent in packets. */
 int rma_go_direct(struct txreq *req);
 /*
- * Performs an access together with the peer: link_local_ops.joint, whose results it returns. After
- * -FI_EINPROGRESS the request is in TXREQ_RDMA.
+ * Starts the link's copy for the operation; `at_once`: as in link_copy. Returns its result; after LINK_UNDER_WAY the request is
+ * in TXREQ_RDMA.
  */
-int rma_joint(struct txreq *req);
-/* Ends the request `id`: the result of the joint copy is `ret`. */
-void rma_joint_ended(struct worker *worker, uint32_t id, int ret);
+int rma_begin(struct txreq *req, bool at_once);
 
 /*
  * Notifies the peer (WIRE_NOTIFY) after a direct access if the operation carries CQ data, or if

@@ -4,8 +4,6 @@
  * poll (rma_help).
  */
 #include <rdma/fi_errno.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/iov.h"
 #include "base/log.h"
@@ -162,86 +160,36 @@ static bool reachable(struct link *link, const struct txreq *req)
 {
 	bool put = wire_op(req->head) == WIRE_PUT;
 
-	if (wire_flags(req->head) & WIRE_CQ && tells_later(req))
+	if (wire_op(req->head) == WIRE_AMO || (wire_flags(req->head) & WIRE_CQ && tells_later(req)))
 		return false;
 	return !req->got && (req->whole || !put) && !(wire_flags(req->head) & WIRE_COMMIT) &&
-	       link->local->reach(link, req->remote, req->remote_count, put);
+	       link->memory->reach(link, req->remote, req->remote_count, put);
 }
 
-/* Cancels the posted packet of a write and copies its data to req->bounce. False: not possible. */
-static bool take_back(struct link *link, struct txreq *req)
+/* Performs the operation. False: wait for the peer, and its answer. */
+static bool perform(struct peer *peer, struct txreq *req)
 {
-	const char *payload;
-	size_t len;
+	bool write = wire_op(req->head) == WIRE_PUT;
+	struct link_copy copy = {.write = write,
+				 .at_once = true,
+				 .remote = req->remote,
+				 .remote_count = req->remote_count};
+	int ret;
 
-	if (wire_op(req->head) != WIRE_PUT || !reachable(link, req))
+	if (!reachable(peer->real, req))
 		return false;
-	if (!req->bounce && req->len)
-		req->bounce = malloc(req->len);
-	if (!req->bounce && req->len)
-		return false;
-	payload = link->local->cancel_posted(link, req->place, &len);
-	if (!payload)
-		return false;
-	/* The data are the end of the payload. A shorter one is not ours: the peer changed it. */
-	if (len < req->len) {
-		link->local->release(link, req->place, false);
-		return false;
+	/* The result for a closed endpoint is not needed, and its memory may be freed. */
+	if (!write && req->ep) {
+		copy.local = req->result;
+		copy.local_count = req->result_count;
 	}
-	if (req->len)
-		memcpy(req->bounce, payload + len - req->len, req->len);
-	return true;
-}
-
-static int write_for(struct link *link, const struct txreq *req)
-{
-	struct iovec iov = {req->bounce, req->len};
-
-	return link->local->put(link, &iov, req->len ? 1 : 0, req->remote, req->remote_count);
-}
-
-static void end(struct peer *peer, struct txreq *req, int err, int reason)
-{
+	ret = peer->real->memory->perform(peer->real, req->place, &copy);
+	if (ret < 0 && ret != -FI_EFAULT)
+		return false;
+	if (ret >= 0)
+		rma_notify(req, ret == LINK_COUNTED);
 	peer->rma.direct_spell = DIRECT_SPELL;
-	retire(peer, req, err, reason);
-}
-
-/* Performs a canceled write. False: not possible; the packet is posted again. */
-static bool perform_write(struct peer *peer, struct txreq *req)
-{
-	int ret = write_for(peer->real, req);
-	bool done = ret >= 0 || ret == -FI_EFAULT;
-
-	if (ret >= 0)
-		rma_notify(req, ret > 0);
-	peer->real->local->release(peer->real, req->place, done);
-	if (done)
-		end(peer, req, ret < 0 ? FI_EFAULT : 0, FI_EFAULT);
-	return done;
-}
-
-/*
- * Performs a read. It must not see the effect of later operations, which the peer may perform
- * meanwhile. So the bytes count only if the packet can be recalled afterwards: the peer had not
- * reached it. True: the peer never sees the packet, so its memory may be freed. False: wait for the
- * answer.
- */
-static bool perform_read(struct peer *peer, struct txreq *req)
-{
-	struct link *link = peer->real;
-	int ret = 0;
-
-	if (wire_op(req->head) != WIRE_GET || !reachable(link, req))
-		return false;
-	/* The result for a closed endpoint is not needed. */
-	if (req->ep)
-		ret = link->local->get(link, req->result, req->result_count, req->remote,
-				       req->remote_count);
-	if ((ret < 0 && ret != -FI_EFAULT) || !link->local->recall_posted(link, req->place))
-		return false;
-	if (ret >= 0)
-		rma_notify(req, ret > 0);
-	end(peer, req, ret < 0 ? FI_EFAULT : 0, FI_EFAULT);
+	retire(peer, req, ret < 0 ? FI_EFAULT : 0, FI_EFAULT);
 	return true;
 }
 
@@ -250,12 +198,8 @@ static bool help_peer(struct peer *peer)
 	struct txreq *req;
 	bool any = false;
 
-	for (; (req = oldest(peer)); any = true) {
-		if (perform_read(peer, req))
-			continue;
-		if (!take_back(peer->real, req) || !perform_write(peer, req))
-			break;
-	}
+	for (; (req = oldest(peer)) && perform(peer, req); any = true)
+		;
 	if (any && !list_empty(&peer->txreqs[TXREQ_BACKLOG]))
 		peer_busy(peer);
 	return any;
@@ -269,7 +213,7 @@ bool rma_help(struct worker *worker, bool now)
 		struct peer *peer = LIST_ENTRY(node, struct peer, rma.in_awaiting);
 		struct txreq *req = oldest(peer);
 
-		if (!req || !peer->real || !link_has_local(peer->real))
+		if (!req || !peer->real || !peer->real->local)
 			continue;
 		if (now || peer->rma.seen_seq == req->seq)
 			any |= help_peer(peer);

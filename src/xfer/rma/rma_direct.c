@@ -5,10 +5,11 @@
 #include "xfer/rma/rma.h"
 #include "xfer/rndv/proto.h"
 #include "xfer/msg/tx.h"
+#include "xfer/worker.h"
 
 bool rma_may_go_direct(const struct peer *peer, const struct txreq *req)
 {
-	return link_has_local(peer->real) && wire_op(req->head) != WIRE_AMO && !req->sent &&
+	return peer->real->local && wire_op(req->head) != WIRE_AMO && !req->sent &&
 	       !(wire_flags(req->head) & WIRE_COMMIT);
 }
 
@@ -35,30 +36,22 @@ void rma_notify(const struct txreq *req, bool counts)
 				 .len = req->remote_count * sizeof(req->remote[0])});
 }
 
-static int access_alone(struct link *link, const struct txreq *req)
-{
-	if (wire_op(req->head) == WIRE_GET)
-		return link->local->get(link, req->result, req->result_count, req->remote,
-					req->remote_count);
-	return link->local->put(link, req->iov, req->count, req->remote, req->remote_count);
-}
-
 int rma_go_direct(struct txreq *req)
 {
-	struct link *link = req->peer->real;
-	int ret;
+	struct peer *peer = req->peer;
+	/* What is injected and not ours ends within the call. */
+	int ret = rma_begin(req, peer->conn.end || (req->flags & FI_INJECT && !req->bounce));
 
-	ret = rma_joint(req);
-	if (ret == -FI_EINPROGRESS)
+	if (ret == LINK_UNDER_WAY) {
+		worker_look(peer->worker);
 		return 0;
-	if (ret < 0 && ret != -FI_EFAULT)
-		ret = access_alone(link, req);
+	}
 	if (ret < 0 && ret != -FI_EFAULT)
 		return ret;
-	if (req->peer->rma.direct_spell)
-		req->peer->rma.direct_spell--;
+	if (peer->rma.direct_spell)
+		peer->rma.direct_spell--;
 	if (ret >= 0)
-		rma_notify(req, ret > 0);
+		rma_notify(req, ret == LINK_COUNTED);
 	tx_req_end(req, ret < 0 ? FI_EFAULT : 0);
 	return 0;
 }

@@ -8,15 +8,14 @@
 
 #include "core/mr_table.h"
 #include "xfer/events.h"
-#include "xfer/joint.h"
-#include "xfer/rndv/rdma.h"
+#include "xfer/rndv/rxreq.h"
 #include "xfer/rma/rma.h"
 #include "xfer/rndv/proto.h"
 #include "xfer/worker.h"
 #include "xfer/msg/tx.h"
 
 #define OF_REQUEST                                                                                 \
-	(UINT64_C(1) << 32) /* in link_rdma.id: of a transmit request; else of a receive request */
+	(UINT64_C(1) << 32) /* in link_copy.id: of a transmit request; else of a receive request */
 
 /* Does the peer's device know the regions of all ranges? */
 static bool keys_lead(const struct txreq *req)
@@ -60,30 +59,38 @@ static void enter(struct txreq *req)
 	peer_refresh(req->peer);
 }
 
-/* Posts the operation to the device. 0: the request is in TXREQ_RDMA; or a negative error. */
+int rma_begin(struct txreq *req, bool at_once)
+{
+	struct link *link = req->peer->real;
+	bool write = wire_op(req->head) == WIRE_PUT;
+	struct link_copy copy = {.id = OF_REQUEST | pool_id(req),
+				 .write = write,
+				 .at_once = at_once,
+				 .now = req->flags & FI_INJECT && !req->work,
+				 .local = write ? req->iov : req->result,
+				 .local_count = write ? req->count : req->result_count,
+				 .remote = req->remote,
+				 .remote_count = req->remote_count};
+	int ret = link->memory->copy(link, &copy);
+
+	if (ret == LINK_UNDER_WAY)
+		enter(req);
+	return ret;
+}
+
+/* Gives the operation to the device. 0: the request is in TXREQ_RDMA; or a negative error. */
 static int begin(struct txreq *req)
 {
-	struct peer *peer = req->peer;
-	bool write = wire_op(req->head) == WIRE_PUT;
-	struct link_rdma op = {.id = OF_REQUEST | pool_id(req),
-			       .write = write,
-			       .now = req->flags & FI_INJECT && !req->work,
-			       .local = write ? req->iov : req->result,
-			       .local_count = write ? req->count : req->result_count,
-			       .remote = req->remote,
-			       .remote_count = req->remote_count};
-	int err = 0;
+	int ret = 0;
 
 	if (req->flags & FI_INJECT && !req->bounce)
-		err = tx_req_bounce(req, req->iov, req->count);
-	if (!err)
-		err = peer->real->rdma->post(peer->real, &op);
-	if (err) {
-		req->packets = true;
-		return err;
-	}
-	enter(req);
-	return 0;
+		ret = tx_req_bounce(req, req->iov, req->count);
+	if (!ret)
+		ret = rma_begin(req, false);
+	if (ret == LINK_UNDER_WAY)
+		return 0;
+	req->packets = true;
+	return ret;
 }
 
 int rma_rdma(struct txreq *req)
@@ -104,67 +111,27 @@ static void leave(struct peer *peer)
 		peer_busy(peer);
 }
 
-static void done(struct txreq *req)
+void rma_copied(struct opener *o, uint64_t id, int ret)
 {
-	struct peer *peer = req->peer;
-
-	rma_notify(req, peer->real->counted);
-	tx_req_end(req, 0);
-	leave(peer);
-}
-
-int rma_joint(struct txreq *req)
-{
-	bool write = wire_op(req->head) == WIRE_PUT;
-	const struct iovec *local = write ? req->iov : req->result;
-	int ret;
-
-	if (req->len < req->peer->real->joint_min || req->remote_count != 1 ||
-	    (write ? req->count : req->result_count) != 1 ||
-	    (req->flags & FI_INJECT && !req->bounce))
-		return -FI_ENOSYS;
-	ret = joint_begin(req->peer,
-			  &(struct link_joint){.local = local->iov_base,
-					       .remote = req->remote[0].addr,
-					       .key = req->remote[0].key,
-					       .len = req->len,
-					       .write = write,
-					       .region = true},
-			  JOINT_OF_TXREQ | pool_id(req));
-	if (ret == -FI_EINPROGRESS)
-		enter(req);
-	return ret;
-}
-
-void rma_joint_ended(struct worker *worker, uint32_t id, int ret)
-{
-	struct txreq *req = pool_find(&worker->tx_pool, id);
+	struct worker *worker = worker_opener(o);
+	struct txreq *req;
 	struct peer *peer;
 
+	if (!(id & OF_REQUEST)) {
+		rxreq_copied(worker, (uint32_t)id, ret);
+		return;
+	}
+	req = pool_find(&worker->tx_pool, (uint32_t)id);
 	if (!req || req->state != TXREQ_RDMA)
 		return;
 	peer = req->peer;
 	if (ret >= 0)
-		rma_notify(req, ret > 0);
+		rma_notify(req, ret == LINK_COUNTED);
 	if (ret < 0 && ret != -FI_EFAULT)
 		tx_req_requeue(req);
 	else
 		tx_req_end(req, ret < 0 ? FI_EFAULT : 0);
 	leave(peer);
-}
-
-void rma_rdma_done(struct opener *o, uint64_t id)
-{
-	struct worker *worker = worker_opener(o);
-	struct txreq *req;
-
-	if (!(id & OF_REQUEST)) {
-		rxreq_rdma_done(worker, (uint32_t)id);
-		return;
-	}
-	req = pool_find(&worker->tx_pool, (uint32_t)id);
-	if (req && req->state == TXREQ_RDMA)
-		done(req);
 }
 
 void rma_rdma_failed(struct peer *peer)

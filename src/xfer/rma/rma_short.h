@@ -50,7 +50,7 @@ static inline __attribute__((always_inline)) void rma_await(struct peer *peer, s
 	if (list_empty(&peer->rma.in_awaiting))
 		list_push(&peer->worker->awaiting, &peer->rma.in_awaiting);
 	/* If the peer sleeps too, no answer comes: our sleeper must wake and call rma_help. */
-	if (__builtin_expect(peer->worker->opener.sleepers, 0) && link_has_local(peer->real))
+	if (__builtin_expect(peer->worker->opener.sleepers, 0) && peer->real->local)
 		worker_wake(peer->worker);
 }
 

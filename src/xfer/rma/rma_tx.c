@@ -197,12 +197,12 @@ bool rma_waits(const struct peer *peer, const struct txreq *req)
 	if (__builtin_expect(peer->real->rdma_usable, 0))
 		return rma_rdma_waits(peer, req);
 	if (peer->rma.rdma_posted_count)
-		return true; /* a joint copy */
+		return true; /* the peer copies a part of one */
 	if (list_empty(&peer->txreqs[TXREQ_RMA]) || req->sent)
 		return false;
 	return rma_wants_direct(peer, req) &&
-	       peer->real->local->reach(peer->real, req->remote, req->remote_count,
-					wire_op(req->head) == WIRE_PUT);
+	       peer->real->memory->reach(peer->real, req->remote, req->remote_count,
+					 wire_op(req->head) == WIRE_PUT);
 }
 
 int rma_send(struct txreq *req)

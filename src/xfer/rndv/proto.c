@@ -3,13 +3,13 @@
 
 #include "xfer/defer/defer.h"
 
-#define COMPARE_AFTER 64u /* messages between two that are read by a joint copy, for comparison */
+#define COMPARE_AFTER 64u /* messages between two that are read together, for comparison */
 
 static struct spec_record *record_of(const struct txreq *req)
 {
-	enum spec_length length = req->len > WIRE_SPEC_MAX                ? SPEC_LONG
-				  : req->len < req->peer->real->joint_min ? SPEC_SHORT
-									  : SPEC_WHOLE;
+	enum spec_length length = req->len > WIRE_SPEC_MAX                 ? SPEC_LONG
+				  : req->len < req->peer->real->helped_min ? SPEC_SHORT
+									   : SPEC_WHOLE;
 
 	return &req->peer->tx.spec[length];
 }
@@ -58,8 +58,8 @@ void proto_compare(const struct txreq *req)
 {
 	struct spec_record *r = record_of(req);
 
-	if (req->len >= req->peer->real->joint_min && !r->trial.skip &&
-	    (!r->joint_cost || ++r->since >= COMPARE_AFTER))
+	if (req->len >= req->peer->real->helped_min && !r->trial.skip &&
+	    (!r->helped_cost || ++r->since >= COMPARE_AFTER))
 		r->trial.skip = 1;
 }
 
@@ -74,13 +74,13 @@ void proto_sent(const struct txreq *req)
 void proto_judge(const struct txreq *req, bool useful, uint64_t ns)
 {
 	struct spec_record *r = record_of(req);
-	bool measured = ns && req->len && req->len >= req->peer->real->joint_min;
+	bool measured = ns && req->len && req->len >= req->peer->real->helped_min;
 	uint64_t cost = measured ? ns * 1000 / req->len + 1 : 0;
 
 	if (req->limit) {
-		trial_judge(&r->trial, useful && (!r->joint_cost || cost <= r->joint_cost));
+		trial_judge(&r->trial, useful && (!r->helped_cost || cost <= r->helped_cost));
 	} else if (measured) {
-		r->joint_cost = cost;
+		r->helped_cost = cost;
 		r->since = 0;
 	}
 }

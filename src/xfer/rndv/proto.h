@@ -40,13 +40,13 @@ static inline bool proto_gathers(const struct link *link, size_t len)
  * last resort is PROTO_FETCH.
  */
 enum proto proto_select(const struct peer *peer, const struct txreq *req, enum proto failed);
-/* Before an RTS: is it time to try, for comparison, what a joint copy costs? */
+/* Before an RTS: is it time to try, for comparison, what reading it together costs? */
 void proto_compare(const struct txreq *req);
 /* An RTS was sent: one without fragments because of earlier misses counts down. */
 void proto_sent(const struct txreq *req);
 /*
  * The peer has received a message, in `ns` nanoseconds from its match; 0: not known. `useful`: all its
- * speculative fragments were. Useless, or slower than a joint copy: the next RTS have none, about twice
+ * speculative fragments were. Useless, or slower than reading together: the next RTS have none, about twice
  * as many each time.
  */
 void proto_judge(const struct txreq *req, bool useful, uint64_t ns);

@@ -3,14 +3,10 @@
 #ifndef WEFT_XFER_RDMA_H
 #define WEFT_XFER_RDMA_H
 
-#include <stdint.h>
-
 struct ep;
 struct worker;
 struct rx;
 
-/* Completes receive request `id`: its RDMA read is done. Defined in rxreq.c. */
-void rxreq_rdma_done(struct worker *worker, uint32_t id);
 /*
  * Wait, a bounded time, until no device accesses the memory of a receive context, or of an
  * endpoint's one-sided operations, that is being closed. Disconnect the peers whose operations do

@@ -14,7 +14,6 @@
 #include "base/iov.h"
 #include "base/log.h"
 #include "link/wire.h"
-#include "xfer/joint.h"
 #include "xfer/rndv/rdma.h"
 #include "xfer/worker.h"
 #include "xfer/msg/tx.h"
@@ -37,7 +36,7 @@ struct rxreq *rxreq_begin(struct rx *rx, struct recv *r, const struct message *m
 	a->len = m->len;
 	a->capacity = capacity;
 	a->base = base;
-	if (m->peer->real && a->len >= m->peer->real->joint_min)
+	if (m->peer->real && a->len >= m->peer->real->helped_min)
 		a->begun = clock_ns();
 	list_init(&a->in_spec);
 	list_push(&m->peer->rx.rxreqs, &a->link);
@@ -52,10 +51,10 @@ static uint64_t answer(const struct rxreq *a, int err)
 	return (uint64_t)err | (ns < UINT32_MAX ? ns : UINT32_MAX) << 16;
 }
 
-/* Does a joint copy read an earlier message of the same peer? */
-static bool has_earlier(struct rxreq *a)
+/* Is another message of the same peer being read, together with it? That one is earlier. */
+static bool has_earlier(const struct rxreq *a)
 {
-	return joint_receives(a->peer) && a->peer->worker->joint.id != pool_id(a);
+	return a->peer->rx.reading && a->peer->rx.reading != a;
 }
 
 void rxreq_end(struct rxreq *a, int err)
@@ -71,9 +70,11 @@ void rxreq_end(struct rxreq *a, int err)
 
 	list_remove(&a->in_spec);
 	if (!err && has_earlier(a)) {
-		a->rdma_posted = a->held = true;
+		a->state = RXREQ_HELD;
 		return;
 	}
+	if (a->peer->rx.reading == a)
+		rxreq_read_no_more(a->peer);
 	list_remove(&a->link);
 	if (a->ack_pending) /* no effect if the peer is disconnected */
 		tx_control(a->peer, WIRE_HEAD(WIRE_ATS, flags, 0, wire_id(a->head)),
@@ -93,92 +94,137 @@ void rxreq_ask(struct rxreq *a)
 	tx_control(a->peer, WIRE_HEAD(WIRE_CTS, flags, 0, wire_id(a->head)), pool_id(a));
 }
 
+size_t rxreq_ranges(struct fi_rma_iov *range, const struct wire_rts *rts, size_t offset,
+		    size_t want)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; want && i < rts->count; i++) {
+		const struct wire_segment *s = &rts->segment[i];
+		size_t skip = offset < s->len ? offset : s->len, len = s->len - skip;
+
+		if (len > want)
+			len = want;
+		if (len)
+			range[count++] = (struct fi_rma_iov){s->addr + skip, len, s->key};
+		offset -= skip;
+		want -= len;
+	}
+	return count;
+}
+
+/*
+ * Copies `want` bytes of the message, from `offset` on. A key of the sender's host names all of a message: from
+ * further on its memory is read.
+ */
+static int copy_message(const struct peer *peer, const struct wire_rts *rts, size_t offset,
+			size_t want, struct link_copy *c)
+{
+	struct fi_rma_iov remote[WIRE_IOV_MAX];
+
+	c->message = true;
+	c->remote = remote;
+	c->remote_count = rxreq_ranges(remote, rts, offset, want);
+	if (offset && c->remote_count)
+		remote[0].key = 0;
+	return peer->real ? peer->real->memory->copy(peer->real, c) : -FI_ENOTCONN;
+}
+
 int rxreq_fetch(const struct peer *peer, const struct wire_rts *rts, size_t offset,
 		const struct iovec *iov, size_t count, size_t want)
 {
-	struct link *link = peer->real;
-	struct iovec whole[WIRE_IOV_MAX], remote[WIRE_IOV_MAX];
-	size_t rest = want, segments;
-	ssize_t got;
+	struct link_copy c = {.at_once = true, .local = iov, .local_count = count};
+	int ret = want ? copy_message(peer, rts, offset, want, &c) : 0;
 
-	if (!want)
-		return 0;
-	if (!link)
-		return -FI_ENOTCONN;
-	for (size_t i = 0; i < rts->count; i++)
-		whole[i] = (struct iovec){(void *)(uintptr_t)rts->segment[i].addr,
-					  rts->segment[i].len};
-	segments = iov_slice(remote, whole, rts->count, offset, &rest);
-	got = link->local->fetch(link, iov, count, remote, segments,
-				 offset ? 0 : rts->segment[0].key);
-	return got < 0 || (size_t)got != want ? -FI_EIO : 0;
+	return ret < 0 ? ret : 0;
 }
 
-/* Reads together with the sender; as link_local_ops.joint. */
-static int read_jointly(struct rxreq *a, const struct wire_rts *rts, const struct iovec *iov,
-			size_t count, size_t want)
+void rxreq_read_no_more(struct peer *peer)
 {
-	if (!a->peer->real || a->asked || want < a->peer->real->joint_min || count != 1 ||
-	    rts->count != 1 || rts->segment[0].key)
-		return -FI_ENOSYS;
-	return joint_begin(a->peer,
-			   &(struct link_joint){.local = iov->iov_base,
-						.remote = rts->segment[0].addr + a->received,
-						.len = want},
-			   pool_id(a));
+	if (!peer->rx.reading)
+		return;
+	peer->rx.reading = NULL;
+	peer->worker->reading--;
+}
+
+/* Once it is under way, the peer's next messages wait for its end: no packet tells it. */
+static void read_on(struct rxreq *a)
+{
+	a->state = RXREQ_READ;
+	a->peer->rx.reading = a;
+	a->peer->worker->reading++;
+	worker_look(a->peer->worker);
 }
 
 bool rxreq_read(struct rxreq *a, const struct wire_rts *rts)
 {
 	size_t want = a->len < a->capacity ? a->len : a->capacity;
 	struct iovec whole = {a->base, want}, iov[RX_IOV_MAX];
-	size_t count;
-	int ret;
+	struct link_copy c = {
+		.id = pool_id(a), .at_once = a->asked || a->peer->conn.end != 0, .local = iov};
+	int ret = LINK_DONE;
 
 	want = want > a->received ? want - a->received : 0;
-	count = a->base ? iov_slice(iov, &whole, 1, a->received, &want)
+	c.local_count =
+		a->base ? iov_slice(iov, &whole, 1, a->received, &want)
 			: iov_slice(iov, a->recv->iov, a->recv->iov_count, a->received, &want);
-	ret = read_jointly(a, rts, iov, count, want);
-	if (ret == -FI_EINPROGRESS) {
-		a->rdma_posted = true;
-		list_push(&a->peer->worker->spec, &a->in_spec);
+	if (want)
+		ret = copy_message(a->peer, rts, a->received, want, &c);
+	if (ret < 0)
+		return false;
+	if (ret == LINK_UNDER_WAY) {
+		read_on(a);
 		return true;
 	}
-	if (ret >= 0)
-		a->peer->counts.joint++;
-	else if (rxreq_fetch(a->peer, rts, a->received, iov, count, want))
-		return false;
+	if (ret == LINK_TOGETHER)
+		a->peer->counts.helped++;
 	else
 		a->peer->counts.read++;
 	rxreq_end(a, 0);
 	return true;
 }
 
-void rxreq_joint_ended(struct worker *worker, uint32_t id, int ret)
+/* It is not read, so all of it is to be sent: fragments that came meanwhile were dropped. */
+static void ask_again(struct rxreq *a)
 {
-	struct rxreq *a = pool_find(&worker->rxreq_pool, id);
-
-	if (!a || !a->rdma_posted)
-		return;
-	if (ret >= 0) {
-		a->peer->counts.joint++;
-		rxreq_end(a, 0);
-		return;
-	}
-	/* Fragments that came meanwhile were dropped: all is sent again. */
-	list_remove(&a->in_spec);
-	a->rdma_posted = a->spec = false;
+	a->state = RXREQ_COMES;
+	a->spec = false;
 	a->received = 0;
 	rxreq_ask(a);
 }
 
+void rxreq_copied(struct worker *worker, uint32_t id, int ret)
+{
+	struct rxreq *a = pool_find(&worker->rxreq_pool, id);
+	struct peer *peer;
+	bool first;
+
+	if (!a || a->state != RXREQ_READ)
+		return;
+	peer = a->peer;
+	first = peer->rx.reading == a;
+	if (first)
+		rxreq_read_no_more(peer);
+	if (ret < 0) {
+		ask_again(a);
+	} else {
+		if (ret == LINK_TOGETHER)
+			peer->counts.helped++;
+		else
+			peer->counts.rdma++;
+		rxreq_end(a, 0);
+	}
+	if (first)
+		rxreq_release(peer);
+}
+
 bool rxreq_hold(struct rx *rx, struct recv *r, const struct message *m, size_t capacity, void *base)
 {
-	struct rxreq *a = joint_receives(m->peer) ? rxreq_begin(rx, r, m, capacity, base) : NULL;
+	struct rxreq *a = m->peer->rx.reading ? rxreq_begin(rx, r, m, capacity, base) : NULL;
 
 	if (!a)
 		return false;
-	a->rdma_posted = a->held = true;
+	a->state = RXREQ_HELD;
 	return true;
 }
 
@@ -187,13 +233,13 @@ void rxreq_release(struct peer *peer)
 	LIST_EACH_SAFE (node, &peer->rx.rxreqs) {
 		struct rxreq *a = LIST_ENTRY(node, struct rxreq, link);
 
-		if (a->held)
+		if (a->state == RXREQ_HELD)
 			rxreq_end(a, 0);
 	}
 }
 
 void rxreq_send_cts(struct rx *rx, struct recv *r, const struct message *m, size_t capacity,
-		    void *base, struct link_rdma *op)
+		    void *base, struct link_copy *op)
 {
 	struct link *link = m->peer->real;
 	struct rxreq *a = rxreq_begin(rx, r, m, capacity, base);
@@ -206,21 +252,11 @@ void rxreq_send_cts(struct rx *rx, struct recv *r, const struct message *m, size
 	a->ack_pending = true;
 	if (op && link && link->rdma_usable) {
 		op->id = pool_id(a);
-		a->rdma_posted = !link->rdma->post(link, op);
+		if (link->memory->copy(link, op) == LINK_UNDER_WAY)
+			a->state = RXREQ_READ;
 	}
-	if (!a->rdma_posted)
+	if (a->state == RXREQ_COMES)
 		rxreq_ask(a);
-}
-
-void rxreq_rdma_refused(struct opener *o, uint64_t id)
-{
-	struct worker *worker = worker_opener(o);
-	struct rxreq *a = pool_find(&worker->rxreq_pool, (uint32_t)id);
-
-	if (!a || !a->rdma_posted)
-		return;
-	a->rdma_posted = false;
-	rxreq_ask(a);
 }
 
 void rxreq_rdma_failed(struct peer *peer)
@@ -228,10 +264,8 @@ void rxreq_rdma_failed(struct peer *peer)
 	LIST_EACH (node, &peer->rx.rxreqs) {
 		struct rxreq *a = LIST_ENTRY(node, struct rxreq, link);
 
-		if (!a->rdma_posted)
-			continue;
-		a->rdma_posted = false;
-		rxreq_ask(a);
+		if (a->state == RXREQ_READ)
+			ask_again(a);
 	}
 }
 
@@ -240,20 +274,10 @@ bool rxreq_rdma(const struct peer *peer, const struct rx *rx)
 	LIST_EACH (node, &peer->rx.rxreqs) {
 		const struct rxreq *a = LIST_ENTRY(node, struct rxreq, link);
 
-		if (a->rx == rx && a->rdma_posted)
+		if (a->rx == rx && a->state != RXREQ_COMES)
 			return true;
 	}
 	return false;
-}
-
-void rxreq_rdma_done(struct worker *worker, uint32_t id)
-{
-	struct rxreq *a = pool_find(&worker->rxreq_pool, id);
-
-	if (!a || !a->rdma_posted)
-		return;
-	a->peer->counts.rdma++;
-	rxreq_end(a, 0);
 }
 
 /* Returns the receive request that expects this fragment next, or NULL. */
@@ -264,7 +288,7 @@ static struct rxreq *next_fragment(struct worker *worker, const struct peer *pee
 				  ? spec_find(worker, peer, wire_id(p->head))
 				  : pool_find(&worker->rxreq_pool, wire_id(p->head));
 
-	return a && a->peer == peer && !a->rdma_posted && p->tag == a->received &&
+	return a && a->peer == peer && a->state == RXREQ_COMES && p->tag == a->received &&
 			       p->len <= a->len - a->received
 		       ? a
 		       : NULL;
@@ -387,7 +411,7 @@ void rxreq_fail_peer(struct peer *peer, int err)
 		struct rxreq *a = LIST_ENTRY(peer->rx.rxreqs.next, struct rxreq, link);
 
 		/* A sender that still awaits its ATS is told of no message that others were lost before. */
-		rxreq_end(a, a->held && !a->ack_pending ? 0 : err);
+		rxreq_end(a, a->state == RXREQ_HELD && !a->ack_pending ? 0 : err);
 	}
 }
 

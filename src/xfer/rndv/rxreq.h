@@ -7,6 +7,13 @@
 
 #include "xfer/msg/rx.h"
 
+/* Where the bytes of a matched message are. */
+enum rxreq_state {
+	RXREQ_COMES, /* they come in packets */
+	RXREQ_READ,  /* they are being read, by link_memory_ops.copy; fragments are dropped */
+	RXREQ_HELD   /* all are here: see rxreq_hold */
+};
+
 struct rxreq {
 	struct list link; /* peer->rx.rxreqs */
 	struct rx *rx;
@@ -22,9 +29,7 @@ struct rxreq {
 	bool ack_pending;         /* the sender awaits ATS */
 	bool spec;                /* the RTS announced speculative fragments */
 	bool asked;               /* CTS was sent */
-	/* A device or a joint copy reads the message, or it is `held`; fragments are dropped. */
-	bool rdma_posted;
-	bool held;           /* complete: see rxreq_hold */
+	enum rxreq_state state : 8;
 	unsigned char *base; /* multi-receive: start of this message in the buffer; else NULL */
 	/* Of requests in worker->spec or worker->spec_only. */
 	struct list in_spec;
@@ -41,20 +46,22 @@ struct rxreq *rxreq_begin(struct rx *rx, struct recv *r, const struct message *m
 void rxreq_end(struct rxreq *a, int err);
 /*
  * Reads `want` bytes of the message, from `offset` on, out of the sender's memory into the
- * segments, by link_local_ops.fetch. 0, or negative: not possible.
+ * segments, within the call. 0, or negative: not possible.
  */
 int rxreq_fetch(const struct peer *peer, const struct wire_rts *rts, size_t offset,
 		const struct iovec *iov, size_t count, size_t want);
 /*
  * Reads the bytes that no fragment has delivered out of the sender's memory. True: the request has ended,
- * or joint_progress ends it. False: not possible.
+ * or rxreq_copied ends it. False: not possible.
  */
 bool rxreq_read(struct rxreq *a, const struct wire_rts *rts);
-/* Ends the request `id`: the result of the joint copy is `ret`. */
-void rxreq_joint_ended(struct worker *worker, uint32_t id, int ret);
+/* The peer's messages end as they come: what is read together with it is abandoned, or has ended. */
+void rxreq_read_no_more(struct peer *peer);
+/* What `copy` reads into the request `id` has ended, as `ret` says. */
+void rxreq_copied(struct worker *worker, uint32_t id, int ret);
 /*
- * Keeps the end of a complete message until a joint copy has ended that reads an earlier one of the
- * same peer: messages end in order. False: there is none, or no memory.
+ * Keeps the end of a complete message until an earlier one of the same peer has been read, together with
+ * its sender: messages end in order. False: there is none, or no memory.
  */
 bool rxreq_hold(struct rx *rx, struct recv *r, const struct message *m, size_t capacity,
 		void *base);
@@ -64,11 +71,14 @@ void rxreq_release(struct peer *peer);
 void rxreq_ask(struct rxreq *a);
 
 /*
- * Receives a message announced by RTS into `r`: by RDMA read `op` if that is not NULL and the link
+ * Receives a message announced by RTS into `r`: by the device's copy `op` if that is not NULL and the link
  * can perform it, else by CTS. Fills in op->id.
  */
 void rxreq_send_cts(struct rx *rx, struct recv *r, const struct message *m, size_t capacity,
-		    void *base, struct link_rdma *op);
+		    void *base, struct link_copy *op);
+/* Fills in the ranges of `want` bytes of an RTS from `offset` on. Returns their number. */
+size_t rxreq_ranges(struct fi_rma_iov *range, const struct wire_rts *rts, size_t offset,
+		    size_t want);
 /* Sends CTS for all messages that the device was to read: RDMA has failed. */
 void rxreq_rdma_failed(struct peer *peer);
 /* Does a device write a message of this peer into a receive of the context? */

@@ -14,7 +14,7 @@
 static bool owes(const struct peer *peer)
 {
 	LIST_EACH (node, &peer->rx.rxreqs)
-		if (!LIST_ENTRY(node, struct rxreq, link)->rdma_posted)
+		if (LIST_ENTRY(node, struct rxreq, link)->state == RXREQ_COMES)
 			return true;
 	return false;
 }

@@ -79,16 +79,11 @@ static void finish(struct rxreq *a)
 		rxreq_ask(a);
 }
 
-/* The oldest message that is not read by a joint copy, or NULL. */
+/* The oldest message, or NULL. */
 static struct rxreq *oldest(const struct worker *worker)
 {
-	LIST_EACH (node, &worker->spec) {
-		struct rxreq *a = LIST_ENTRY(node, struct rxreq, in_spec);
-
-		if (!a->rdma_posted)
-			return a;
-	}
-	return NULL;
+	return list_empty(&worker->spec) ? NULL
+					 : LIST_ENTRY(worker->spec.next, struct rxreq, in_spec);
 }
 
 /* The oldest message whose sender has been quiet for QUIET_US, or NULL. */
@@ -100,8 +95,6 @@ static struct rxreq *overdue(const struct worker *worker)
 		struct rxreq *a = LIST_ENTRY(node, struct rxreq, in_spec);
 		struct peer *peer = a->peer;
 
-		if (a->rdma_posted)
-			continue;
 		if (!peer->rx.fragment_us)
 			peer->rx.fragment_us = worker->spec_us;
 		if (worker->spec_us - peer->rx.fragment_us > QUIET_US)
@@ -156,7 +149,7 @@ static struct rxreq *earlier(const struct peer *peer, const struct rxreq *than)
 
 		if (a == than)
 			return NULL;
-		if (a->peer == peer && !a->rdma_posted)
+		if (a->peer == peer)
 			return a;
 	}
 	return NULL;

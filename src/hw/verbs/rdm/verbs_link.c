@@ -18,8 +18,7 @@
 #define NAP_NS 20000
 
 static const struct link_ops verbs_link_ops;
-static const struct link_rndv_ops verbs_rndv_ops;
-static const struct link_rdma_ops verbs_rdma_ops;
+static const struct link_memory_ops verbs_memory_ops;
 
 static struct verbs_link *link_new(struct verbs *v)
 {
@@ -34,8 +33,7 @@ static struct verbs_link *link_new(struct verbs *v)
 				 .unknown = ~VERBS_PLAIN,
 				 .unsignaled = v->path.dev->software ? 0 : VERBS_SIGNAL - 1,
 				 .software = v->path.dev->software};
-	l->link.rndv = &verbs_rndv_ops;
-	l->link.rdma = &verbs_rdma_ops;
+	l->link.memory = &verbs_memory_ops;
 	memset(l->slots, 0xff, sizeof(l->slots));
 	list_init(&l->in_attend);
 	list_init(&l->in_all);
@@ -147,14 +145,20 @@ static const struct link_ops verbs_link_ops = {
 	.close = verbs_close_link,
 };
 
-static const struct link_rndv_ops verbs_rndv_ops = {
+static int verbs_copy(struct link *link, const struct link_copy *copy)
+{
+	int err = copy->at_once ? -FI_ENOSYS : verbs_rdma(link, copy);
+
+	return err ? err : LINK_UNDER_WAY;
+}
+
+static const struct link_memory_ops verbs_memory_ops = {
 	.reg = verbs_rndv_register,
 	.dereg = verbs_rndv_deregister,
-};
-
-static const struct link_rdma_ops verbs_rdma_ops = {
-	.post = verbs_rdma,
+	.copy = verbs_copy,
 	.abort = verbs_rdma_abort,
+	.reach = link_never_reaches,
+	.perform = link_performs_nothing,
 };
 
 /* Is something under way on the link that will still arrive? */

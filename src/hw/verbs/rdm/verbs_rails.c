@@ -20,13 +20,21 @@
 #define ACK_MOST      31u /* largest exponent of a device */
 
 static const struct link_ops rails_ops;
-static const struct link_rndv_ops rails_rndv_ops = {
+
+static int rails_copy(struct link *link, const struct link_copy *copy)
+{
+	int err = copy->at_once ? -FI_ENOSYS : verbs_rails_rdma(link, copy);
+
+	return err ? err : LINK_UNDER_WAY;
+}
+
+static const struct link_memory_ops rails_memory_ops = {
 	.reg = verbs_rails_register,
 	.dereg = verbs_rails_deregister,
-};
-static const struct link_rdma_ops rails_rdma_ops = {
-	.post = verbs_rails_rdma,
+	.copy = rails_copy,
 	.abort = verbs_rails_abort,
+	.reach = link_never_reaches,
+	.perform = link_performs_nothing,
 };
 
 uint64_t verbs_rails_time_limit(void)
@@ -171,8 +179,7 @@ int verbs_rails_connect(struct verbs_link *l, const struct link_peer *peer, stru
 		return -FI_ENOMEM;
 	r->link = (struct link){LINK_BARE, .ops = &rails_ops, .eager_max = VERBS_PACKET_MAX,
 				.packet_max = VERBS_PACKET_MAX};
-	r->link.rndv = &rails_rndv_ops;
-	r->link.rdma = &rails_rdma_ops;
+	r->link.memory = &rails_memory_ops;
 	r->own = l->own;
 	r->id = peer->id;
 	r->initiator = peer->initiator;

@@ -220,7 +220,7 @@ int verbs_rails_register(struct link *link, enum proto proto, const struct iovec
 void verbs_rails_deregister(struct link *link, void *registered);
 
 /* verbs_rails_rdma.c */
-int verbs_rails_rdma(struct link *link, const struct link_rdma *op);
+int verbs_rails_rdma(struct link *link, const struct link_copy *op);
 void verbs_rails_abort(struct link *link);
 /* Sets what the engine knows of RDMA on the link, and what operations know of the peer's keys. */
 void verbs_rails_update(struct verbs_rails *r);

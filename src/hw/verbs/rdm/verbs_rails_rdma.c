@@ -106,7 +106,7 @@ static bool is_hopeless(const struct verbs_rails *r, const struct verbs_transfer
 	return !verbs_transfer_suits(r, t) && !verbs_transfer_is_under_way(t);
 }
 
-int verbs_rails_rdma(struct link *link, const struct link_rdma *op)
+int verbs_rails_rdma(struct link *link, const struct link_copy *op)
 {
 	struct verbs_rails *r = (struct verbs_rails *)link;
 	struct verbs_transfer *t;
@@ -159,7 +159,8 @@ void verbs_rails_done(struct verbs_link *l, uint64_t id)
 		id = t->id;
 		free_transfer(r, t);
 		/* Before the engine gets back what is not done. It may close the link. */
-		v->opener->events->rdma_done(v->opener, id);
+		v->opener->events->copied(v->opener, id,
+					  r->link.counted ? LINK_COUNTED : LINK_DONE);
 		l = pool_find(&v->links, number);
 	}
 	if (l && l->rails)
@@ -223,7 +224,7 @@ void verbs_rails_resume(struct verbs_rails *r)
 		uint64_t id = t->id;
 
 		free_transfer(r, t);
-		opener->events->rdma_refused(opener, id);
+		opener->events->copied(opener, id, -FI_EIO);
 	}
 }
 

@@ -125,7 +125,7 @@ static void empty_slot(struct verbs_link *l, const struct verbs_rdma *m)
 			    m->len);
 }
 
-static void fill(struct verbs_rdma *m, const struct link_rdma *from)
+static void fill(struct verbs_rdma *m, const struct link_copy *from)
 {
 	m->id = from->id;
 	m->write = from->write;
@@ -156,7 +156,7 @@ static bool goes_now(const struct verbs_link *l)
 	       in_flight(d) + 2 * WIRE_IOV_MAX <= VERBS_RDMA_FLIGHT;
 }
 
-int verbs_rdma(struct link *link, const struct link_rdma *from)
+int verbs_rdma(struct link *link, const struct link_copy *from)
 {
 	struct verbs_link *l = (struct verbs_link *)link;
 	struct verbs_rdma *m;
@@ -381,7 +381,8 @@ void verbs_rdma_done(struct verbs_link *l, const struct ibv_wc *wc, bool silent)
 	if (l->rails)
 		verbs_rails_done(l, id);
 	else
-		l->own->opener->events->rdma_done(l->own->opener, id);
+		l->own->opener->events->copied(l->own->opener, id,
+					       l->link.counted ? LINK_COUNTED : LINK_DONE);
 }
 
 bool verbs_rdma_writes(const struct verbs_link *l)

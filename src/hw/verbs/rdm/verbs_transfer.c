@@ -182,7 +182,7 @@ static int post_piece(struct verbs_rails *r, struct verbs_piece *piece, unsigned
 	struct iovec local[WIRE_IOV_MAX];
 	struct fi_rma_iov remote[WIRE_IOV_MAX];
 	size_t len = piece->len;
-	struct link_rdma op = {.id = pool_id(piece),
+	struct link_copy op = {.id = pool_id(piece),
 			       .write = t->write,
 			       .now = t->now,
 			       .local = local,
@@ -244,7 +244,7 @@ void verbs_transfer_pool(struct pool *pool)
 	pool_init(pool, sizeof(struct verbs_piece));
 }
 
-struct verbs_transfer *verbs_transfer_new(struct verbs_rails *r, const struct link_rdma *op)
+struct verbs_transfer *verbs_transfer_new(struct verbs_rails *r, const struct link_copy *op)
 {
 	struct verbs_transfer *t = malloc(sizeof(*t));
 

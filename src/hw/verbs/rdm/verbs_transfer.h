@@ -44,7 +44,7 @@ struct verbs_piece {
 /* Makes the pool of pieces for the functions below. */
 void verbs_transfer_pool(struct pool *pool);
 /* Returns what `op` describes, none of it posted; NULL: no memory. It is in no list. */
-struct verbs_transfer *verbs_transfer_new(struct verbs_rails *r, const struct link_rdma *op);
+struct verbs_transfer *verbs_transfer_new(struct verbs_rails *r, const struct link_copy *op);
 /* Takes it from its list and frees it. */
 void verbs_transfer_free(struct verbs_rails *r, struct verbs_transfer *t);
 /* Looks up the keys that it lacks, and drops those of rails by which no RDMA is possible. */

@@ -1,70 +1,69 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Proves what the engine makes of joint copies: which operations and messages begin one, what waits for
- * its end, and which memory a peer may name in an offer.
+ * Proves what the engine makes of copies that end after their call: which operations and messages begin one, what
+ * waits for its end, and which memory of messages it names.
  */
 #include "fake_far.h"
+#include "xfer/events.h"
 
-#define LONG   1000 /* joint_min */
+#define LONG   1000 /* helped_min */
 #define RTS_ID 0x4711u
 
-static int begins, ends;        /* results of `joint` and `joint_ended` */
-static struct link_joint begun; /* the last one */
-static struct link_help helped; /* the last call of `help` */
-static unsigned int calls, helps, fetches, abandoned;
+static int begins; /* result of the next copy that the peer may help with */
+static struct {
+	struct link_copy copy;
+	struct iovec local;
+	struct fi_rma_iov remote;
+} begun; /* the last one */
+static unsigned int calls, alone, aborted;
+static bool under_way;
 
-static int joint(struct link *link, const struct link_joint *copy)
+/* As a link that asks the peer for help, with one copy at a time. */
+static int copy_both(struct link *link, const struct link_copy *c)
+{
+	ck_assert_uint_eq(c->local_count, 1);
+	ck_assert_uint_eq(c->remote_count, 1);
+	if (c->remote->len >= LONG && !c->at_once && !under_way) {
+		calls++;
+		begun.copy = *c;
+		begun.local = *c->local;
+		begun.remote = *c->remote;
+		under_way = begins == LINK_UNDER_WAY;
+		if (begins != -FI_EAGAIN)
+			return begins;
+	}
+	alone++;
+	return c->message ? LINK_DONE : far_copy(link, c);
+}
+
+static void abandon(struct link *link)
 {
 	(void)link;
-	calls++;
-	begun = *copy;
-	return begins;
+	aborted++;
+	under_way = false;
 }
 
-static int joint_ended(struct link *link)
+/* The copy under way ends. */
+static void ends(int ret)
 {
-	(void)link;
-	return ends;
+	ck_assert(under_way);
+	under_way = false;
+	rma_copied(&fake.worker->opener, begun.copy.id, ret);
 }
 
-static void joint_gone(struct link *link)
-{
-	(void)link;
-	abandoned++;
-}
-
-static void help(struct link *link, const struct link_help *h)
-{
-	(void)link;
-	helps++;
-	helped = *h;
-}
-
-static ssize_t fetch(struct link *link, const struct iovec *local, size_t local_count,
-		     const struct iovec *remote, size_t remote_count, uint64_t key)
-{
-	(void)link, (void)local, (void)local_count, (void)remote, (void)key;
-	ck_assert_uint_eq(remote_count, 1);
-	fetches++;
-	return (ssize_t)remote[0].iov_len;
-}
-
-static struct link_local_ops ops;
+static struct link_memory_ops ops;
 
 static void setup(void)
 {
 	far_setup();
 	ops = far_ops;
-	ops.fetch = fetch;
-	ops.joint = joint;
-	ops.joint_ended = joint_ended;
-	ops.joint_abandon = joint_gone;
-	ops.help = help;
-	fake.link.local = &ops;
-	fake.link.joint_min = LONG;
-	begins = 0;
-	ends = -FI_EINPROGRESS;
-	calls = helps = fetches = abandoned = 0;
+	ops.copy = copy_both;
+	ops.abort = abandon;
+	fake.link.memory = &ops;
+	fake.link.helped_min = LONG;
+	begins = LINK_DONE;
+	calls = alone = aborted = 0;
+	under_way = false;
 }
 
 START_TEST(long_accesses_begin_one)
@@ -75,15 +74,15 @@ START_TEST(long_accesses_begin_one)
 	far_post_write(100, LONG, &buf[1]);
 	fake_expect(&buf[1], FI_RMA | FI_WRITE);
 	ck_assert_uint_eq(calls, 1);
-	ck_assert_ptr_eq(begun.local, buf + 100);
-	ck_assert_uint_eq(begun.remote, 100);
-	ck_assert_uint_eq(begun.key, FAR_KEY);
-	ck_assert_uint_eq(begun.len, LONG);
-	ck_assert(begun.write && begun.region);
-	begins = 1; /* the peer counts accesses */
+	ck_assert_ptr_eq(begun.local.iov_base, buf + 100);
+	ck_assert_uint_eq(begun.remote.addr, 100);
+	ck_assert_uint_eq(begun.remote.key, FAR_KEY);
+	ck_assert_uint_eq(begun.remote.len, LONG);
+	ck_assert(begun.copy.write && !begun.copy.message);
+	begins = LINK_COUNTED;
 	far_post_read(5000, LONG, &buf[2]);
 	fake_expect(&buf[2], FI_RMA | FI_READ);
-	ck_assert(!begun.write && begun.region);
+	ck_assert(!begun.copy.write && !begun.copy.message);
 	ck_assert_uint_eq(fake_last(0)->head, WIRE_HEAD(WIRE_NOTIFY, WIRE_LONG, 0, 0));
 	begins = -FI_EFAULT;
 	far_post_read(5000, LONG, &buf[3]);
@@ -99,15 +98,15 @@ END_TEST
 
 START_TEST(later_ones_wait_for_its_end)
 {
-	begins = -FI_EINPROGRESS;
+	begins = LINK_UNDER_WAY;
 	far_post_write(0, LONG, &buf[1]);
 	far_post_write(5000, 8, &buf[2]);
 	far_post_read(6000, LONG, &buf[3]);
 	fake_expect_nothing();
 	ck_assert_uint_eq(fake.count, 0);
 	ck_assert_uint_eq(calls, 1);
-	begins = 0;
-	ends = 0;
+	begins = LINK_DONE;
+	ends(LINK_DONE);
 	fake_expect(&buf[1], FI_RMA | FI_WRITE);
 	fake_expect_nothing();
 	ck_assert_uint_eq(wire_op(fake_last(0)->head), WIRE_PUT);
@@ -148,23 +147,23 @@ START_TEST(a_long_message_begins_one)
 	post(2 * LONG);
 	says_rts();
 	ck_assert_uint_eq(calls, 1);
-	ck_assert_ptr_eq(begun.local, buf);
-	ck_assert_uint_eq(begun.remote, 0x5000);
-	ck_assert_uint_eq(begun.len, 2 * LONG);
-	ck_assert(!begun.write && !begun.region);
+	ck_assert_ptr_eq(begun.local.iov_base, buf);
+	ck_assert_uint_eq(begun.remote.addr, 0x5000);
+	ck_assert_uint_eq(begun.remote.len, 2 * LONG);
+	ck_assert(!begun.copy.write && begun.copy.message);
 	expect_ats();
 	fake_expect(&buf[1], FI_TAGGED | FI_RECV);
 	begins = -FI_EAGAIN;
 	post(2 * LONG);
 	says_rts();
-	ck_assert_uint_eq(fetches, 1);
+	ck_assert_uint_eq(alone, 1);
 	fake_expect(&buf[1], FI_TAGGED | FI_RECV);
 }
 END_TEST
 
 START_TEST(a_message_ends_with_it)
 {
-	begins = -FI_EINPROGRESS;
+	begins = LINK_UNDER_WAY;
 	post(2 * LONG);
 	says_rts();
 	fake_expect_nothing();
@@ -172,11 +171,11 @@ START_TEST(a_message_ends_with_it)
 	says_rts(); /* a second one of the peer: read alone, but reported behind the first */
 	post_for(2 * LONG, &buf[2]);
 	ck_assert_uint_eq(calls, 1);
-	ck_assert_uint_eq(fetches, 1);
+	ck_assert_uint_eq(alone, 1);
 	fake_says(WIRE_HEAD(WIRE_MSG, WIRE_TAGGED, 0, 0), 9, 0, "short", 5);
 	post_for(8, &buf[3]);
 	fake_expect_nothing();
-	ends = 0;
+	ends(LINK_TOGETHER);
 	fake_expect(&buf[1], FI_TAGGED | FI_RECV);
 	expect_ats();
 	fake_expect(&buf[2], FI_TAGGED | FI_RECV);
@@ -185,16 +184,23 @@ START_TEST(a_message_ends_with_it)
 }
 END_TEST
 
+static bool is_quiet(const void *state)
+{
+	(void)state;
+	return !under_way;
+}
+
 START_TEST(a_sleeper_looks_for_its_end)
 {
-	begins = -FI_EINPROGRESS;
+	fake.worker->near.idle = is_quiet;
+	begins = LINK_UNDER_WAY;
 	says_rts();
 	worker_arm(fake.worker);
 	ck_assert(fake.worker->opener.sleepers);
 	post(2 * LONG);
 	ck_assert(!fake.worker->opener.sleepers);
 	ck_assert(worker_must_nap(fake.worker)); /* it naps instead of sleeping */
-	ends = 0;
+	ends(LINK_TOGETHER);
 	fake_expect(&buf[1], FI_TAGGED | FI_RECV);
 	ck_assert(!worker_must_nap(fake.worker));
 }
@@ -202,10 +208,10 @@ END_TEST
 
 START_TEST(a_failed_one_is_asked_for)
 {
-	begins = ends = -FI_EINPROGRESS;
+	begins = LINK_UNDER_WAY;
 	post(2 * LONG);
 	says_rts();
-	ends = -FI_EPERM;
+	ends(-FI_EPERM);
 	fake_expect_nothing();
 	ck_assert_uint_eq((uint32_t)fake_last(0)->head,
 			  WIRE_HEAD(WIRE_CTS, 0, 0, 0)); /* from its start */
@@ -214,13 +220,13 @@ END_TEST
 
 START_TEST(what_is_behind_it_outlives_the_peer)
 {
-	begins = -FI_EINPROGRESS;
+	begins = LINK_UNDER_WAY;
 	post(2 * LONG);
 	says_rts();
 	post_for(8, &buf[2]);
 	fake_says(WIRE_HEAD(WIRE_MSG, WIRE_TAGGED, 0, 0), 9, 0, "short", 5);
 	peer_failed(fake.peer, FI_ECONNRESET);
-	ck_assert_uint_eq(abandoned, 1);
+	ck_assert_uint_eq(aborted, 1);
 	fake_expect_error(&buf[1], FI_ECONNRESET);
 	fake_expect(&buf[2], FI_TAGGED | FI_RECV);
 	ck_assert_uint_eq(pool_in_use(&fake.worker->rxreq_pool), 0);
@@ -230,10 +236,10 @@ END_TEST
 
 START_TEST(forgotten_with_its_peer)
 {
-	begins = -FI_EINPROGRESS;
+	begins = LINK_UNDER_WAY;
 	far_post_write(0, LONG, &buf[1]);
 	peer_failed(fake.peer, FI_ECONNRESET);
-	ck_assert_uint_eq(abandoned, 1);
+	ck_assert_uint_eq(aborted, 1);
 	fake_expect_error(&buf[1], FI_ECONNRESET);
 	fake_expect_nothing();
 	ck_assert_int_eq(fake.closed, 1);
@@ -241,65 +247,35 @@ START_TEST(forgotten_with_its_peer)
 }
 END_TEST
 
-/* Says an offer of `len` bytes at `at`. Returns the memory that `help` was called for, or NULL. */
-static void *say_joint(unsigned int flags, uint64_t at, uint64_t key, size_t len)
+static bool readable(uint64_t at, size_t len)
 {
-	struct wire_joint w = {.at = 0x7000, .len = len, .seq = 3, .chunk = 65536};
-	unsigned int before = helps;
-
-	fake_says(WIRE_HEAD(WIRE_JOINT, WIRE_DATA | flags, 0, 0), at, key, &w, sizeof(w));
-	if (helps == before)
-		return NULL;
-	ck_assert_uint_eq(helped.copy.remote, 0x7000);
-	ck_assert_uint_eq(helped.copy.len, len);
-	ck_assert_uint_eq(helped.seq, 3);
-	ck_assert_uint_eq(helped.chunk, 65536);
-	ck_assert(helped.copy.write == !!(flags & WIRE_READ));
-	return helped.copy.local;
+	return tx_readable(&fake.worker->opener, pool_id(fake.peer), at, len);
 }
 
-START_TEST(its_key_says_what_a_peer_may_name)
-{
-	struct fid_mr *mr;
-	uint64_t key;
-
-	ck_assert_int_eq(fi_mr_reg(fake.domain, buf, 4000, FI_REMOTE_READ, 0, 77, 0, &mr, NULL), 0);
-	key = fi_mr_key(mr);
-	ck_assert_ptr_eq(say_joint(WIRE_REGION | WIRE_READ, 100, key, 3900), buf + 100);
-	ck_assert_ptr_null(say_joint(WIRE_REGION | WIRE_READ, 100, key, 3901));
-	ck_assert_ptr_null(say_joint(WIRE_REGION, 100, key, 3900));
-	ck_assert_ptr_null(say_joint(WIRE_REGION | WIRE_READ, 100, key + 1, 3900));
-	ck_assert_int_eq(fi_close(&mr->fid), 0);
-	ck_assert_ptr_null(say_joint(WIRE_REGION | WIRE_READ, 100, key, 3900));
-	fake_says(WIRE_HEAD(WIRE_JOINT, WIRE_DATA, 0, 0), 0, 0, buf, 5);
-	ck_assert_uint_eq(helps, 1);
-}
-END_TEST
-
-START_TEST(a_peer_may_name_a_message_under_way)
+START_TEST(a_message_is_offered_while_it_is_under_way)
 {
 	uint64_t at = (uintptr_t)buf;
 	uint32_t id;
 
-	ck_assert_ptr_null(say_joint(WIRE_READ, at, 0, 3000));
+	ck_assert(!readable(at, 3000));
 	ck_assert_int_eq(fi_tsend(fake.ep, buf, 3000, NULL, fake.addr, 5, &buf[1]), 0);
 	id = wire_id(fake_last(0)->head);
-	ck_assert_ptr_eq(say_joint(WIRE_READ, at, 0, 3000), buf);
-	ck_assert_ptr_eq(say_joint(WIRE_READ, at + 1000, 0, 2000), buf + 1000);
-	ck_assert_ptr_null(say_joint(WIRE_READ, at + 1000, 0, 2001));
-	ck_assert_ptr_null(say_joint(WIRE_READ, at - 1, 0, 10));
-	ck_assert_ptr_null(say_joint(WIRE_READ, at, 0, SIZE_MAX));
-	ck_assert_ptr_null(say_joint(0, at, 0, 3000)); /* the peer may not write to it */
+	ck_assert(readable(at, 3000));
+	ck_assert(readable(at + 1000, 2000));
+	ck_assert(!readable(at + 1000, 2001));
+	ck_assert(!readable(at - 1, 10));
+	ck_assert(!readable(at, SIZE_MAX));
+	ck_assert(!tx_readable(&fake.worker->opener, pool_id(fake.peer) + 1, at, 3000));
 	fake_says_ats(id, 0);
 	fake_expect(&buf[1], FI_TAGGED | FI_SEND);
-	ck_assert_ptr_null(say_joint(WIRE_READ, at, 0, 3000));
+	ck_assert(!readable(at, 3000));
 }
 END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("xfer_joint");
-	TCase *tcase = tcase_create("joint");
+	Suite *suite = suite_create("xfer_copies");
+	TCase *tcase = tcase_create("copies");
 
 	tcase_add_checked_fixture(tcase, setup, far_teardown);
 	tcase_add_test(tcase, long_accesses_begin_one);
@@ -310,8 +286,7 @@ int main(void)
 	tcase_add_test(tcase, a_failed_one_is_asked_for);
 	tcase_add_test(tcase, what_is_behind_it_outlives_the_peer);
 	tcase_add_test(tcase, forgotten_with_its_peer);
-	tcase_add_test(tcase, its_key_says_what_a_peer_may_name);
-	tcase_add_test(tcase, a_peer_may_name_a_message_under_way);
+	tcase_add_test(tcase, a_message_is_offered_while_it_is_under_way);
 	suite_add_tcase(suite, tcase);
 	return suite_run(suite);
 }
