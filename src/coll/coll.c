@@ -81,7 +81,7 @@ int coll_connect(struct coll *c, struct peer *peer)
 	if (peer->state != PEER_IDLE)
 		return 1;
 	/* The peer's last messages may still come, for a bounded time; later polls connect. */
-	if (peer->conn.unread && clock_coarse_ms() - peer->conn.lost_at < COLL_LATER_MS) {
+	if (peer->conn.unread_ms && clock_coarse_ms() - peer->conn.unread_ms < COLL_LATER_MS) {
 		coll_wake_in(c, COLL_LATER_MS);
 		return 0;
 	}

@@ -44,7 +44,9 @@ static const struct link_ops full_ops = {
 };
 
 struct link peer_full_link = {LINK_BARE, .ops = &full_ops};
-struct peer peer_nobody = {.link = &peer_full_link, .addr = FI_ADDR_NOTAVAIL, .conn.sock = -1};
+struct peer peer_nobody = {.link = &peer_full_link,
+			   .addr = FI_ADDR_NOTAVAIL,
+			   .conn = {.kind = LINK_SOCKET, .sock = -1}};
 
 struct peer *peer_find(struct worker *worker, const struct addr *key, unsigned int key_slot)
 {
@@ -88,6 +90,7 @@ struct peer *peer_new(struct worker *worker, const struct addr *name)
 	peer->link = &peer_full_link;
 	peer->addr = peer->reported = FI_ADDR_NOTAVAIL;
 	peer->conn.sock = peer->conn.wake = -1;
+	peer->conn.kind = LINK_SOCKET;
 	list_push(&worker->peers_list, &peer->in_worker);
 	return peer;
 }
@@ -152,7 +155,7 @@ void peer_free(struct peer *peer)
 
 void peer_refresh(struct peer *peer)
 {
-	bool open = peer->state == PEER_CONNECTED && !peer->tx.xoff_received && !peer->rma.bulk &&
+	bool open = peer->state == PEER_CONNECTED && !peer->tx.xoff_ms && !peer->rma.bulk &&
 		    !peer_behind(peer) && list_empty(&peer->txreqs[TXREQ_RDMA]);
 
 	peer->link = open ? peer->real : &peer_full_link;
@@ -181,7 +184,7 @@ static void forget_in_receives(struct peer *peer, int err)
  */
 static void read_out(struct peer *peer)
 {
-	peer->conn.unread = false;
+	peer->conn.unread_ms = 0;
 	peer->worker->unread--;
 	if (peer->state == PEER_IDLE)
 		forget_in_receives(peer, peer->conn.directed_err);
@@ -189,7 +192,7 @@ static void read_out(struct peer *peer)
 
 void peer_connected(struct peer *peer)
 {
-	if (peer->conn.unread)
+	if (peer->conn.unread_ms)
 		read_out(peer);
 	idle_end(&peer->worker->driven.idle); /* a transport without a link may have been idle */
 	peer->conn.refused = 0;
@@ -299,7 +302,7 @@ static void disconnect(struct peer *peer)
 	struct worker *worker = peer->worker;
 
 	/* The peer may have sent through our hello's descriptors before we made our link. */
-	bool came = peer->real || (peer->state == PEER_HANDSHAKE && peer->conn.inside);
+	bool came = peer->real || (peer->state == PEER_HANDSHAKE && peer_inside(peer));
 	enum link_kind kind = peer->real ? peer->conn.kind : LINK_HOST;
 	const struct transport *t = worker->via[kind].transport;
 
@@ -309,11 +312,9 @@ static void disconnect(struct peer *peer)
 	if (peer->real)
 		peer->real->memory->abort(peer->real);
 	rxreq_read_no_more(peer);
-	if (came && t->reap)
-		peer->conn.unread = t->reap(worker->via[kind].state, pool_id(peer));
-	if (peer->conn.unread) {
+	if (came && t->reap && t->reap(worker->via[kind].state, pool_id(peer))) {
 		worker->unread++;
-		peer->conn.lost_at = clock_coarse_ms();
+		peer->conn.unread_ms = clock_coarse_ms();
 	}
 	peer->state = PEER_IDLE;
 	free(peer->also);
@@ -335,7 +336,7 @@ bool peer_reads_out(struct peer *peer)
 	struct worker *worker = peer->worker;
 
 	/* Do not reap while the peer connects anew: its new slot claims look like the old ones. */
-	if (!peer->conn.unread || peer->state != PEER_IDLE ||
+	if (!peer->conn.unread_ms || peer->state != PEER_IDLE ||
 	    worker->via[LINK_HOST].transport->reap(worker->via[LINK_HOST].state, pool_id(peer)))
 		return false;
 	read_out(peer);
@@ -359,7 +360,7 @@ void peer_failed(struct peer *peer, int found)
 	list_remove(&peer->rx.in_xoff);
 	peer->rx.xoff_sent = false;
 	peer->conn.directed_err = fails_directed(peer) ? err : 0;
-	forget_in_receives(peer, peer->conn.unread ? 0 : peer->conn.directed_err);
+	forget_in_receives(peer, peer->conn.unread_ms ? 0 : peer->conn.directed_err);
 	if (worker->coll)
 		worker->groups->peer_failed(worker->coll, peer, err);
 	end_ended(peer);

@@ -62,16 +62,14 @@ struct peer_conn {
 	/* Why the connection ends; END_NONE: it goes on. While the peer is expelled, `reported` stays FI_ADDR_NOTAVAIL. */
 	enum conn_end end;
 	struct attempt *attempt; /* owned; NULL unless an attempt of ours is under way */
-	bool inside;         /* the bootstrap socket is a Unix socket: the peer is on this host */
-	bool plain;          /* a LINK_DEVICE to the peer failed; not proposed again */
-	bool asked;          /* we asked to close the idle connection, and had no answer yet */
-	bool wrong_key;      /* the peer has used an unknown key */
-	bool introduces;     /* the peer understands introductions: conn_introduce.c */
-	bool socket_lost;    /* the link goes on without its bootstrap socket: conn_socket.c */
-	bool probing;        /* connect_probe is on for the link's socket */
-	bool unread;         /* disconnected with undelivered messages; the peer keeps its id */
-	enum link_kind kind; /* kind of peer->real */
-	int sock;            /* bootstrap socket; -1: none, or owned by the link */
+	bool asked;              /* we asked to close the idle connection, and had no answer yet */
+	bool wrong_key;          /* the peer has used an unknown key */
+	bool socket_lost;        /* the link goes on without its bootstrap socket: conn_socket.c */
+	bool probing;            /* connect_probe is on for the link's socket */
+	enum link_kind
+		kind; /* of peer->real; before it is made, LINK_HOST or LINK_SOCKET as the bootstrap socket is */
+	uint16_t hello_flags; /* WIRE_HELLO_, of the hello that made the link */
+	int sock;             /* bootstrap socket; -1: none, or owned by the link */
 	/*
 	 * Where the link sends wake-ups: `sock`, or one end of a socket pair for a link to
 	 * ourselves.
@@ -87,10 +85,12 @@ struct peer_conn {
 		renewals; /* connections made again because the last one broke, as conn_reach.c counts them */
 	/* Positive error of the last attempt, if an operation asked for it and none that is queued could report it; else 0. */
 	int refused;
-	int last_error;   /* positive: of the last connection or attempt that ended; 0: none has */
-	int host_error;   /* positive: why the last attempt did not connect within the host; or 0 */
-	uint64_t lost_at; /* ms: time of the disconnect, while unread */
-	uint64_t source;  /* source_id of the network address it connects from; 0: this host */
+	int last_error; /* positive: of the last connection or attempt that ended; 0: none has */
+	int device_error; /* positive: why a LINK_DEVICE to the peer failed, which is not proposed again; or 0 */
+	int host_error; /* positive: why the last attempt did not connect within the host; or 0 */
+	uint64_t
+		unread_ms; /* ms: when it was disconnected with undelivered messages, so that it keeps its id; 0: it was not */
+	uint64_t source;      /* source_id of the network address it connects from; 0: this host */
 	uint64_t incarnation; /* of the peer; in PEER_CROSSED: of the attempt that won */
 	uint64_t serial;      /* serial of the hello that made the link */
 	uint64_t attempt_ms;  /* ms: start of the last attempt */
@@ -119,7 +119,6 @@ struct peer_counts {
 	uint64_t xoff_sent, xoff_received;
 	uint64_t
 		paused_ms; /* between XOFF and XON, or disconnect; up to the last pause that ended */
-	uint64_t paused_at; /* ms: the last XOFF */
 };
 
 /* Output to the peer. Owned by msg/tx*.c. */
@@ -129,7 +128,8 @@ struct peer_tx {
 	size_t reply_bytes;     /* bytes of `controls` and of requests in TXREQ_REPLY */
 	size_t backlog_count;   /* requests in TXREQ_BACKLOG */
 	size_t unmatched_count; /* messages sent under XOFF that the peer has not matched */
-	bool xoff_received; /* the peer asked us to pause: of a message it takes little, see tx_send */
+	uint64_t
+		xoff_ms; /* ms: when the peer asked us to pause (XOFF), so that of a message it takes little: tx_send; 0: it did not */
 	bool reply_known;           /* reply_bytes are of a peer in the address vector: answers.h */
 	struct spec_record spec[3]; /* as enum spec_length */
 };
@@ -340,6 +340,12 @@ static inline bool peer_attempts(const struct peer *peer)
 static inline bool peer_expelled(const struct peer *peer)
 {
 	return peer->conn.end >= END_BUDGET;
+}
+
+/* Is the peer on this host, as its connection or the attempt shows? */
+static inline bool peer_inside(const struct peer *peer)
+{
+	return peer->conn.kind == LINK_HOST;
 }
 
 /* Is output queued? A new operation must not overtake it. */

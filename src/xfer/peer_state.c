@@ -10,19 +10,18 @@
 
 void peer_pause_end(struct peer *peer)
 {
-	if (peer->tx.xoff_received)
-		peer->counts.paused_ms += clock_coarse_ms() - peer->counts.paused_at;
-	peer->tx.xoff_received = false;
+	if (peer->tx.xoff_ms)
+		peer->counts.paused_ms += clock_coarse_ms() - peer->tx.xoff_ms;
+	peer->tx.xoff_ms = 0;
 }
 
 void peer_pause(struct peer *peer, bool pause)
 {
 	if (!pause) {
 		peer_pause_end(peer);
-	} else if (!peer->tx.xoff_received) {
+	} else if (!peer->tx.xoff_ms) {
 		peer->counts.xoff_received++;
-		peer->counts.paused_at = clock_coarse_ms();
-		peer->tx.xoff_received = true;
+		peer->tx.xoff_ms = clock_coarse_ms();
 	}
 	peer_refresh(peer);
 	if (!pause)
@@ -73,7 +72,7 @@ static enum fi_weft_reason why_not_host(const struct peer *peer)
 
 static enum fi_weft_reason why_not_device(const struct peer *peer)
 {
-	if (peer->conn.plain)
+	if (peer->conn.device_error)
 		return FI_WEFT_FAILED;
 	return peer_linked(peer) ? FI_WEFT_NO_COMMON_DEVICE : not_yet(peer);
 }
@@ -168,8 +167,8 @@ static void describe_queues(const struct peer *peer, struct fi_weft_peer *state)
 	state->received_requests = peer->target.done_seq;
 	state->answers_bytes = peer->tx.reply_bytes;
 	state->unexpected_bytes = peer->rx.account.sum.bytes;
-	if (peer->tx.xoff_received)
-		state->paused_ms += clock_coarse_ms() - peer->counts.paused_at;
+	if (peer->tx.xoff_ms)
+		state->paused_ms += clock_coarse_ms() - peer->tx.xoff_ms;
 }
 
 void peer_describe(const struct peer *peer, struct fi_weft_peer *state)

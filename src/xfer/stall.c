@@ -48,7 +48,7 @@ void stall_tick(struct worker *worker)
 	LIST_EACH (node, &worker->peers_list) {
 		const struct peer *peer = LIST_ENTRY(node, struct peer, in_worker);
 
-		if (peer_linked(peer) && peer->conn.inside)
+		if (peer_linked(peer) && peer_inside(peer))
 			return;
 	}
 	close_timer(&worker->stall);

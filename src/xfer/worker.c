@@ -322,7 +322,7 @@ static void worker_forget(struct worker *worker, fi_addr_t fi_addr)
 		peer->addr = peer->reported = FI_ADDR_NOTAVAIL;
 		answers_forget_addr(peer);
 	}
-	if (--peer->named || peer->state != PEER_IDLE || peer->conn.unread)
+	if (--peer->named || peer->state != PEER_IDLE || peer->conn.unread_ms)
 		return;
 	tx_fail_all(peer, FI_EADDRNOTAVAIL, FI_EADDRNOTAVAIL);
 	peer_free(peer);

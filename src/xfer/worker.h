@@ -68,7 +68,7 @@ struct worker {
 	/* us: when the first request came into `spec`, then the end of the last progress call. */
 	uint64_t spec_us;
 	unsigned int waits;  /* progress calls made while `awaiting` was not empty */
-	unsigned int unread; /* disconnected peers with undelivered messages: peer_conn.unread */
+	unsigned int unread; /* disconnected peers with undelivered messages: peer_conn.unread_ms */
 	/* Attempts to connect under way; sockets are polled more often meanwhile. */
 	unsigned int handshakes;
 	struct {

@@ -72,7 +72,7 @@ static void link_one(struct peer *peer, int sock)
 				.hello.kind = is_initiator() ? HELLO_ACCEPT : HELLO_CONNECT};
 
 	peer->conn.sock = peer->conn.wake = sock;
-	peer->conn.inside = false;
+	peer->conn.kind = LINK_SOCKET;
 	if (encrypts() && !is_initiator())
 		conn.auth = auth;
 	if (is_initiator()) {
@@ -104,7 +104,6 @@ static void link_railed(struct peer *peer, int sock)
 
 	MUST(!t->connect(world.worker->via[LINK_SOCKET].state, &lp, &peer->real));
 	peer->conn.kind = LINK_SOCKET;
-	peer->conn.inside = false;
 	peer->conn.sock = peer->conn.wake = -1;
 }
 

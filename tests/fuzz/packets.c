@@ -134,7 +134,7 @@ static struct peer *connect_peer(unsigned int i)
 	f->room = 4;
 	peer->real = &f->link;
 	peer->conn.kind = LINK_SOCKET;
-	peer->conn.introduces = true;
+	peer->conn.hello_flags = WIRE_HELLO_INTRODUCES;
 	peer_connected(peer);
 	return peer;
 }

@@ -94,7 +94,7 @@ static void connect_peer(unsigned int i)
 	conn.fds[0] = dup(f->ring_fd);
 	conn.fds[1] = dup(f->table_fd);
 	peer->conn.sock = peer->conn.wake = pair[0];
-	peer->conn.inside = true;
+	peer->conn.kind = LINK_HOST;
 	MUST(!conn_link(peer, &conn, &(struct wire_nic){.qpn = 0}));
 	MUST(!conn_watch(peer, EPOLLIN));
 	peer_connected(peer);

@@ -293,9 +293,8 @@ START_TEST(goes_unread)
 
 	fake.peer->conn.end = END_CLOSED;
 	peer_failed(fake.peer, FI_ESHUTDOWN);
-	fake.peer->conn.unread =
-		true; /* as if another process's unfinished packet were before them */
-	fake.peer->conn.lost_at = clock_coarse_ms();
+	/* As if another process's unfinished packet were before them. */
+	fake.peer->conn.unread_ms = clock_coarse_ms();
 	post_broadcast(mc, fake.addr, &word);
 	wait_ms(COLL_LATER_MS / 2);
 	fake_expect_nothing();

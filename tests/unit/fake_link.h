@@ -105,6 +105,14 @@ static const struct link_ops fake_ops = {
 	.close = fake_close,
 };
 
+static bool fake_progress(void *state)
+{
+	(void)state;
+	return false;
+}
+
+static const struct transport fake_transport = {.kind = LINK_SOCKET, .progress = fake_progress};
+
 /* Returns the packet sent `back` packets before the last. */
 static inline const struct fake_packet *fake_last(unsigned int back)
 {
@@ -211,6 +219,7 @@ static void fake_open(void)
 	fake.link.packet_max = FAKE_PACKET;
 	fake.room = FAKE_PLENTY;
 	fake.worker = ep_of(fake.ep)->worker;
+	fake.worker->via[LINK_SOCKET].transport = &fake_transport; /* that of the peer's link */
 	fake.peer = peer_get(fake.worker, fake.addr);
 	ck_assert_ptr_nonnull(fake.peer);
 	fake_attempt(PEER_HANDSHAKE);

@@ -90,7 +90,7 @@ static void join(struct far *f, const char *ip)
 {
 	*f = (struct far){.link = {LINK_BARE, .ops = &far_ops}, .peer = peer_of(ip)};
 	f->peer->real = &f->link;
-	f->peer->conn.introduces = true;
+	f->peer->conn.hello_flags = WIRE_HELLO_INTRODUCES;
 	peer_connected(f->peer);
 }
 
@@ -122,7 +122,7 @@ static void setup(void)
 	fake_open_connected();
 	addr_free(&fake.peer->name);
 	fake.peer->name = fake.peer->key = address(PEER);
-	fake.peer->conn.introduces = true;
+	fake.peer->conn.hello_flags = WIRE_HELLO_INTRODUCES;
 	join(other, OTHER);
 }
 
@@ -173,7 +173,7 @@ END_TEST
 
 START_TEST(not_to_one_that_does_not_understand)
 {
-	other->peer->conn.introduces = false;
+	other->peer->conn.hello_flags = 0;
 	hear(WIRE_INTRODUCE_ASK, OTHER);
 	ck_assert_uint_eq(other->count, 0);
 }
@@ -506,7 +506,7 @@ END_TEST
 
 START_TEST(who_does_not_understand_is_not_asked)
 {
-	other->peer->conn.introduces = fake.peer->conn.introduces = false;
+	other->peer->conn.hello_flags = fake.peer->conn.hello_flags = 0;
 	conn_introduce_ask(await());
 	ck_assert_uint_eq(other->count + fake.count, 0);
 }
@@ -519,7 +519,7 @@ START_TEST(others_each_second)
 	struct peer *awaited;
 	char ip[32];
 
-	fake.peer->conn.introduces = false;
+	fake.peer->conn.hello_flags = 0;
 	for (int i = 1; i < FARS; i++) {
 		snprintf(ip, sizeof(ip), "192.0.2.%d", 100 + i);
 		join(&far[i], ip);
@@ -586,7 +586,7 @@ static void await_many(void)
 /* No more questions a second than half of what others hear; those that had to wait come first then. */
 START_TEST(asked_in_their_order)
 {
-	fake.peer->conn.introduces = false;
+	fake.peer->conn.hello_flags = 0;
 	await_many();
 	for (unsigned int second = 1; second <= 3; second++) {
 		poll_later();

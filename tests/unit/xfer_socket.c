@@ -25,14 +25,13 @@ static void setup(void)
 	static struct transport device;
 	int ends[2];
 
-	device = shm_transport;
+	device = fake_transport;
 	device.probe = fake_probe;
 	can_tell = true;
 	probes = 0;
 	ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
 	fake_open_connected();
 	far_end = ends[1];
-	fake.peer->conn.inside = false;
 	fake.peer->conn.sock = ends[0];
 	fake.worker->via[fake.peer->conn.kind].transport = &device;
 	ck_assert_int_eq(conn_watch(fake.peer, EPOLLIN), 0);

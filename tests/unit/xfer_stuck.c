@@ -13,7 +13,6 @@ static void setup(void)
 {
 	setenv("FI_WEFT_OPERATION_TIMEOUT", "400", 1);
 	fake_open_connected();
-	fake.peer->conn.inside = false;
 }
 
 /* Checks again and again; the oldest operation makes progress by `bytes` between checks. */

@@ -20,7 +20,7 @@ int cm_poll_ms(const struct worker *worker)
 {
 	int ms = env_get()->peer_timeout;
 
-	if (worker->offload || conn_peer(worker)->conn.inside || ms <= 0)
+	if (worker->offload || peer_inside(conn_peer(worker)) || ms <= 0)
 		return 0;
 	return ms > POLLS ? ms / POLLS : 1;
 }

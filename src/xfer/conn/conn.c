@@ -57,7 +57,7 @@
 
 void conn_forget(struct peer *peer)
 {
-	if (!peer->conn.unread && !peer->named)
+	if (!peer->conn.unread_ms && !peer->named)
 		peer_free(peer);
 }
 
@@ -194,8 +194,8 @@ static void accepted(struct peer *peer, struct accepted *conn)
 
 static void handshake_event(struct peer *peer)
 {
-	struct accepted conn = {.sock = peer->conn.sock, .inside = peer->conn.inside};
-	int ret = hello_recv(peer->conn.sock, peer->conn.inside, &conn.hello, conn.fds);
+	struct accepted conn = {.sock = peer->conn.sock, .inside = peer_inside(peer)};
+	int ret = hello_recv(peer->conn.sock, peer_inside(peer), &conn.hello, conn.fds);
 
 	if (ret == 0 || (ret == -FI_ECONNRESET && retry_silent(peer)))
 		return;
@@ -287,7 +287,7 @@ static void connected_event(struct peer *peer)
 		return;
 	if (len < 0 && conn_outlives(peer))
 		return;
-	if (!peer->conn.inside)
+	if (!peer_inside(peer))
 		peer = hear_out(peer);
 	if (peer)
 		conn_ended(peer, err);
@@ -327,7 +327,7 @@ void conn_link_ended(struct opener *o, uint32_t src, int err)
  */
 void conn_expel(struct peer *peer)
 {
-	if (peer->state == PEER_CONNECTED && peer->conn.inside) {
+	if (peer->state == PEER_CONNECTED && peer_inside(peer)) {
 		shutdown(peer->conn.sock, SHUT_WR);
 		tx_drop_answers(peer);
 		list_remove(&peer->tx.in_busy);

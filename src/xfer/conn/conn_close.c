@@ -11,7 +11,7 @@ void conn_disconnect(struct peer *peer)
 {
 	if (peer->state != PEER_CONNECTED && peer->state != PEER_RETIRING)
 		return;
-	if (peer->conn.inside)
+	if (peer_inside(peer))
 		send(peer->conn.sock, &(char){BOOT_DISCONNECT}, 1, MSG_DONTWAIT | MSG_NOSIGNAL);
 	else
 		peer->real->ops->send(peer->real, NULL, 0, 0, WIRE_HEAD(WIRE_DISCONNECT, 0, 0, 0),

@@ -25,7 +25,7 @@ static int link_sock(const struct peer *peer)
 {
 	const struct transport *t = peer->worker->via[peer->conn.kind].transport;
 
-	if (peer->conn.inside || !peer->real)
+	if (peer_inside(peer) || !peer->real)
 		return -1;
 	return peer->conn.sock < 0 && t->sock ? t->sock(peer->real) : peer->conn.sock;
 }
@@ -74,8 +74,8 @@ static void refuse(struct peer *peer, struct accepted *conn)
 	char name[ADDR_STR_MAX + 32], ours[ADDR_STR_MAX + 32], from[ADDR_STR_MAX + 32];
 
 	addr_print(&peer->name, name, sizeof(name));
-	origin(link_sock(peer), peer->conn.inside,
-	       peer->conn.inside ? connect_pid(peer->conn.sock) : 0, ours, sizeof(ours));
+	origin(link_sock(peer), peer_inside(peer),
+	       peer_inside(peer) ? connect_pid(peer->conn.sock) : 0, ours, sizeof(ours));
 	origin(conn->sock, conn->inside, conn->pid, from, sizeof(from));
 	LOG_PEER(LOG_EP_CTRL,
 		 "peer %s is connected from %s, and that link lives: a hello in its name from "

@@ -38,7 +38,7 @@
 /* Does the peer understand introductions, and can one be sent to it? */
 static bool listens(const struct peer *peer)
 {
-	return peer->state == PEER_CONNECTED && peer->conn.introduces;
+	return peer->state == PEER_CONNECTED && peer->conn.hello_flags & WIRE_HELLO_INTRODUCES;
 }
 
 /* False: the link does not take the packet now. */

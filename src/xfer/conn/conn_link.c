@@ -29,7 +29,7 @@ static int make_link(struct peer *peer, struct accepted *conn, enum link_kind ki
 	peer->conn.kind = kind;
 	peer->conn.incarnation = conn->hello.incarnation;
 	peer->conn.serial = conn->hello.serial;
-	peer->conn.introduces = conn->hello.flags & WIRE_HELLO_INTRODUCES;
+	peer->conn.hello_flags = conn->hello.flags;
 	peer->conn.probing = peer->conn.socket_lost = false;
 	if (kind == LINK_SOCKET)
 		peer->conn.sock = peer->conn.wake = -1;
@@ -62,7 +62,8 @@ void conn_prepare(struct peer *peer, const struct wire_nic *theirs, struct wire_
 	const struct transport *device = peer->worker->via[LINK_DEVICE].transport;
 	void *state = peer->worker->via[LINK_DEVICE].state;
 
-	if (peer->conn.inside || !state || peer->conn.plain || *pending || !suits_device(peer))
+	if (peer_inside(peer) || !state || peer->conn.device_error || *pending ||
+	    !suits_device(peer))
 		return;
 	if (device->prepare(state, theirs, ours, pending))
 		*ours = (struct wire_nic){.qpn = 0};
@@ -75,7 +76,8 @@ static int link_devices(struct peer *peer, struct accepted *conn, void *pending)
 
 	if (!err)
 		return 0;
-	peer->conn.plain = peer->worker->via[LINK_SOCKET].state;
+	if (peer->worker->via[LINK_SOCKET].state)
+		peer->conn.device_error = -err;
 	attempt_abandon(peer->worker, &pending);
 	return err;
 }

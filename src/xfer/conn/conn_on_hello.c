@@ -29,7 +29,7 @@ int conn_take(struct peer *peer, struct accepted *conn, const struct hello_field
 	abandon_attempt(peer);
 	answer.auth = &conn->auth;
 	peer->conn.sock = peer->conn.wake = conn->sock;
-	peer->conn.inside = conn->inside;
+	peer->conn.kind = conn->inside ? LINK_HOST : LINK_SOCKET;
 	err = conn_link(peer, conn, &answer.nic);
 	answer.token = conn_rails_answer(peer, &rails);
 	answer.rails = answer.token ? &rails : NULL;
@@ -127,7 +127,7 @@ enum verdict {
 /* Is the newcomer the process that we are connecting to? */
 static bool same_process(const struct peer *peer, const struct accepted *conn)
 {
-	return peer->conn.inside && conn->inside && conn->pid > 0 &&
+	return peer_inside(peer) && conn->inside && conn->pid > 0 &&
 	       connect_pid(peer->conn.sock) == conn->pid;
 }
 

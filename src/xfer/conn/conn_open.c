@@ -67,7 +67,7 @@ static int connect_self(struct peer *peer)
 		goto close_pair;
 	peer->conn.sock = pair[0];
 	peer->conn.wake = pair[1];
-	peer->conn.inside = true;
+	peer->conn.kind = LINK_HOST;
 	err = conn_link(peer, &self, &(struct wire_nic){.qpn = 0});
 	if (!err)
 		err = conn_watch(peer, EPOLLIN);
@@ -96,11 +96,11 @@ int conn_say_hello(struct peer *peer)
 	if (worker->cm)
 		conn_single_sent(peer);
 	if (worker->auth.keyed && !peer->conn.attempt->auth)
-		return auth_greet(peer, peer->conn.sock, peer->conn.inside,
+		return auth_greet(peer, peer->conn.sock, peer_inside(peer),
 				  &peer->conn.attempt->auth);
 	conn_prepare(peer, NULL, &fields.nic, &peer->conn.attempt->pending);
 	fields.rails = conn_rails_propose(peer, &rails) ? &rails : NULL;
-	return hello_send(worker, peer->conn.sock, peer->conn.inside, &fields);
+	return hello_send(worker, peer->conn.sock, peer_inside(peer), &fields);
 }
 
 /*
@@ -115,7 +115,7 @@ static int attempt(struct peer *peer, int sock, bool inside)
 		return sock;
 	auth_end(&peer->conn.attempt->auth);
 	peer->conn.sock = peer->conn.wake = sock;
-	peer->conn.inside = inside;
+	peer->conn.kind = inside ? LINK_HOST : LINK_SOCKET;
 	peer->conn.attempt->late = false;
 	err = inside ? conn_say_hello(peer) : 0;
 	if (err == -EPIPE)

@@ -47,7 +47,7 @@ static bool is_quiet(const struct peer *peer)
 	for (unsigned int i = 0; i < TXREQ_LISTS; i++)
 		if (!list_empty(&peer->txreqs[i]))
 			return false;
-	return list_empty(&peer->tx.controls) && !peer->tx.xoff_received && !peer->rma.bulk &&
+	return list_empty(&peer->tx.controls) && !peer->tx.xoff_ms && !peer->rma.bulk &&
 	       list_empty(&peer->target.in_acks_pending) && list_empty(&peer->rx.rxreqs) &&
 	       list_empty(&peer->rx.account.kept) && !peer->rx.xoff_sent &&
 	       list_empty(&peer->kept_controls) && !peer->rx.kept;

@@ -78,7 +78,7 @@ static void complete_name(struct peer *peer)
 	if (worker->name.kind == ADDR_STR || worker->name.port)
 		return;
 	worker->cm_named = true;
-	if (peer->conn.inside)
+	if (peer_inside(peer))
 		name_inside(worker, peer->conn.sock);
 	else
 		name_network(worker, peer->conn.sock);

@@ -83,7 +83,7 @@ void conn_stuck_check(struct worker *worker, uint64_t now)
 		return;
 	LIST_EACH_SAFE (node, &worker->peers_list) {
 		struct peer *peer = LIST_ENTRY(node, struct peer, in_worker);
-		bool exempt = peer_linked(peer) && (peer->conn.inside || peer_expelled(peer));
+		bool exempt = peer_linked(peer) && (peer_inside(peer) || peer_expelled(peer));
 
 		if (peer->state != PEER_IDLE && !exempt &&
 		    (is_stuck(peer) || attempt_is_stuck(peer)))

@@ -89,7 +89,7 @@ static int send_rndv(struct txreq *req)
 	proto_compare(req);
 	proto = prepare_rndv(peer, req);
 	/* Fragments of a message that nobody waits for are dropped. */
-	req->limit = peer->tx.xoff_received ? 0 : proto_spec_bytes(peer, req, proto);
+	req->limit = peer->tx.xoff_ms ? 0 : proto_spec_bytes(peer, req, proto);
 	err = send_rts(peer->real, req);
 	if (err)
 		return err;
@@ -126,8 +126,7 @@ static void await(struct txreq *req, bool whole)
 /* Does XOFF hold for the request? It does not for messages of collectives. */
 static bool is_paused(const struct txreq *req)
 {
-	return req->peer->tx.xoff_received && wire_op(req->head) == WIRE_MSG &&
-	       !wire_of_group(req->head);
+	return req->peer->tx.xoff_ms && wire_op(req->head) == WIRE_MSG && !wire_of_group(req->head);
 }
 
 /* A short message that the peer answers only for the sake of XOFF has left the process. */
@@ -288,7 +287,7 @@ static int tx_now(struct ep *ep, struct peer *peer, const struct xfer *x)
 
 	if (x->flags & FI_MORE)
 		tx_announce(peer);
-	if (!peer->tx.xoff_received && may_copy(link, x)) {
+	if (!peer->tx.xoff_ms && may_copy(link, x)) {
 		struct iovec one = {(void *)(uintptr_t)x->buf, x->len};
 		struct packet p = {.head = x->head, .tag = x->tag, .data = x->data, .len = x->len};
 
@@ -319,7 +318,7 @@ static int tx_try(struct ep *ep, struct peer *peer, const struct xfer *x)
 {
 	if (peer->state != PEER_CONNECTED || tx_must_queue(peer, x->flags))
 		return may_queue(peer, x) ? queue_message(ep, peer, x) : -FI_EAGAIN;
-	if (peer_behind(peer) || (peer->tx.xoff_received && tx_full(ep, peer)))
+	if (peer_behind(peer) || (peer->tx.xoff_ms && tx_full(ep, peer)))
 		return -FI_EAGAIN;
 	return tx_now(ep, peer, x);
 }

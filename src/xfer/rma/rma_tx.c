@@ -145,7 +145,7 @@ static void await(struct txreq *req)
 {
 	if (wire_flags(req->head) & WIRE_MATCH) {
 		req->peer->rma.matching += req->len;
-		if (req->peer->tx.xoff_received)
+		if (req->peer->tx.xoff_ms)
 			tx_req_unmatched(req);
 		tx_req_move(req, TXREQ_ACK);
 		return;

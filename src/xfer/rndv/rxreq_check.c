@@ -21,7 +21,7 @@ static bool owes(const struct peer *peer)
 
 static bool is_exempt(struct peer *peer)
 {
-	return !peer_linked(peer) || peer->conn.inside || peer_expelled(peer) ||
+	return !peer_linked(peer) || peer_inside(peer) || peer_expelled(peer) ||
 	       (env_get()->sender_timeout < 0 &&
 		(peer->worker->cm || peer_addr(peer) != FI_ADDR_NOTAVAIL));
 }
