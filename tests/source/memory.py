@@ -51,6 +51,7 @@ SITES = {
     "src/xfer/conn/acceptor.c": {"acceptor_hold": HELLO},
     "src/xfer/conn/acceptor_pending.c": {"origin_of": HELLO, "acceptor_pending_add": HELLO},
     "src/xfer/conn/addresses.c": {"list_of": OWN},
+    "src/xfer/conn/attempt.c": {"attempt_begin": PEER},
     "src/xfer/conn/auth.c": {"auth_new": PEER},
     "src/xfer/conn/conn_names.c": {"conn_names_keep": PEER},
     "src/xfer/conn/conn_rails.c": {"rails_of": OWN, "add": PEER, "conn_rail_wanted": PEER},
