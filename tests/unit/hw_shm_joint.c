@@ -86,7 +86,7 @@ static void peer_looks(void)
 }
 
 static struct link *known; /* to the owner, for the peer; NULL: it drops offers */
-static bool may_read;       /* does the peer send a message that may be read? */
+static bool may_read;      /* does the peer send a message that may be read? */
 
 static struct link *link_to(struct opener *o, uint32_t src)
 {
