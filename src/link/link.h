@@ -52,6 +52,7 @@ struct link_copy {
 	bool message; /* `remote` is a message's memory, as the sender named it; false: regions */
 	bool at_once; /* ends within the call, or is refused */
 	bool now;     /* a device gets all of it within the call, or it fails with -FI_EAGAIN */
+	/* Of a message it may be longer than `remote`, all of which is copied. */
 	const struct iovec *local;
 	size_t local_count; /* at most WIRE_IOV_MAX; the same limit holds for remote_count */
 	const struct fi_rma_iov *remote; /* key: of the region; from `reg`, of a message; or 0 */

@@ -5,7 +5,6 @@
 #include <rdma/fi_rma.h>
 #include <stdlib.h>
 
-#include "base/iov.h"
 #include "base/once.h"
 #include "hw/shm/shm.h"
 #include "hw/shm/shm_guard.h"
@@ -153,16 +152,17 @@ void shm_release(struct link *link, uint64_t place, bool done)
 static int read_message(struct link *link, const struct link_copy *c)
 {
 	struct iovec remote[WIRE_IOV_MAX];
+	size_t want = 0;
 	ssize_t got;
 
 	if (!c->remote_count || c->remote_count > WIRE_IOV_MAX)
 		return -FI_EINVAL;
-	for (size_t i = 0; i < c->remote_count; i++)
+	for (size_t i = 0; i < c->remote_count; want += c->remote[i++].len)
 		remote[i] = (struct iovec){(void *)(uintptr_t)c->remote[i].addr, c->remote[i].len};
 	got = shm_fetch(link, c->local, c->local_count, remote, c->remote_count, c->remote->key);
 	if (got < 0)
 		return (int)got;
-	return (size_t)got == iov_bytes(c->local, c->local_count) ? LINK_DONE : -FI_EIO;
+	return (size_t)got == want ? LINK_DONE : -FI_EIO;
 }
 
 static int access_alone(struct link *link, const struct link_copy *c)
