@@ -14,6 +14,30 @@
 #define SHM_JOINT_MIN 65536u              /* bytes: a shorter copy takes one of them as long */
 #define SHM_JOINT_MAX (UINT64_C(1) << 33) /* bytes: the words count chunks in 16 bits */
 
+/* The word of the chunks that nobody has taken: number of the copy, first chunk, and the one behind the last. */
+static inline uint64_t left_word(uint32_t seq, uint32_t first, uint32_t end)
+{
+	return (uint64_t)seq << 32 | first << 16 | end;
+}
+
+static inline uint32_t left_first(uint64_t word)
+{
+	return word >> 16 & 0xffff;
+}
+
+static inline uint32_t left_end(uint64_t word)
+{
+	return word & 0xffff;
+}
+
+/* The peer's word: number of the copy, has a chunk failed, chunks done from the last one down. */
+#define HELP_FAILED 0x80000000u
+
+static inline uint64_t help_word(uint32_t seq, uint32_t done)
+{
+	return (uint64_t)seq << 32 | done;
+}
+
 struct shm;
 struct shm_link;
 struct opener;

@@ -15,7 +15,7 @@ int attempt_begin(struct peer *peer)
 	peer->conn.attempt = calloc(1, sizeof(*peer->conn.attempt));
 	if (!peer->conn.attempt) {
 		addr_print(&peer->name, text, sizeof(text));
-		LOG_WARN(LOG_EP_CTRL, "%s: out of memory for an attempt to connect", text);
+		LOG_PEER(LOG_EP_CTRL, "%s: out of memory for an attempt to connect", text);
 		return -FI_ENOMEM;
 	}
 	peer->worker->handshakes++;
