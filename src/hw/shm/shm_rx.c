@@ -36,8 +36,7 @@ static __attribute__((noinline, cold)) uint32_t skip_spoilt(struct shm *shm,
  * Delivers the packet in `slot`. Reads each field of the header once, before checking it: a peer
  * could still write to it; `head` has been read. Returns the slots that the packet takes.
  */
-static inline __attribute__((always_inline)) uint32_t
-deliver(struct shm *shm, const struct link_slot *slot, uint64_t head, bool joint)
+static uint32_t deliver(struct shm *shm, const struct link_slot *slot, uint64_t head, bool joint)
 {
 	struct packet p = {.head = head, .len = link_place_len(slot)};
 	uint32_t src = link_place_src(slot);
