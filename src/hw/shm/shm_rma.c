@@ -148,21 +148,29 @@ void shm_release(struct link *link, uint64_t place, bool done)
 			 __ATOMIC_RELEASE);
 }
 
+static size_t remote_bytes(const struct link_copy *c)
+{
+	size_t bytes = 0;
+
+	for (size_t i = 0; i < c->remote_count; i++)
+		bytes += c->remote[i].len;
+	return bytes;
+}
+
 /* Reads a message where its sender said that it is. */
 static int read_message(struct link *link, const struct link_copy *c)
 {
 	struct iovec remote[WIRE_IOV_MAX];
-	size_t want = 0;
 	ssize_t got;
 
 	if (!c->remote_count || c->remote_count > WIRE_IOV_MAX)
 		return -FI_EINVAL;
-	for (size_t i = 0; i < c->remote_count; want += c->remote[i++].len)
+	for (size_t i = 0; i < c->remote_count; i++)
 		remote[i] = (struct iovec){(void *)(uintptr_t)c->remote[i].addr, c->remote[i].len};
 	got = shm_fetch(link, c->local, c->local_count, remote, c->remote_count, c->remote->key);
 	if (got < 0)
 		return (int)got;
-	return (size_t)got == want ? LINK_DONE : -FI_EIO;
+	return (size_t)got == remote_bytes(c) ? LINK_DONE : -FI_EIO;
 }
 
 static int access_alone(struct link *link, const struct link_copy *c)
@@ -183,15 +191,13 @@ static int copy(struct link *link, const struct link_copy *c)
 /* Performs a write with the data of its packet. */
 static int perform_write(struct link *link, uint64_t place, struct link_copy c)
 {
-	size_t want = 0, len;
+	size_t want = remote_bytes(&c), len;
 	const char *payload = shm_cancel_posted(link, place, &len);
 	struct iovec data;
 	int ret = -FI_EIO;
 
 	if (!payload)
 		return -FI_EAGAIN;
-	for (size_t i = 0; i < c.remote_count; i++)
-		want += c.remote[i].len;
 	/* The data are the end of the payload. A shorter one is not ours: the peer changed it. */
 	if (len >= want) {
 		data = (struct iovec){(char *)(uintptr_t)payload + len - want, want};
