@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <poll.h>
 #include <rdma/fi_errno.h>
-#include <string.h>
 #include <sys/uio.h>
 
 #include "base/clock.h"
@@ -11,20 +10,6 @@
 #include "base/log.h"
 #include "hw/shm/shm.h"
 #include "link/wire.h"
-
-/* Steps over the first `len` bytes of a vector. */
-static void advance(struct iovec **iov, size_t *count, size_t len)
-{
-	while (*count && len >= (*iov)->iov_len) {
-		len -= (*iov)->iov_len;
-		(*iov)++;
-		(*count)--;
-	}
-	if (*count) {
-		(*iov)->iov_base = (char *)(*iov)->iov_base + len;
-		(*iov)->iov_len -= len;
-	}
-}
 
 static ssize_t copy_some(const struct shm_link *s, const struct shm_cma *c)
 {
@@ -37,23 +22,22 @@ static ssize_t copy_some(const struct shm_link *s, const struct shm_cma *c)
 /* The kernel moves at most 2 GiB per call: asks for the rest until all has moved. */
 static int copy_rest(struct shm_link *s, struct shm_cma *c)
 {
-	struct iovec l[WIRE_IOV_MAX], r[WIRE_IOV_MAX], *local = l, *remote = r;
-	struct shm_cma left = *c;
-	ssize_t got = (ssize_t)c->moved;
+	struct iovec local[WIRE_IOV_MAX], remote[WIRE_IOV_MAX];
+	struct shm_cma rest = {.local = local, .remote = remote, .write = c->write};
+	ssize_t got;
 
-	memcpy(l, c->local, c->local_count * sizeof(*l));
-	memcpy(r, c->remote, c->remote_count * sizeof(*r));
-	while (got > 0) {
-		advance(&local, &left.local_count, (size_t)got);
-		advance(&remote, &left.remote_count, (size_t)got);
-		if (!left.local_count || !left.remote_count)
+	do {
+		size_t ours = SIZE_MAX, theirs = SIZE_MAX;
+
+		rest.local_count = iov_slice(local, c->local, c->local_count, c->moved, &ours);
+		rest.remote_count =
+			iov_slice(remote, c->remote, c->remote_count, c->moved, &theirs);
+		if (!ours || !theirs)
 			return 0;
-		left.local = local;
-		left.remote = remote;
-		got = copy_some(s, &left);
+		got = copy_some(s, &rest);
 		if (got > 0)
 			c->moved += (size_t)got;
-	}
+	} while (got > 0);
 	return got < 0 ? -errno : -FI_EFAULT;
 }
 
