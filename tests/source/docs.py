@@ -3,7 +3,7 @@
 """Proves that the documents of docs/ fit the sources.
 
 Identifiers in backticks, files and folders in them exist. They name all packet types, states of
-requests, protocols, locks and settings. docs/COMPATIBILITY.md is generated, and not checked. The
+requests, protocols, locks and settings. README.md is short. docs/COMPATIBILITY.md is generated, and not checked. The
 rules are first tested on examples that break them.
 """
 import glob
@@ -129,6 +129,10 @@ names_of_ends = [n for n in enumerators("src/xfer/conn/conn_end.h", "conn_end") 
 assert len(ends) == len(names_of_ends) > 10, (ends, names_of_ends)
 for row in [r for r in told_ends + ends if told_ends.count(r) != 1 or ends.count(r) != 1]:
     print(f"docs/NETWORKS.md, src/xfer/conn/conn_end.c: not in both: {row}")
+    failed = True
+
+if (length := len(read("README.md").split())) > 1000:
+    print(f"README.md: {length} words, at most 1,000; what explains belongs into docs")
     failed = True
 
 rooms = None
