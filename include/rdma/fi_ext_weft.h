@@ -25,7 +25,7 @@ struct fi_weft_stats {
 	uint64_t unexpected_bytes;
 	/*
 	 * Messages that were dropped, and peers that were disconnected, since
-	 * FI_WEFT_UNEXPECTED_LIMIT or FI_WEFT_UNEXPECTED_COUNT was reached. weft-env(7)
+	 * FI_WEFT_UNEXPECTED_LIMIT was reached. weft-env(7)
 	 */
 	uint64_t unexpected_dropped;
 	uint64_t unexpected_disconnected;

@@ -141,8 +141,6 @@
 	    "Bytes of unexpected messages kept for an endpoint at most, half of them from peers "  \
 	    "of its address vector, which may have more under way, half from all others; -1: no "  \
 	    "limit; 0: twice the sum of FI_WEFT_UNEXPECTED_MAX and 256 MiB")                       \
-	ROW(size_t, unexpected_count, "FI_WEFT_UNEXPECTED_COUNT", "2097152",                       \
-	    "Such messages at most, likewise; senders are asked to pause from a quarter on; -1: no limit")   \
 	ROW(size_t, answers_limit, "FI_WEFT_ANSWERS_LIMIT", "536870912",                           \
 	    "Bytes of answers kept for peers that do not read them, and that the address vector "  \
 	    "does not hold; beyond it the one that has most is disconnected; -1: no limit")        \

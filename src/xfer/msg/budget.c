@@ -23,17 +23,14 @@ static struct budget *budget_of(const struct peer *peer)
 	return &peer->worker->budget;
 }
 
-/* Half of the limits: what peers of the address vector have, and what all others have. */
-static struct budget_sum half(void)
+/* Half of the limit: what peers of the address vector have, and what all others have. */
+static size_t half(void)
 {
 	size_t limit = env_get()->unexpected_limit, mark = env_get()->unexpected_max;
 
 	if (!limit)
-		return (struct budget_sum){mark > SIZE_MAX - WIRE_KEPT_MAX ? SIZE_MAX
-									   : mark + WIRE_KEPT_MAX,
-					   env_get()->unexpected_count / 2};
-	return (struct budget_sum){limit == SIZE_MAX ? limit : limit / 2,
-				   env_get()->unexpected_count / 2};
+		return mark > SIZE_MAX - WIRE_KEPT_MAX ? SIZE_MAX : mark + WIRE_KEPT_MAX;
+	return limit == SIZE_MAX ? limit : limit / 2;
 }
 
 static void add(struct budget_sum *sum, size_t bytes, size_t count)
@@ -48,10 +45,9 @@ static void subtract(struct budget_sum *sum, size_t bytes, size_t count)
 	sum->count -= count;
 }
 
-static bool exceeds(const struct budget_sum *sum, size_t bytes, const struct budget_sum *limit)
+static bool exceeds(size_t kept, size_t bytes, size_t limit)
 {
-	return bytes > limit->bytes || sum->bytes > limit->bytes - bytes ||
-	       sum->count >= limit->count;
+	return bytes > limit || kept > limit - bytes;
 }
 
 void budget_account_init(struct account *a)
@@ -293,9 +289,8 @@ static void disconnect(struct budget *b, struct peer *peer)
 	LOG_PEER(
 		LOG_EP_DATA,
 		"%s: %zu bytes in %zu unexpected messages and %zu of what is not complete, and all peers exceed "
-		"FI_WEFT_UNEXPECTED_LIMIT=%zu or FI_WEFT_UNEXPECTED_COUNT=%zu: disconnecting the peer",
-		text, sum->bytes, sum->count, peer->rx.account.held, env_get()->unexpected_limit,
-		env_get()->unexpected_count);
+		"FI_WEFT_UNEXPECTED_LIMIT=%zu: disconnecting the peer",
+		text, sum->bytes, sum->count, peer->rx.account.held, env_get()->unexpected_limit);
 	b->disconnected++;
 	peer_expel(peer, END_BUDGET);
 }
@@ -312,31 +307,23 @@ static void expel(struct budget *b, struct peer *peer)
 }
 
 /* What peers have that the address vector does not hold. */
-static struct budget_sum of_others(const struct budget *b)
+static size_t of_others(const struct budget *b)
 {
-	return (struct budget_sum){b->all.bytes - b->known.bytes + b->held,
-				   b->all.count - b->known.count};
+	return b->all.bytes - b->known.bytes + b->held;
 }
 
 /* Drops the oldest messages of senders that have gone. */
-static void drop_left(struct budget *b, size_t bytes, const struct budget_sum *limit)
+static void drop_left(struct budget *b, size_t bytes, size_t limit)
 {
-	struct budget_sum lower = {limit->bytes - limit->bytes / SLACK,
-				   limit->count - limit->count / SLACK};
-	struct budget_sum others = of_others(b);
-
 	LOG_PEER(LOG_EP_DATA,
 		 "messages of senders that have gone, which the address vector does not "
-		 "hold, are dropped: %zu bytes in %zu messages, FI_WEFT_UNEXPECTED_LIMIT=%zu, "
-		 "FI_WEFT_UNEXPECTED_COUNT=%zu",
-		 b->gone.sum.bytes, b->gone.sum.count, env_get()->unexpected_limit,
-		 env_get()->unexpected_count);
+		 "hold, are dropped: %zu bytes in %zu messages, FI_WEFT_UNEXPECTED_LIMIT=%zu",
+		 b->gone.sum.bytes, b->gone.sum.count, env_get()->unexpected_limit);
 	LIST_EACH_SAFE (node, &b->gone.left) {
 		struct unexpected *u = LIST_ENTRY(node, struct unexpected, in_account);
 
-		if (!exceeds(&others, bytes, &lower))
+		if (!exceeds(of_others(b), bytes, limit - limit / SLACK))
 			break;
-		subtract(&others, rx_cost(u), 1);
 		b->dropped++;
 		rx_take(u->rx->q, u);
 		rx_drop(u);
@@ -345,30 +332,27 @@ static void drop_left(struct budget *b, size_t bytes, const struct budget_sum *l
 
 static bool admit_unknown(struct budget *b, size_t bytes)
 {
-	const struct budget_sum limit = half();
+	const size_t limit = half();
 
-	for (;;) {
-		struct budget_sum others = of_others(b);
-		struct peer *worst;
+	while (exceeds(of_others(b), bytes, limit)) {
+		struct peer *worst = worst_of(&b->holders[0]);
 
-		if (!exceeds(&others, bytes, &limit))
-			return true;
-		worst = worst_of(&b->holders[0]);
 		if (b->gone.sum.count &&
 		    (!worst ||
 		     b->gone.sum.bytes >= worst->rx.account.sum.bytes + worst->rx.account.held))
-			drop_left(b, bytes, &limit);
+			drop_left(b, bytes, limit);
 		else if (worst)
 			expel(b, worst);
 		else
 			return false;
 	}
+	return true;
 }
 
 /* Each connected peer may have something under way. */
 static void count_allowed(struct budget *b)
 {
-	struct budget_sum sum = half();
+	size_t sum = half();
 
 	LIST_EACH (node, &b->worker->peers_list) {
 		const struct peer *peer = LIST_ENTRY(node, struct peer, in_worker);
@@ -376,20 +360,20 @@ static void count_allowed(struct budget *b)
 		if (!peer_linked(peer) ||
 		    (peer->addr == FI_ADDR_NOTAVAIL && !peer->rx.account.known))
 			continue;
-		if (sum.bytes > SIZE_MAX - BUDGET_UNDER_WAY)
+		if (sum > SIZE_MAX - BUDGET_UNDER_WAY)
 			break;
-		add(&sum, BUDGET_UNDER_WAY, BUDGET_UNDER_WAY / sizeof(struct unexpected));
+		sum += BUDGET_UNDER_WAY;
 	}
 	b->allowed = sum;
 }
 
 static bool admit_known(struct budget *b, size_t bytes)
 {
-	while (exceeds(&b->known, bytes, &b->allowed)) {
+	while (exceeds(b->known.bytes, bytes, b->allowed)) {
 		struct peer *worst = worst_of(&b->holders[1]);
 
 		count_allowed(b);
-		if (!exceeds(&b->known, bytes, &b->allowed))
+		if (!exceeds(b->known.bytes, bytes, b->allowed))
 			break;
 		if (!worst)
 			return false;

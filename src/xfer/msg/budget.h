@@ -6,9 +6,9 @@
  * connected, and share one afterwards. What links of those keep of packets that are not complete counts, too.
  *
  * Within FI_WEFT_UNEXPECTED_MAX all is well. Beyond it senders with more than their share get XOFF.
- * What is under way then is kept, but not without limit: half of FI_WEFT_UNEXPECTED_LIMIT (bytes)
- * and FI_WEFT_UNEXPECTED_COUNT (messages) is for peers of the vector, and BUDGET_UNDER_WAY for each
- * of them that is connected; half is for all others together. Beyond these limits the peer that
+ * What is under way then is kept, but not without limit: half of FI_WEFT_UNEXPECTED_LIMIT is for
+ * peers of the vector, and BUDGET_UNDER_WAY for each of them that is connected; half is for all
+ * others together. A message without bytes counts, too: as what it takes here (rx_cost). Beyond these limits the peer that
  * took least notice of XOFF is disconnected, or the oldest messages of those that have gone are
  * dropped. Domain locked.
  */
@@ -54,12 +54,12 @@ struct budget {
 	size_t held;                  /* sum of account.held of those that are not known */
 	struct list holders[2];       /* struct account.in_budget; [1]: known ones */
 	size_t holder_count[2];
-	struct account gone;       /* of peers that the vector does not hold, disconnected */
-	struct budget_sum allowed; /* for known peers; counted anew when it is exceeded */
-	uint64_t seen_av;          /* av_version when holders[0] was looked up last */
-	uint64_t dropped;          /* messages not kept, or dropped, for these limits */
-	uint64_t disconnected;     /* peers */
-	bool pausing;              /* a sender got XOFF for what other contexts keep */
+	struct account gone;   /* of peers that the vector does not hold, disconnected */
+	size_t allowed;        /* bytes for known peers; counted anew when it is exceeded */
+	uint64_t seen_av;      /* av_version when holders[0] was looked up last */
+	uint64_t dropped;      /* messages not kept, or dropped, for these limits */
+	uint64_t disconnected; /* peers */
+	bool pausing;          /* a sender got XOFF for what other contexts keep */
 };
 
 void budget_init(struct budget *b, struct worker *worker);
@@ -94,7 +94,7 @@ void budget_recount(struct budget *b);
 bool budget_pauses(const struct peer *peer, size_t mark);
 /* Has it less than half of its share? */
 bool budget_resumes(const struct peer *peer, size_t mark);
-/* Do all senders together have more than `mark` bytes, or too many messages? */
+/* Do all senders together have more than `mark` bytes? */
 bool budget_full(const struct budget *b, size_t mark);
 
 /* Finds out which senders the address vector holds by now. */

@@ -2,12 +2,11 @@
 /* Shares of the budget: beyond its own a sender has to pause. */
 #include <rdma/fi_ext_weft.h>
 
-#include "base/env.h"
 #include "xfer/msg/budget.h"
 #include "xfer/worker.h"
 
 /* All that the address vector does not hold have one share together. */
-static struct budget_sum share_of(const struct peer *peer, size_t mark)
+static size_t share_of(const struct peer *peer, size_t mark)
 {
 	const struct budget *b = &peer->worker->budget;
 	size_t parts = b->holder_count[1] + (b->all.count != b->known.count);
@@ -16,28 +15,22 @@ static struct budget_sum share_of(const struct peer *peer, size_t mark)
 		parts *= b->holder_count[0];
 	if (!parts)
 		parts = 1;
-	return (struct budget_sum){mark / parts, env_get()->unexpected_count / 4 / parts};
+	return mark / parts;
 }
 
 bool budget_pauses(const struct peer *peer, size_t mark)
 {
-	struct budget_sum share = share_of(peer, mark);
-	const struct budget_sum *own = &peer->rx.account.sum;
-
-	return own->bytes > share.bytes || own->count > share.count;
+	return peer->rx.account.sum.bytes > share_of(peer, mark);
 }
 
 bool budget_resumes(const struct peer *peer, size_t mark)
 {
-	struct budget_sum share = share_of(peer, mark);
-	const struct budget_sum *own = &peer->rx.account.sum;
-
-	return own->bytes <= share.bytes / 2 && own->count <= share.count / 2;
+	return peer->rx.account.sum.bytes <= share_of(peer, mark) / 2;
 }
 
 bool budget_full(const struct budget *b, size_t mark)
 {
-	return b->all.bytes > mark || b->all.count > env_get()->unexpected_count / 4;
+	return b->all.bytes > mark;
 }
 
 void budget_stats(const struct budget *b, struct fi_weft_stats *stats)
