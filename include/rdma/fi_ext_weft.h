@@ -42,7 +42,7 @@ struct fi_weft_stats {
 	uint64_t unauthorized_refused;
 	/* Bytes of answers that peers have not read yet. */
 	uint64_t answers_bytes;
-	/* Peers that were disconnected as they left too many unread. FI_WEFT_ANSWERS_LIMIT */
+	/* Peers that were disconnected as they left too many unread. FI_WEFT_UNEXPECTED_LIMIT */
 	uint64_t answers_disconnected;
 	/* Peers refused, as too many are not in the address vector. FI_WEFT_UNKNOWN_MAX */
 	uint64_t unknown_refused;

@@ -45,12 +45,10 @@
 	    "No copies straight between the memories of two processes")                            \
 	ROW(const char *, tcp_iface, "FI_TCP_IFACE", NULL,                                         \
 	    "Name of the only network interface to offer, or a comma list of some")                \
-	ROW(int, tcp_port_low, "FI_TCP_PORT_LOW_RANGE", "0",                                       \
-	    "First of the port numbers endpoints choose from; 0: any of the dynamic range")        \
-	ROW(int, tcp_port_high, "FI_TCP_PORT_HIGH_RANGE", "0", "Last of those port numbers")       \
-	ROW(int, udp_port_low, "FI_WEFT_UDP_PORT_LOW_RANGE", "0",                                  \
-	    "First of the port numbers datagram endpoints choose from; 0: the system chooses")     \
-	ROW(int, udp_port_high, "FI_WEFT_UDP_PORT_HIGH_RANGE", "0", "Last of those port numbers")  \
+	ROW(int, port_low, "FI_TCP_PORT_LOW_RANGE", "0",                                           \
+	    "First of the port numbers endpoints choose from, those of datagrams, too; 0: any of " \
+	    "the dynamic range")                                                                   \
+	ROW(int, port_high, "FI_TCP_PORT_HIGH_RANGE", "0", "Last of those port numbers")           \
 	ROW(const char *, advertise, "FI_WEFT_ADVERTISE", NULL,                                    \
 	    "IP address that peers use for endpoints over TCP instead of the one they are bound "  \
 	    "to; a port number behind it stands for FI_TCP_PORT_LOW_RANGE")                        \
@@ -134,25 +132,16 @@
 	    "Peers of an endpoint that its address vector does not hold, at most; further ones "   \
 	    "are refused; 0: 4096, or three quarters of the descriptors that the process may "     \
 	    "open and uses for nothing else, if that is less; -1: no limit")                       \
-	ROW(size_t, joins_max, "FI_WEFT_JOINS_MAX", "65536",                                       \
-	    "Control messages about collective groups kept for an endpoint before it joins "       \
-	    "them; of one peer a sixteenth")                                                       \
 	ROW(size_t, unexpected_limit, "FI_WEFT_UNEXPECTED_LIMIT", "0",                             \
 	    "Bytes of unexpected messages kept for an endpoint at most, half of them from peers "  \
-	    "of its address vector, which may have more under way, half from all others; -1: no "  \
-	    "limit; 0: twice the sum of FI_WEFT_UNEXPECTED_MAX and 256 MiB")                       \
-	ROW(size_t, answers_limit, "FI_WEFT_ANSWERS_LIMIT", "536870912",                           \
-	    "Bytes of answers kept for peers that do not read them, and that the address vector "  \
-	    "does not hold; beyond it the one that has most is disconnected; -1: no limit")        \
-	ROW(int, join_timeout, "FI_WEFT_JOIN_TIMEOUT", "5000",                                     \
-	    "Milliseconds after which members that wait for each other in different groups fail")  \
+	    "of its address vector, which may have more under way, half from all others, who "     \
+	    "may leave as many bytes of answers unread; -1: no limit; 0: twice the sum of "        \
+	    "FI_WEFT_UNEXPECTED_MAX and 256 MiB")                                                  \
 	ROW(int, access_timeout, "FI_WEFT_ACCESS_TIMEOUT", "10000",                                \
 	    "Milliseconds that the close of a region or an endpoint waits for a peer that "        \
 	    "accesses memory directly, or a change of a shared address vector for the process "    \
-	    "that has its lock; then it fails with FI_EBUSY")                                      \
-	ROW(int, claim_timeout, "FI_WEFT_CLAIM_TIMEOUT", "20000",                                  \
-	    "Milliseconds after which a packet that a process of this host announced and never "   \
-	    "sent is skipped")                                                                     \
+	    "that has its lock; then it fails with FI_EBUSY; in twice the time a packet that a "   \
+	    "process of this host announced and never sent is skipped")                            \
 	ROW(int, spin_us, "FI_WEFT_SPIN_US", "50",                                                 \
 	    "Microseconds a blocking read polls before it sleeps, counted from the last fragment of a long message") \
 	ROW(const char *, stats, "FI_WEFT_STATS", NULL,                                            \

@@ -10,13 +10,16 @@
 #define DYNAMIC_LOW  49152
 #define DYNAMIC_HIGH UINT16_MAX
 
-static struct ports range(int low, int high, const char *low_name, const char *high_name)
+struct ports ports_to_use(void)
 {
+	int low = env_get()->port_low, high = env_get()->port_high;
 	bool given = low != 0 || high != 0;
 
 	if (given && (low <= 0 || high < low || high > UINT16_MAX)) {
-		LOG_WARN(LOG_EP_CTRL, "%s=%d, %s=%d: not a valid range, ignored", low_name, low,
-			 high_name, high);
+		LOG_WARN(
+			LOG_EP_CTRL,
+			"FI_TCP_PORT_LOW_RANGE=%d, FI_TCP_PORT_HIGH_RANGE=%d: not a valid range, ignored",
+			low, high);
 		given = false;
 	}
 	if (!given) {
@@ -24,18 +27,6 @@ static struct ports range(int low, int high, const char *low_name, const char *h
 		high = DYNAMIC_HIGH;
 	}
 	return (struct ports){(unsigned int)low, (unsigned int)(high - low) + 1, given};
-}
-
-struct ports ports_tcp(void)
-{
-	return range(env_get()->tcp_port_low, env_get()->tcp_port_high, "FI_TCP_PORT_LOW_RANGE",
-		     "FI_TCP_PORT_HIGH_RANGE");
-}
-
-struct ports ports_udp(void)
-{
-	return range(env_get()->udp_port_low, env_get()->udp_port_high,
-		     "FI_WEFT_UDP_PORT_LOW_RANGE", "FI_WEFT_UDP_PORT_HIGH_RANGE");
 }
 
 /* Where the kernel has no random number, the first one serves. */

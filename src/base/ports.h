@@ -11,9 +11,8 @@ struct ports {
 	bool given; /* by the user; else the dynamic port numbers */
 };
 
-/* FI_TCP_PORT_LOW_RANGE and its like; FI_WEFT_UDP_PORT_LOW_RANGE and its like. A wrong range is logged and ignored. */
-struct ports ports_tcp(void);
-struct ports ports_udp(void);
+/* FI_TCP_PORT_LOW_RANGE to FI_TCP_PORT_HIGH_RANGE, also of datagrams. A wrong range is logged and ignored. */
+struct ports ports_to_use(void);
 /* Returns a random one of the numbers; ports_next returns the others one by one, then that one again. */
 uint16_t ports_first(const struct ports *ports);
 uint16_t ports_next(const struct ports *ports, uint16_t port);

@@ -96,7 +96,7 @@ static bool is_elsewhere(struct stall *s, const struct peer *peer)
 	return s->threads && threads_elsewhere(s->threads);
 }
 
-/* The packet has not come for FI_WEFT_CLAIM_TIMEOUT. */
+/* The packet has not come for twice FI_WEFT_ACCESS_TIMEOUT. */
 static void judge(struct worker *worker, uint32_t owner, uint64_t now)
 {
 	struct peer *peer = claimer(worker, owner);
@@ -137,7 +137,7 @@ void stall_watch(struct worker *worker)
 	}
 	if (!s->since)
 		s->since = now;
-	if (now - s->since < (uint64_t)env_get()->claim_timeout || now < s->judge)
+	if (now - s->since < 2 * (uint64_t)env_get()->access_timeout || now < s->judge)
 		return;
 	s->judge = now + JUDGE_MS;
 	judge(worker, owner, now);

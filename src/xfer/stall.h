@@ -28,7 +28,7 @@ void stall_begin(struct worker *worker);
 void stall_tick(struct worker *worker);
 
 /*
- * Called often. Makes the ring go on without a packet that has not come for FI_WEFT_CLAIM_TIMEOUT, once
+ * Called often. Makes the ring go on without a packet that has not come for twice FI_WEFT_ACCESS_TIMEOUT, once
  * it is known that no connected peer is about to write it, and disconnects the peer that claimed it.
  */
 void stall_watch(struct worker *worker);

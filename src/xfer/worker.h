@@ -104,7 +104,7 @@ struct worker {
 		uint64_t seen_av; /* av_version when they were looked up last */
 		uint64_t refused;
 	} unknown;
-	/* Control messages about groups dropped: over FI_WEFT_JOINS_MAX. */
+	/* Control messages about groups dropped: over what kept.h allows. */
 	uint64_t joins_refused;
 	/* Messages about groups dropped: the sender is not the member that it claims to be. */
 	uint64_t nonmember_refused;

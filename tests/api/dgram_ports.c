@@ -24,9 +24,9 @@ static unsigned int narrow(void)
 	for (; !is_free(low) || !is_free(low + 1); low++)
 		CHECK(low < FIRST + 11000);
 	snprintf(text, sizeof(text), "%u", low);
-	CHECK(setenv("FI_WEFT_UDP_PORT_LOW_RANGE", text, 1) == 0);
+	CHECK(setenv("FI_TCP_PORT_LOW_RANGE", text, 1) == 0);
 	snprintf(text, sizeof(text), "%u", low + 1);
-	CHECK(setenv("FI_WEFT_UDP_PORT_HIGH_RANGE", text, 1) == 0);
+	CHECK(setenv("FI_TCP_PORT_HIGH_RANGE", text, 1) == 0);
 	return low;
 }
 

@@ -11,7 +11,7 @@
 #define NODE_WAIT FI_WAIT_UNSPEC
 #include "raw_peer.h"
 
-#define CLAIM_MS       1000 /* FI_WEFT_CLAIM_TIMEOUT */
+#define CLAIM_MS       1000 /* twice FI_WEFT_ACCESS_TIMEOUT */
 #define WAIT_MS        10000
 #define BATCH          300
 #define BATCHES        6 /* more than a lap of the ring */
@@ -357,7 +357,7 @@ int main(int argc, char **argv)
 {
 	alarm(LIMIT);
 	need_memory();
-	setenv("FI_WEFT_CLAIM_TIMEOUT", "1000", 1);
+	setenv("FI_WEFT_ACCESS_TIMEOUT", "500", 1);
 	setenv("FI_WEFT_RING_SIZE", "65536", 1);
 	for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++)
 		if (argc < 2 || (size_t)atoi(argv[1]) == i)

@@ -20,7 +20,7 @@ static unsigned int limit = 55;
 #define LATE_EACH  50        /* runs between two honest peers that come later */
 #define STEPS      24        /* acts of a run, at most */
 #define UNEXPECTED "8000000" /* bytes of unexpected messages that it may keep */
-#define CLAIM_MS   "50"      /* how long a claim may stand without a packet */
+#define ACCESS_MS  "25"      /* a claim may stand twice as long without a packet */
 
 /*
  * ---- The acts ----
@@ -177,7 +177,7 @@ int main(void)
 	need_provider();
 	setenv("FI_WEFT_UNEXPECTED_MAX", "1000000", 1);
 	setenv("FI_WEFT_UNEXPECTED_LIMIT", UNEXPECTED, 1);
-	setenv("FI_WEFT_CLAIM_TIMEOUT", CLAIM_MS, 1);
+	setenv("FI_WEFT_ACCESS_TIMEOUT", ACCESS_MS, 1);
 	scene = mmap(NULL, sizeof(*scene), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
 		     0);
 	if (scene == MAP_FAILED)

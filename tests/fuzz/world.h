@@ -36,7 +36,6 @@
 
 /* Limits of unexpected messages and of answers, in the environment. */
 #define KEPT_BYTES   40000
-#define ANSWER_BYTES 100000
 #define TEXT(number) TEXT_OF(number)
 #define TEXT_OF(it)  #it
 
@@ -282,7 +281,6 @@ static inline void limits_set(void)
 {
 	setenv("FI_WEFT_UNEXPECTED_MAX", "5000", 1);
 	setenv("FI_WEFT_UNEXPECTED_LIMIT", TEXT(KEPT_BYTES), 1);
-	setenv("FI_WEFT_ANSWERS_LIMIT", TEXT(ANSWER_BYTES), 1);
 }
 
 /* In good order. What is registered is closed first. */
@@ -381,7 +379,7 @@ static inline void limits_check(void)
 	}
 	MUST(sum.bytes == b->all.bytes && sum.count == b->all.count);
 	MUST(b->all.bytes - b->known.bytes <= KEPT_BYTES / 2);
-	MUST(world.worker->answers.unknown <= ANSWER_BYTES);
+	MUST(world.worker->answers.unknown <= KEPT_BYTES / 2);
 }
 
 /* Ends all operations and checks the invariants. All peers are idle. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Answers that peers do not read: those that the address vector does not hold share
- * FI_WEFT_ANSWERS_LIMIT, and the one that has most is disconnected. Peers of the vector are no part
+ * half of FI_WEFT_UNEXPECTED_LIMIT, and the one that has most is disconnected. Peers of the vector are no part
  * of that.
  */
 #include <rdma/fi_ext_weft.h>
@@ -10,7 +10,7 @@
 #include "fake_link.h"
 #include "xfer/conn/conn_own.h"
 
-#define LIMIT "1000000" /* FI_WEFT_ANSWERS_LIMIT */
+#define LIMIT "2000000" /* FI_WEFT_UNEXPECTED_LIMIT; half is for answers */
 #define BYTES 50000     /* of an answer */
 #define FITS  19        /* answers within the limit */
 #define PEERS 3
@@ -101,7 +101,7 @@ static unsigned int expelled(void)
 
 static void setup(void)
 {
-	setenv("FI_WEFT_ANSWERS_LIMIT", LIMIT, 1);
+	setenv("FI_WEFT_UNEXPECTED_LIMIT", LIMIT, 1);
 	fake_open_connected();
 	for (unsigned int i = 0; i < PEERS; i++)
 		connect_peer(i);

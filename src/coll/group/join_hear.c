@@ -11,6 +11,8 @@
 #include "coll/group/member.h"
 #include "xfer/worker.h"
 
+#define PATIENCE 6 /* this part of FI_WEFT_PEER_TIMEOUT */
+
 /* Tells a sender that its join of `key` fails. */
 static void refuse(struct peer *to, uint64_t key, uint32_t attempt, int err)
 {
@@ -72,10 +74,18 @@ static struct group *find_past(struct coll *c, uint64_t key)
 	return NULL;
 }
 
+/* How long a join may wait before a member that waits in another one is asked about it. */
+static uint64_t patience_ms(void)
+{
+	int ms = env_get()->peer_timeout;
+
+	return ms > 0 ? (uint64_t)ms / PATIENCE : UINT64_MAX;
+}
+
 /* PROBE: a member waits for us in a join that we have not begun. */
 static void hear_probe(struct coll *c, struct peer *from, const struct wire_group *msg)
 {
-	uint64_t now = clock_coarse_ms(), patience = (uint64_t)env_get()->join_timeout;
+	uint64_t now = clock_coarse_ms(), patience = patience_ms();
 
 	LIST_EACH (node, &c->joins) {
 		struct group *g = LIST_ENTRY(node, struct group, in_joins);

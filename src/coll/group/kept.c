@@ -36,9 +36,9 @@ static void refuse(struct coll *c, const struct peer *from, unsigned int sort)
 	addr_print(&from->name, text, sizeof(text));
 	LOG_PEER(LOG_EP_CTRL,
 		 "%s from peer %s dropped: %zu joins for groups unknown here are queued already "
-		 "(FI_WEFT_JOINS_MAX=%zu, %u of this peer)",
+		 "(one for each KiB of FI_WEFT_UNEXPECTED_MAX=%zu, %u of this peer)",
 		 sort ? "end of a group" : "join", text, c->kept_count[0] + c->kept_count[1],
-		 env_get()->joins_max, from->kept_count);
+		 env_get()->unexpected_max, from->kept_count);
 }
 
 /* Returns the peer with the most messages; of several the one that came last. */
@@ -58,7 +58,8 @@ static struct peer *fullest(const struct coll *c)
 /* May one more message of the peer be kept? The peer with the most may lose one for it. */
 static bool make_space(struct coll *c, const struct peer *from)
 {
-	size_t max = env_get()->joins_max, share = max / KEPT_SHARES + (max % KEPT_SHARES != 0);
+	size_t max = env_get()->unexpected_max / KEPT_BYTES,
+	       share = max / KEPT_SHARES + (max % KEPT_SHARES != 0);
 	struct kept_message *oldest;
 	struct peer *most;
 

@@ -82,7 +82,7 @@ int udp_bind(const struct addr *at, bool group)
 /* Binds to *name; to a port number of the user's range if it has none and there is one. */
 static int bind_in_range(struct addr *name)
 {
-	struct ports ports = ports_udp();
+	struct ports ports = ports_to_use();
 	int fd = -FI_EADDRINUSE;
 
 	if (name->port || !ports.given)

@@ -30,7 +30,7 @@ static int given(struct addr *shown)
 /* The port number that stands for `bound` if `shown` stands for the first of the range; 0: none. */
 static uint16_t port_for(uint16_t bound, uint16_t shown)
 {
-	struct ports ports = ports_tcp();
+	struct ports ports = ports_to_use();
 	unsigned int nth = bound - ports.low;
 
 	if (ports.given && bound >= ports.low && nth < ports.count && shown + nth <= UINT16_MAX)
@@ -38,7 +38,7 @@ static uint16_t port_for(uint16_t bound, uint16_t shown)
 	LOG_WARN(LOG_EP_CTRL,
 		 "FI_WEFT_ADVERTISE=%s: port %u stands for FI_TCP_PORT_LOW_RANGE=%d; there is no "
 		 "port that stands for %u, which the endpoint has",
-		 env_get()->advertise, shown, env_get()->tcp_port_low, bound);
+		 env_get()->advertise, shown, env_get()->port_low, bound);
 	return 0;
 }
 
@@ -80,7 +80,7 @@ bool advertise_is_own(const struct addr *name)
 bool advertise_port(const struct addr *name, uint16_t *bound)
 {
 	struct addr shown;
-	struct ports ports = ports_tcp();
+	struct ports ports = ports_to_use();
 	unsigned int nth;
 
 	if (!has_shown_ip(name, &shown))

@@ -96,7 +96,7 @@ static int bind_both(const struct addr *name, const struct listen_how *how, int 
 /* Binds to any free port number. 0 or a negative error. */
 static int bind_any_port(struct addr *name, const struct listen_how *how, int socks[2])
 {
-	struct ports ports = ports_tcp();
+	struct ports ports = ports_to_use();
 	int err = -FI_EADDRINUSE;
 
 	advertise_cut(name, &ports);

@@ -83,14 +83,14 @@ static bool exceeds(const struct answers *a, size_t bytes, size_t limit)
 static bool make_room(struct peer *peer, size_t bytes)
 {
 	struct answers *a = &peer->worker->answers;
-	const size_t limit = env_get()->answers_limit;
+	const size_t limit = budget_half();
 
 	if (!exceeds(a, bytes, limit))
 		return true;
 	LIST_EACH (node, &peer->worker->peers_list)
 		look_up(LIST_ENTRY(node, struct peer, in_worker));
 	while (exceeds(a, bytes, limit) && !peer_expelled(peer))
-		disconnect(worst(peer), "FI_WEFT_ANSWERS_LIMIT", limit);
+		disconnect(worst(peer), "half of FI_WEFT_UNEXPECTED_LIMIT", limit);
 	return !peer_expelled(peer);
 }
 

@@ -23,8 +23,7 @@ static struct budget *budget_of(const struct peer *peer)
 	return &peer->worker->budget;
 }
 
-/* Half of the limit: what peers of the address vector have, and what all others have. */
-static size_t half(void)
+size_t budget_half(void)
 {
 	size_t limit = env_get()->unexpected_limit, mark = env_get()->unexpected_max;
 
@@ -60,7 +59,7 @@ void budget_account_init(struct account *a)
 
 void budget_init(struct budget *b, struct worker *worker)
 {
-	*b = (struct budget){.worker = worker, .allowed = half()};
+	*b = (struct budget){.worker = worker, .allowed = budget_half()};
 	list_init(&b->holders[0]);
 	list_init(&b->holders[1]);
 	budget_account_init(&b->gone);
@@ -332,7 +331,7 @@ static void drop_left(struct budget *b, size_t bytes, size_t limit)
 
 static bool admit_unknown(struct budget *b, size_t bytes)
 {
-	const size_t limit = half();
+	const size_t limit = budget_half();
 
 	while (exceeds(of_others(b), bytes, limit)) {
 		struct peer *worst = worst_of(&b->holders[0]);
@@ -352,7 +351,7 @@ static bool admit_unknown(struct budget *b, size_t bytes)
 /* Each connected peer may have something under way. */
 static void count_allowed(struct budget *b)
 {
-	size_t sum = half();
+	size_t sum = budget_half();
 
 	LIST_EACH (node, &b->worker->peers_list) {
 		const struct peer *peer = LIST_ENTRY(node, struct peer, in_worker);
@@ -384,7 +383,7 @@ static bool admit_known(struct budget *b, size_t bytes)
 
 void budget_recount(struct budget *b)
 {
-	b->allowed = half();
+	b->allowed = budget_half();
 }
 
 bool budget_admit(struct peer *peer, fi_addr_t src, size_t bytes)

@@ -62,6 +62,8 @@ struct budget {
 	bool pausing;          /* a sender got XOFF for what other contexts keep */
 };
 
+/* Half of FI_WEFT_UNEXPECTED_LIMIT: what peers of the address vector have, and what all others have. */
+size_t budget_half(void);
 void budget_init(struct budget *b, struct worker *worker);
 /* The messages that are left stay with their contexts, and nothing counts them any more. */
 void budget_fini(struct budget *b);
