@@ -73,7 +73,6 @@ enum proto {
 	PROTO_ZCOPY,  /* one packet; the link may send later, from the application's memory */
 	PROTO_RDMA,   /* RTS: the receiver's device reads the memory */
 	PROTO_BOUNCE, /* RTS: each receiver copies the message from the sender's bounce buffer */
-	PROTO_PIPE,   /* RTS: the receiver copies the message from a pipe that holds its pages */
 	PROTO_SPEC,   /* RTS and speculative fragments */
 	/* RTS: the receiver reads the memory by CMA or, if it cannot, sends CTS for fragments */
 	PROTO_FETCH
@@ -123,7 +122,7 @@ struct link_zcopy_ops {
 /* Memory of messages and regions, ours and the peer's. */
 struct link_memory_ops {
 	/*
-	 * Makes these segments of a message readable for the peer, by `copy` (PROTO_RDMA, PROTO_BOUNCE, PROTO_PIPE). They
+	 * Makes these segments of a message readable for the peer, by `copy` (PROTO_RDMA, PROTO_BOUNCE). They
 	 * stay readable until `dereg(*registered)`, or longer if registrations are cached. Writes addresses, lengths and
 	 * keys to `at`. `batch` identifies the work that the segments belong to: within one batch the same memory holds
 	 * the same bytes. Returns 0, or a negative error if these segments cannot be registered.
@@ -176,7 +175,6 @@ struct link {
 	bool local; /* the peer is on this host: `copy` and `perform` access its regions by themselves */
 	bool fetches;      /* each end can probably read messages in the other's memory */
 	size_t bounce_max; /* longest message (bytes) for PROTO_BOUNCE; 0: never */
-	size_t pipe_min;   /* shortest message (bytes) for PROTO_PIPE; SIZE_MAX: never */
 	size_t spec_max;   /* bytes of a message that follow its RTS speculatively; 0: none */
 	size_t helped_min; /* shortest copy (bytes) in which the peer may help; SIZE_MAX: none */
 	size_t packet_max; /* longest payload of one packet, at least WIRE_PACKET_MIN */
@@ -200,7 +198,7 @@ struct link {
 /* Tables of a link that can only send packets. */
 #define LINK_BARE                                                                                  \
 	.zcopy = &link_no_zcopy, .memory = &link_no_memory, .zcopy_min = SIZE_MAX,                 \
-	.pipe_min = SIZE_MAX, .helped_min = SIZE_MAX
+	.helped_min = SIZE_MAX
 
 /* Is a zero-copy send not out yet? */
 static inline bool link_holds(const struct link *link)

@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 #define WIRE_MAGIC         0x54464557u /* "WEFT"; reads differently in the other byte order */
-#define WIRE_VERSION       15
+#define WIRE_VERSION       16
 #define WIRE_NAME_MAX      96 /* bytes of an address string, with its terminator */
 #define WIRE_IOV_MAX       16 /* segments per RTS */
 #define WIRE_RAILS_MAX     4  /* interfaces that one link uses */
@@ -204,7 +204,7 @@ struct wire_group {
 struct wire_segment {
 	uint64_t addr;
 	uint64_t len;
-	uint64_t key; /* for the receiver's device, or to find a pipe; 0: none */
+	uint64_t key; /* for the receiver's device; 0: none */
 };
 
 struct wire_rts {

@@ -132,7 +132,6 @@ static void describe_counts(const struct peer_counts *c, struct fi_weft_peer *st
 	state->sent_zcopy = c->sent[PROTO_ZCOPY];
 	state->sent_rdma = c->sent[PROTO_RDMA];
 	state->sent_bounce = c->sent[PROTO_BOUNCE];
-	state->sent_pipe = c->sent[PROTO_PIPE];
 	state->sent_speculative = c->sent[PROTO_SPEC];
 	state->sent_rts = c->sent[PROTO_FETCH];
 	state->sent_streamed = c->streamed;

@@ -29,7 +29,7 @@ struct hello {
 };
 
 #define MAGIC           0x54464557u
-#define VERSION         15
+#define VERSION         16
 #define HELLO_CONNECT   1u
 #define HELLO_ACCEPT    2u
 #define HELLO_CROSSED   3u

@@ -214,20 +214,4 @@ static void forged_guards(struct run *r, struct raw_link *l)
 	add(&scene->kicks); /* the endpoint closes a region */
 }
 
-/* An RTS whose bytes are said to be in a pipe that stays empty. */
-static void empty_pipe(struct run *r, struct raw_link *l)
-{
-	struct stat st;
-	uint64_t key, len = 1 + rng_below(&r->rng, 60000);
-
-	if (r->pipe[0] < 0 && pipe2(r->pipe, O_CLOEXEC))
-		fail("pipe2: %s", strerror(errno));
-	if (fstat(r->pipe[0], &st))
-		fail("fstat: %s", strerror(errno));
-	key = (uint64_t)st.st_ino << 32 | ((uint32_t)r->pipe[0] + 1);
-	raw_link_put(
-		l, (struct frame){.head = HEAD(WIRE_RTS, TAGGED, 0, 79), .tag = FOE_TAG, .len = 40},
-		(const uint64_t[]){len, 1, (uintptr_t)foe_source, len, key});
-}
-
 #endif

@@ -16,7 +16,6 @@ struct run {
 	struct raw_link *link[LINKS_MAX]; /* `count` of them; the last one is in use */
 	unsigned int count;
 	int listener; /* of the name that the endpoint knows */
-	int pipe[2];  /* -1: not made */
 	uint64_t serial;
 	uint32_t from; /* the hostile peer's address: not that of the others */
 };
@@ -81,11 +80,6 @@ static inline void run_end(struct run *r)
 
 		raw_link_close(l, rng_one_in(&r->rng, 2));
 		free(l);
-	}
-	for (int i = 0; i < 2; i++) {
-		if (r->pipe[i] >= 0)
-			close(r->pipe[i]);
-		r->pipe[i] = -1;
 	}
 }
 

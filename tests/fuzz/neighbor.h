@@ -11,7 +11,6 @@
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -22,9 +21,7 @@
 
 static struct {
 	pid_t pid;
-	int asked;   /* a byte there brings both ends of a connection that the process has made */
-	int pipe[2]; /* one that it has, too, under the same numbers */
-	uint64_t inode; /* of that */
+	int asked; /* a byte there brings both ends of a connection that the process has made */
 } neighbor;
 
 /* Memory that the process has at the same address. */
@@ -61,7 +58,7 @@ static inline void neighbor_become(int sock)
 	for (int sig = 1; sig < SIGRTMIN; sig++)
 		signal(sig, SIG_DFL);
 	for (int fd = STDERR_FILENO + 1; fd < 1024; fd++)
-		if (fd != sock && fd != neighbor.pipe[0] && fd != neighbor.pipe[1])
+		if (fd != sock)
 			close(fd);
 	neighbor_run(sock);
 }
@@ -91,10 +88,6 @@ static inline void neighbor_begin(void)
 
 static inline void neighbor_open(void)
 {
-	struct stat st;
-
-	MUST(!pipe2(neighbor.pipe, O_CLOEXEC | O_NONBLOCK) && !fstat(neighbor.pipe[0], &st));
-	neighbor.inode = st.st_ino;
 	neighbor_begin();
 	atexit(neighbor_end);
 }

@@ -136,26 +136,13 @@ static uint64_t address(struct input *in)
 	}
 }
 
-/* The pipe that the process has, with bytes in it; or another. */
-static uint64_t pipe_key(struct input *in)
-{
-	uint8_t how = take8(in);
-
-	if (how % 4)
-		return 0;
-	if (how < 128)
-		MUST(write(neighbor.pipe[1], arena, how) >= 0 || errno == EAGAIN);
-	return neighbor.inode << 32 | (uint32_t)(neighbor.pipe[0] + 1 + (how >= 192));
-}
-
 static size_t rts(struct input *in, void *to)
 {
 	struct wire_rts r = {.count = 1 + take8(in) % 2};
 	uint8_t more = take8(in);
 
 	for (unsigned int i = 0; i < r.count; i++) {
-		r.segment[i] = (struct wire_segment){address(in), CHOOSE(in, lengths),
-						     i ? 0 : pipe_key(in)};
+		r.segment[i] = (struct wire_segment){address(in), CHOOSE(in, lengths), take8(in)};
 		r.len += r.segment[i].len;
 	}
 	r.len += more > 250 ? more : 0;
@@ -403,14 +390,10 @@ static void peers_open(void)
 
 static void peers_close(void)
 {
-	char bytes[4096];
-
 	for (unsigned int i = 0; i < SENDERS; i++) {
 		shm_ring_unmap(&far[i].ring);
 		close(far[i].ring_fd);
 	}
-	while (read(neighbor.pipe[0], bytes, sizeof(bytes)) > 0)
-		;
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

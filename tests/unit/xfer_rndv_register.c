@@ -54,7 +54,7 @@ static void start(void)
 	fake.link.bounce_max = SIZE_MAX;
 	fake.link.spec_max = LEN;
 	registered = deregistered = refusal = done = 0;
-	work = (struct work){.kind = &kind, .batch = &work};
+	work = (struct work){.kind = &kind, .batch = &work, .shared = true};
 }
 
 static void finish(void)

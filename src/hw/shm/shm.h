@@ -11,7 +11,6 @@
 #include "hw/shm/shm_copy.h"
 #include "hw/shm/shm_gather.h"
 #include "hw/shm/shm_joint.h"
-#include "hw/shm/shm_pipe.h"
 #include "hw/shm/shm_ring.h"
 #include "link/wire.h"
 
@@ -27,7 +26,6 @@ struct shm {
 	struct shm_gather gather;
 	int fd;                    /* memfd of the ring; hellos carry it */
 	struct shm_bounce *bounce; /* NULL until the first message of PROTO_BOUNCE */
-	struct shm_pipes pipes;
 	struct shm_joint joint;
 	bool populated;              /* shm_ring_populate was called */
 	uint32_t looks;              /* of shm_blocked at an idle ring */
@@ -56,7 +54,6 @@ struct shm_link {
 	struct shm_copier bounce_copier; /* for copies into our bounce buffer */
 	uint32_t bounce_at; /* first unit of the last message to the peer in our bounce buffer */
 	uint64_t looked;    /* when the peer was last known to be alive (clock_coarse_ms) */
-	struct shm_pipe_user pipe;
 	struct mr_view regions;
 	struct trial joint_trial; /* of joint copies: of use if the peer takes a part */
 	void *recalled;           /* payload of a cancelled packet: SHM_PACKET_MAX bytes, or NULL */
@@ -112,13 +109,9 @@ int shm_send(struct link *link, const void *buf, size_t len, uint64_t data, uint
 	     uint64_t tag);
 int shm_sendv(struct link *link, const struct packet *p, const struct iovec *iov, size_t count);
 
-/*
- * Copies a message from the peer's memory, until the shorter list is full. `key` is the first segment's key from the
- * peer's link_memory_ops.reg; 0 if there is none, or if the copy begins further on. Returns the bytes copied, or a
- * negative error.
- */
+/* Copies a message from the peer's memory, until the shorter list is full. Returns the bytes copied, or a negative error. */
 ssize_t shm_fetch(struct link *link, const struct iovec *local, size_t local_count,
-		  const struct iovec *remote, size_t remote_count, uint64_t key);
+		  const struct iovec *remote, size_t remote_count);
 int shm_rndv_register(struct link *link, enum proto proto, const struct iovec *iov, size_t count,
 		      const void *batch, struct fi_rma_iov *at, void **registered);
 void shm_rndv_deregister(struct link *link, void *registered);

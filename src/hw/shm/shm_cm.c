@@ -81,7 +81,6 @@ static void shm_close_worker(void *state)
 {
 	struct shm *shm = state;
 
-	shm_pipe_close_all(&shm->pipes);
 	shm_ring_unmap(&shm->ring);
 	close(shm->fd);
 	free(shm->bounce);
@@ -130,8 +129,6 @@ static void shm_close_link(struct link *link)
 	struct shm_link *s = (struct shm_link *)link;
 
 	shm_ring_unmap(&s->ring);
-	shm_pipe_forget(&s->pipe);
-	s->own->pipes.links--;
 	mr_view_detach(&s->regions);
 	free(s->recalled);
 	free(s);
@@ -219,7 +216,6 @@ static int shm_connect(void *state, const struct link_peer *peer, struct link **
 	s->link.memory = &shm_memory_ops;
 	s->link.local = true;
 	s->own = state;
-	s->own->pipes.links++;
 	s->calls_seen = s->own->progress_calls - 1;
 	s->copier[0].percent = SINGLE_PERCENT;
 	s->copier[1].percent = RING_PERCENT;
@@ -233,7 +229,6 @@ static int shm_connect(void *state, const struct link_peer *peer, struct link **
 	s->link.packet_max = SHM_PACKET_MAX;
 	s->link.fetches = s->pid != 0;
 	s->link.bounce_max = up_to(env_get()->bounce_max, SHM_BOUNCE_MAX);
-	s->link.pipe_min = s->pid ? env_get()->pipe_min : SIZE_MAX;
 	s->link.helped_min = s->pid ? at_least(env_get()->joint_min, SHM_JOINT_MIN) : SIZE_MAX;
 	s->link.silent = true;
 	s->link.spec_max = up_to(env_get()->spec_max, WIRE_SPEC_MAX);

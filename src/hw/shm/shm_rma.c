@@ -167,7 +167,7 @@ static int read_message(struct link *link, const struct link_copy *c)
 		return -FI_EINVAL;
 	for (size_t i = 0; i < c->remote_count; i++)
 		remote[i] = (struct iovec){(void *)(uintptr_t)c->remote[i].addr, c->remote[i].len};
-	got = shm_fetch(link, c->local, c->local_count, remote, c->remote_count, c->remote->key);
+	got = shm_fetch(link, c->local, c->local_count, remote, c->remote_count);
 	if (got < 0)
 		return (int)got;
 	return (size_t)got == remote_bytes(c) ? LINK_DONE : -FI_EIO;

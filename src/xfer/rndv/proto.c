@@ -20,12 +20,6 @@ static bool in_batch(const struct txreq *req)
 	return req->work && req->work->batch;
 }
 
-/* Pages of a message in a pipe are copied once, in the bounce buffer once and by each of its receivers. */
-static bool bounces(const struct link *link, const struct txreq *req)
-{
-	return req->len <= link->bounce_max && (req->work->shared || req->len < link->pipe_min);
-}
-
 static bool suits(enum proto proto, const struct peer *peer, const struct txreq *req)
 {
 	const struct link *link = peer->real;
@@ -34,9 +28,7 @@ static bool suits(enum proto proto, const struct peer *peer, const struct txreq 
 	case PROTO_RDMA:
 		return link->rdma_usable;
 	case PROTO_BOUNCE:
-		return in_batch(req) && bounces(link, req);
-	case PROTO_PIPE:
-		return in_batch(req) && req->len >= link->pipe_min;
+		return in_batch(req) && req->work->shared && req->len <= link->bounce_max;
 	case PROTO_SPEC:
 		return link->spec_max && !record_of(req)->trial.skip &&
 		       !(in_batch(req) && link->fetches);

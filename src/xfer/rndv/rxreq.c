@@ -113,10 +113,7 @@ size_t rxreq_ranges(struct fi_rma_iov *range, const struct wire_rts *rts, size_t
 	return count;
 }
 
-/*
- * Copies `want` bytes of the message, from `offset` on. A key of the sender's host names all of a message: from
- * further on its memory is read.
- */
+/* Copies `want` bytes of the message, from `offset` on. */
 static int copy_message(const struct peer *peer, const struct wire_rts *rts, size_t offset,
 			size_t want, struct link_copy *c)
 {
@@ -125,8 +122,6 @@ static int copy_message(const struct peer *peer, const struct wire_rts *rts, siz
 	c->message = true;
 	c->remote = remote;
 	c->remote_count = rxreq_ranges(remote, rts, offset, want);
-	if (offset && c->remote_count)
-		remote[0].key = 0;
 	return peer->real ? peer->real->memory->copy(peer->real, c) : -FI_ENOTCONN;
 }
 
