@@ -110,9 +110,6 @@
 	ROW(size_t, joint_min, "FI_WEFT_JOINT_MIN", "65536",                                       \
 	    "Bytes of a message or a one-sided operation in shared memory from which on both "     \
 	    "processes copy, a part each, if both make progress, at least 65536; -1: never")                       \
-	ROW(size_t, bounce_max, "FI_WEFT_BOUNCE_MAX", "262144",                                    \
-	    "Bytes of a collective's message up to which its receivers copy it out of the "        \
-	    "sender's bounce buffer, 262144 at most; 0: never")                                  \
 	ROW(size_t, tcp_eager_max, "FI_WEFT_TCP_EAGER_MAX", "262144",                              \
 	    "Bytes of a message up to which tcp sends it at once, from 4096 to 1048576; longer "   \
 	    "ones go by rendezvous")                                                               \

@@ -230,19 +230,6 @@ static bool awaits_delivery(const struct op *op, const struct plan_message *m)
 	return op->next == 1 && length(op, m) > DELIVERED_MIN && !op_all_wait(op->args.kind);
 }
 
-/* Does another member receive the same memory in this round? */
-static bool shared(const struct plan_round *round, const struct plan_message *m)
-{
-	for (unsigned int i = 0; i < round->sends; i++) {
-		const struct plan_message *other = &round->message[i];
-
-		if (other != m && other->place.space == m->place.space &&
-		    other->place.at == m->place.at)
-			return true;
-	}
-	return false;
-}
-
 static void start_send(struct op *op, struct op_slot *slot)
 {
 	int ret;
@@ -251,7 +238,6 @@ static void start_send(struct op *op, struct op_slot *slot)
 	 * The next round begins when all receivers have the memory: until then it stays unchanged.
 	 */
 	slot->work.batch = op->plan.whole ? op : NULL;
-	slot->work.shared = op->plan.whole && shared(&op->round->plan, slot->message);
 	slot->work.delivered = awaits_delivery(op, slot->message);
 	slot->direct = false;
 	slot->pending = true; /* before the call, which may complete the send */

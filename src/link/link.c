@@ -30,14 +30,14 @@ static void no_waiting(struct link *link)
 const struct link_zcopy_ops link_no_zcopy = {
 	.sendv = no_zcopy_sendv, .copy_out = no_copy_out, .more = no_waiting, .flush = no_waiting};
 
-static int no_reg(struct link *link, enum proto proto, const struct iovec *iov, size_t count,
-		  const void *batch, struct fi_rma_iov *at, void **registered)
+int link_registers_nothing(struct link *link, const struct iovec *iov, size_t count,
+			   struct fi_rma_iov *at, void **registered)
 {
-	(void)link, (void)proto, (void)iov, (void)count, (void)batch, (void)at, (void)registered;
+	(void)link, (void)iov, (void)count, (void)at, (void)registered;
 	return -FI_ENOSYS;
 }
 
-static void no_dereg(struct link *link, void *registered)
+void link_deregisters_nothing(struct link *link, void *registered)
 {
 	(void)link, (void)registered;
 }
@@ -67,8 +67,8 @@ int link_performs_nothing(struct link *link, uint64_t place, const struct link_c
 }
 
 const struct link_memory_ops link_no_memory = {
-	.reg = no_reg,
-	.dereg = no_dereg,
+	.reg = link_registers_nothing,
+	.dereg = link_deregisters_nothing,
 	.copy = no_copy,
 	.abort = no_abort,
 	.reach = link_never_reaches,

@@ -69,11 +69,10 @@ enum link_copied {
 
 /* The protocols by which a message goes out; the rendezvous protocols in order of preference. */
 enum proto {
-	PROTO_COPY,   /* one packet; the link copies the payload */
-	PROTO_ZCOPY,  /* one packet; the link may send later, from the application's memory */
-	PROTO_RDMA,   /* RTS: the receiver's device reads the memory */
-	PROTO_BOUNCE, /* RTS: each receiver copies the message from the sender's bounce buffer */
-	PROTO_SPEC,   /* RTS and speculative fragments */
+	PROTO_COPY,  /* one packet; the link copies the payload */
+	PROTO_ZCOPY, /* one packet; the link may send later, from the application's memory */
+	PROTO_RDMA,  /* RTS: the receiver's device reads the memory */
+	PROTO_SPEC,  /* RTS and speculative fragments */
 	/* RTS: the receiver reads the memory by CMA or, if it cannot, sends CTS for fragments */
 	PROTO_FETCH
 };
@@ -122,13 +121,12 @@ struct link_zcopy_ops {
 /* Memory of messages and regions, ours and the peer's. */
 struct link_memory_ops {
 	/*
-	 * Makes these segments of a message readable for the peer, by `copy` (PROTO_RDMA, PROTO_BOUNCE). They
+	 * Makes these segments of a message readable for the peer's device, by `copy` (PROTO_RDMA). They
 	 * stay readable until `dereg(*registered)`, or longer if registrations are cached. Writes addresses, lengths and
-	 * keys to `at`. `batch` identifies the work that the segments belong to: within one batch the same memory holds
-	 * the same bytes. Returns 0, or a negative error if these segments cannot be registered.
+	 * keys to `at`. Returns 0, or a negative error if these segments cannot be registered.
 	 */
-	int (*reg)(struct link *link, enum proto proto, const struct iovec *iov, size_t count,
-		   const void *batch, struct fi_rma_iov *at, void **registered);
+	int (*reg)(struct link *link, const struct iovec *iov, size_t count, struct fi_rma_iov *at,
+		   void **registered);
 	void (*dereg)(struct link *link, void *registered);
 	/*
 	 * Copies without the peer's software; in a host the peer may be asked to copy a part, from link->helped_min bytes
@@ -161,6 +159,10 @@ struct link_memory_ops {
 extern const struct link_zcopy_ops link_no_zcopy;
 extern const struct link_memory_ops link_no_memory;
 
+/* `reg` and `dereg` of a link whose peer reads messages without being told where, by their addresses. */
+int link_registers_nothing(struct link *link, const struct iovec *iov, size_t count,
+			   struct fi_rma_iov *at, void **registered);
+void link_deregisters_nothing(struct link *link, void *registered);
 /* `reach` and `perform` of a link whose device alone accesses the peer's memory. */
 bool link_never_reaches(struct link *link, const struct fi_rma_iov *remote, size_t remote_count,
 			bool write);
@@ -174,7 +176,6 @@ struct link {
 	size_t eager_max; /* longest message worth copying; longer ones go by rendezvous, or put */
 	bool local; /* the peer is on this host: `copy` and `perform` access its regions by themselves */
 	bool fetches;      /* each end can probably read messages in the other's memory */
-	size_t bounce_max; /* longest message (bytes) for PROTO_BOUNCE; 0: never */
 	size_t spec_max;   /* bytes of a message that follow its RTS speculatively; 0: none */
 	size_t helped_min; /* shortest copy (bytes) in which the peer may help; SIZE_MAX: none */
 	size_t packet_max; /* longest payload of one packet, at least WIRE_PACKET_MIN */

@@ -131,7 +131,6 @@ static void describe_counts(const struct peer_counts *c, struct fi_weft_peer *st
 	state->connections = c->connections;
 	state->sent_zcopy = c->sent[PROTO_ZCOPY];
 	state->sent_rdma = c->sent[PROTO_RDMA];
-	state->sent_bounce = c->sent[PROTO_BOUNCE];
 	state->sent_speculative = c->sent[PROTO_SPEC];
 	state->sent_rts = c->sent[PROTO_FETCH];
 	state->sent_streamed = c->streamed;

@@ -91,7 +91,6 @@ static const struct figure link_figures[] = {
 static const struct figure sent_figures[] = {
 	FIGURE("zero-copy", sent_zcopy),
 	FIGURE("for RDMA", sent_rdma),
-	FIGURE("bounce buffer", sent_bounce),
 	FIGURE("speculative", sent_speculative),
 	FIGURE("RTS", sent_rts),
 	FIGURE("of these streamed", sent_streamed),

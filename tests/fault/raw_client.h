@@ -15,13 +15,12 @@ struct page {
 	uint64_t secret;
 };
 
-#define RING_MAGIC 0x676e6972u
+#define RING_MAGIC 0x326e6972u
 #define RING_SLOTS 1024u
 #define RING_PAGE  ((size_t)sysconf(_SC_PAGESIZE))
-/* With claim words, which begin at a page as the slots do, and the bounce buffer. */
+/* With claim words, which begin at a page as the slots do. */
 #define RING_LEN                                                                                   \
-	(RING_PAGE + (RING_SLOTS * 8 + RING_PAGE - 1) / RING_PAGE * RING_PAGE + RING_SLOTS * 64 +  \
-	 (1 << 19))
+	(RING_PAGE + (RING_SLOTS * 8 + RING_PAGE - 1) / RING_PAGE * RING_PAGE + RING_SLOTS * 64)
 #define SEALS (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
 
 /* Fills in the Unix socket address of the endpoint `name`; returns its length. */

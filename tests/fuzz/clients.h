@@ -31,7 +31,7 @@
 #define CALM       3     /* progress calls that find nothing left */
 #define SLOTS      4
 #define FDS_MAX    4
-#define RING_LEN   (4096 + 1024 * (8 + 64) + RING_BOUNCE)
+#define RING_LEN   (4096 + 1024 * (8 + 64))
 #define RING_SEALS (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
 
 /* Ways to connect, and names for the endpoint to connect to: Unix socket, TCP. */

@@ -10,7 +10,6 @@
 #include "app.h"
 #include "base/forked.h"
 #include "hw/shm/shm.h"
-#include "hw/shm/shm_bounce.h"
 #include "neighbor.h"
 #include "xfer/stall.h"
 
@@ -123,12 +122,12 @@ static void hang_up(unsigned int i)
 
 /* ---- Packets ---- */
 
-/* An address in the memory of the process; in a bounce buffer; or any. */
+/* An address in the memory of the process; or any. */
 static uint64_t address(struct input *in)
 {
 	switch (take8(in) % 4) {
 	case 0:
-		return SHM_BOUNCE_BASE | (uint64_t)take8(in) << SHM_BOUNCE_USE_SHIFT | take16(in);
+		return UINT64_C(1) << 63 | take32(in);
 	case 1:
 		return word(in, announced);
 	default:
@@ -220,10 +219,9 @@ static uint64_t *ring_word(const struct ring *r, uint8_t which, uint64_t pos)
 			       (uint64_t *)&page->closed,
 			       &page->guards[which / 16].word,
 			       &page->joint.left,
-			       &page->joint.helped,
-			       (uint64_t *)&page->uses[which / 16 * 2]};
+			       &page->joint.helped};
 
-	if (which % 16 < 7)
+	if (which % 16 < 6)
 		return of_page[which % 16];
 	return which % 16 < 11 ? ring_claim_at(r, pos)
 			       : (uint64_t *)ring_slot_at(r, pos) + which / 16 % 8;

@@ -72,14 +72,6 @@ def released_after_a_write(o):
     ], lambda r, m: r["t"] != CANCELLED or r["seen"] == 1
 
 
-def bounce_buffer(o):
-    """A late receiver notices that its bytes were replaced: shm_bounce.c begin_use, shm_bounce_take."""
-    return {"use": 1, "bytes": 1}, [
-        [store("use", 2), fence(o["begin"]), store("bytes", 2)],
-        [load("bytes", "bytes"), fence(o["look"]), load("use", "use")],
-    ], lambda r, m: r["bytes"] == 1 or r["use"] == 2
-
-
 def region_table(o):
     """An entry is read as a whole: mr_share.c write_entry, mr_view.c read_entry."""
     return {"seq": 0, "base": 0, "length": 0}, [
@@ -226,7 +218,6 @@ PROTOCOLS = [
     (recall_of_a_read, {"recall": ("acq_rel", "acquire")}),
     (recalled_or_taken, {"take": ("exchange", "look and store")}),
     (released_after_a_write, {"release": ("release", "relaxed"), "state": ("acquire", "relaxed")}),
-    (bounce_buffer, {"begin": ("seq_cst", ""), "look": ("acquire", "")}),
     (region_table, {"word": ("release", "relaxed"), "end": ("release", "relaxed"), "begin": ("acquire", "relaxed"),
                     "read": ("acquire", "relaxed")}),
     (access_guard, {"enter": ("seq_cst", ""), "remove": ("seq_cst", "")}),

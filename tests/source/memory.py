@@ -28,7 +28,6 @@ SITES = {
     "src/coll/group/kept.c": {"kept_add": JOINS},
     "src/coll/group/join.c": {"join_note_failure": FAILED},
     "src/coll/*": {"*": OWN},  # bitmaps of a group, too, which it has once
-    "src/hw/shm/shm_bounce.c": {"bounce_of": OWN},
     "src/hw/shm/shm_cm.c": {"shm_open_worker": OWN, "shm_connect": PEER},
     "src/hw/shm/shm_ring.c": {"ring_map": PEER},
     "src/hw/shm/shm_rma.c": {"shm_cancel_posted": OWN},

@@ -127,19 +127,14 @@ static int far_perform(struct link *link, uint64_t place, const struct link_copy
 	return (ret >= 0 || ret == -FI_EFAULT) && far_take(place, WIRE_GET) ? ret : -FI_EAGAIN;
 }
 
-static int far_reg(struct link *link, enum proto proto, const struct iovec *iov, size_t count,
-		   const void *batch, struct fi_rma_iov *at, void **registered)
-{
-	return link_no_memory.reg(link, proto, iov, count, batch, at, registered);
-}
-
 static void far_abort(struct link *link)
 {
 	(void)link;
 }
 
 static const struct link_memory_ops far_ops = {
-	.reg = far_reg,
+	.reg = link_registers_nothing,
+	.dereg = link_deregisters_nothing,
 	.copy = far_copy,
 	.abort = far_abort,
 	.reach = far_reach,

@@ -79,7 +79,7 @@ static void refused(int fd)
 START_TEST(attach_refuses)
 {
 	const int seals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
-	const size_t len = 4096 + (size_t)ring_count() * (8 + RING_SLOT) + RING_BOUNCE;
+	const size_t len = 4096 + (size_t)ring_count() * (8 + RING_SLOT);
 	struct ring_page page = *ring.page, bad = page;
 	struct ring r;
 	int pair[2], good = sealed(len, seals, &page);
@@ -98,8 +98,7 @@ START_TEST(attach_refuses)
 	refused(sealed(len, seals, &bad));
 	bad = page;
 	for (bad.slots = 1; bad.slots < ring_count(); bad.slots *= 2)
-		refused(sealed(4096 + 4096 + bad.slots * (size_t)RING_SLOT + RING_BOUNCE, seals,
-			       &bad));
+		refused(sealed(4096 + 4096 + bad.slots * (size_t)RING_SLOT, seals, &bad));
 	bad.slots = ring_count() + 1;
 	refused(sealed(len, seals, &bad));
 	bad.slots = 1u << 31;

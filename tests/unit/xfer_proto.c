@@ -61,19 +61,6 @@ START_TEST(a_device_comes_first)
 }
 END_TEST
 
-START_TEST(bounce_is_for_batches)
-{
-	link.bounce_max = req.len;
-	ck_assert_int_eq(proto_select(&peer, &req, PROTO_COPY), PROTO_FETCH);
-	req.work = &work;
-	work.shared = true;
-	ck_assert_int_eq(proto_select(&peer, &req, PROTO_COPY), PROTO_BOUNCE);
-	ck_assert_int_eq(proto_select(&peer, &req, PROTO_BOUNCE), PROTO_FETCH);
-	req.len++;
-	ck_assert_int_eq(proto_select(&peer, &req, PROTO_COPY), PROTO_FETCH);
-}
-END_TEST
-
 START_TEST(a_batch_is_fetched_where_both_sides_can)
 {
 	link.spec_max = EAGER;
@@ -110,7 +97,6 @@ int main(void)
 	tcase_add_test(tcase, zero_copy_from_zcopy_min_on);
 	tcase_add_test(tcase, a_link_that_lacks_all_fetches);
 	tcase_add_test(tcase, a_device_comes_first);
-	tcase_add_test(tcase, bounce_is_for_batches);
 	tcase_add_test(tcase, a_batch_is_fetched_where_both_sides_can);
 	tcase_add_test(tcase, fragments_up_to_spec_max_unless_they_were_useless);
 	suite_add_tcase(suite, tcase);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Proves that a collective's long messages are registered for the peer to fetch. */
+/* Proves that long messages are registered for the peer's device to read, as long as it may. */
 #include "fake_link.h"
 #include "xfer/defer/defer.h"
 
@@ -10,18 +10,16 @@
 static unsigned char bytes[LEN];
 static struct link_memory_ops ops;
 static int registered, deregistered, refusal, done, done_err;
-static const void *batches[4]; /* of the registrations */
 
-static int expose(struct link *link, enum proto proto, const struct iovec *iov, size_t count,
-		  const void *batch, struct fi_rma_iov *at, void **token)
+static int expose(struct link *link, const struct iovec *iov, size_t count, struct fi_rma_iov *at,
+		  void **token)
 {
 	ck_assert_ptr_eq(link, &fake.link);
-	ck_assert(proto == PROTO_RDMA || proto == PROTO_BOUNCE);
 	ck_assert_uint_eq(count, 1);
 	ck_assert_ptr_eq(iov->iov_base, bytes);
 	if (refusal)
 		return refusal;
-	batches[registered++] = batch;
+	registered++;
 	at[0] = (struct fi_rma_iov){.addr = PLACE, .len = iov->iov_len, .key = 0};
 	*token = &registered;
 	return 0;
@@ -51,10 +49,9 @@ static void start(void)
 	ops.reg = expose;
 	ops.dereg = deregister;
 	fake.link.memory = &ops;
-	fake.link.bounce_max = SIZE_MAX;
-	fake.link.spec_max = LEN;
+	fake.link.rdma_usable = true;
 	registered = deregistered = refusal = done = 0;
-	work = (struct work){.kind = &kind, .batch = &work, .shared = true};
+	work = (struct work){.kind = &kind};
 }
 
 static void finish(void)
@@ -63,7 +60,7 @@ static void finish(void)
 	fake_shut();
 }
 
-/* Sends a collective's message. Returns its request id. */
+/* Sends a long message. Returns its request id. */
 static uint32_t send(void)
 {
 	struct packet p = {.head = WIRE_HEAD(WIRE_MSG, WIRE_TAGGED | WIRE_DATA, WIRE_RX_GROUP, 0),
@@ -76,15 +73,15 @@ static uint32_t send(void)
 	return fake.count > before ? wire_id(fake.packets[before].head) : 0;
 }
 
-/* Checks that the first packet is an RTS with address `addr` and these additional flags. */
-static void expect_rts(uint64_t addr, unsigned int flags)
+/* Checks that the first packet is an RTS with address `addr`. */
+static void expect_rts(uint64_t addr)
 {
 	const struct fake_packet *p = &fake.packets[0];
 	struct wire_rts rts;
 
 	memcpy(&rts, p->payload, p->len);
 	ck_assert_uint_eq(wire_op(p->head), WIRE_RTS);
-	ck_assert_uint_eq(wire_flags(p->head), WIRE_TAGGED | WIRE_DATA | flags);
+	ck_assert_uint_eq(wire_flags(p->head), WIRE_TAGGED | WIRE_DATA);
 	ck_assert_uint_eq(rts.len, LEN);
 	ck_assert_uint_eq(rts.count, 1);
 	ck_assert_uint_eq(rts.segment[0].addr, addr);
@@ -102,9 +99,8 @@ START_TEST(until_it_is_answered)
 {
 	uint32_t id = send();
 
-	expect_rts(PLACE, 0);
+	expect_rts(PLACE);
 	ck_assert_uint_eq(fake.count, 1);
-	ck_assert_ptr_eq(batches[0], &work);
 	ck_assert_int_eq(deregistered, 0);
 	fake_says_ats(id, 0);
 	expect_done(0);
@@ -112,28 +108,27 @@ START_TEST(until_it_is_answered)
 }
 END_TEST
 
-START_TEST(not_without_a_batch)
+START_TEST(not_without_a_device)
 {
 	uint32_t id;
 
-	work.batch = NULL;
+	fake.link.rdma_usable = false;
 	id = send();
-	expect_rts((uintptr_t)bytes, WIRE_SPEC);
+	expect_rts((uintptr_t)bytes);
 	fake_says_ats(id, 0);
 	expect_done(0);
 	ck_assert_int_eq(registered, 0);
 }
 END_TEST
 
-/* No space to register: the peer fetches from the application's memory, or gets fragments. */
+/* It cannot be registered: the peer asks for it, or reads it by itself. */
 START_TEST(no_room_there)
 {
 	uint32_t id;
 
 	refusal = -FI_ENOSYS;
-	fake.link.fetches = _i;
 	id = send();
-	expect_rts((uintptr_t)bytes, _i ? 0 : WIRE_SPEC);
+	expect_rts((uintptr_t)bytes);
 	fake_says_ats(id, 0);
 	expect_done(0);
 }
@@ -147,7 +142,7 @@ START_TEST(once_while_the_rts_waits)
 	ck_assert_uint_eq(fake.count, 0);
 	fake.room = FAKE_PLENTY;
 	fake_expect_nothing();
-	expect_rts(PLACE, 0);
+	expect_rts(PLACE);
 	ck_assert_int_eq(registered, 1);
 	fake_says_ats(wire_id(fake.packets[0].head), 0);
 	expect_done(0);
@@ -193,8 +188,8 @@ int main(void)
 		bytes[i] = (unsigned char)(i * 3 + (i >> 8));
 	tcase_add_checked_fixture(tcase, start, finish);
 	tcase_add_test(tcase, until_it_is_answered);
-	tcase_add_test(tcase, not_without_a_batch);
-	tcase_add_loop_test(tcase, no_room_there, 0, 2);
+	tcase_add_test(tcase, not_without_a_device);
+	tcase_add_test(tcase, no_room_there);
 	tcase_add_test(tcase, once_while_the_rts_waits);
 	tcase_add_test(tcase, asked_for_all_the_same);
 	tcase_add_test(tcase, the_peer_is_gone);

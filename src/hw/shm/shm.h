@@ -24,8 +24,7 @@ struct shm {
 	bool attends;            /* something is looked for that no token tells: shm_attend */
 	uint64_t published;      /* the head that is stored in the ring's page */
 	struct shm_gather gather;
-	int fd;                    /* memfd of the ring; hellos carry it */
-	struct shm_bounce *bounce; /* NULL until the first message of PROTO_BOUNCE */
+	int fd; /* memfd of the ring; hellos carry it */
 	struct shm_joint joint;
 	bool populated;              /* shm_ring_populate was called */
 	uint32_t looks;              /* of shm_blocked at an idle ring */
@@ -51,9 +50,7 @@ struct shm_link {
 	pid_t pid;           /* the peer's process, for CMA; 0: CMA is not possible */
 	/* For copies into the peer's ring; [1]: of more than SHM_COPY_SINGLE bytes. */
 	struct shm_copier copier[2];
-	struct shm_copier bounce_copier; /* for copies into our bounce buffer */
-	uint32_t bounce_at; /* first unit of the last message to the peer in our bounce buffer */
-	uint64_t looked;    /* when the peer was last known to be alive (clock_coarse_ms) */
+	uint64_t looked; /* when the peer was last known to be alive (clock_coarse_ms) */
 	struct mr_view regions;
 	struct trial joint_trial; /* of joint copies: of use if the peer takes a part */
 	void *recalled;           /* payload of a cancelled packet: SHM_PACKET_MAX bytes, or NULL */
@@ -109,12 +106,6 @@ int shm_send(struct link *link, const void *buf, size_t len, uint64_t data, uint
 	     uint64_t tag);
 int shm_sendv(struct link *link, const struct packet *p, const struct iovec *iov, size_t count);
 
-/* Copies a message from the peer's memory, until the shorter list is full. Returns the bytes copied, or a negative error. */
-ssize_t shm_fetch(struct link *link, const struct iovec *local, size_t local_count,
-		  const struct iovec *remote, size_t remote_count);
-int shm_rndv_register(struct link *link, enum proto proto, const struct iovec *iov, size_t count,
-		      const void *batch, struct fi_rma_iov *at, void **registered);
-void shm_rndv_deregister(struct link *link, void *registered);
 /* Alone, in the peer's regions. As link_memory_ops.copy, which ends within the call. */
 int shm_put(struct link *link, const struct iovec *local, size_t local_count,
 	    const struct fi_rma_iov *remote, size_t remote_count);

@@ -11,7 +11,6 @@
 #include "core/mr_share.h"
 #include "info/providers.h"
 #include "hw/shm/shm.h"
-#include "hw/shm/shm_bounce.h"
 #include "hw/shm/shm_guard.h"
 #include "hw/transports.h"
 #include "link/engine.h"
@@ -30,12 +29,6 @@
  * did not (1.3 us instead of 2.6).
  */
 #define SINGLE_PERCENT 22u
-/*
- * `percent` for bounce buffers. A receiver copies a message out later, when it may have left our
- * caches anyway. 33 kept cached stores where copies cost 100 us instead of 60; 50 and 67 did not.
- */
-#define BOUNCE_PERCENT 67u
-
 static size_t up_to(size_t want, size_t most)
 {
 	return want < most ? want : most;
@@ -83,7 +76,6 @@ static void shm_close_worker(void *state)
 
 	shm_ring_unmap(&shm->ring);
 	close(shm->fd);
-	free(shm->bounce);
 	free(shm);
 }
 
@@ -219,7 +211,6 @@ static int shm_connect(void *state, const struct link_peer *peer, struct link **
 	s->calls_seen = s->own->progress_calls - 1;
 	s->copier[0].percent = SINGLE_PERCENT;
 	s->copier[1].percent = RING_PERCENT;
-	s->bounce_copier.percent = BOUNCE_PERCENT;
 	s->src = peer->id;
 	s->sock = peer->sock;
 	s->next = __atomic_load_n(&s->ring.page->head, __ATOMIC_ACQUIRE);
@@ -228,7 +219,6 @@ static int shm_connect(void *state, const struct link_peer *peer, struct link **
 	probe_fetch(s, peer);
 	s->link.packet_max = SHM_PACKET_MAX;
 	s->link.fetches = s->pid != 0;
-	s->link.bounce_max = up_to(env_get()->bounce_max, SHM_BOUNCE_MAX);
 	s->link.helped_min = s->pid ? at_least(env_get()->joint_min, SHM_JOINT_MIN) : SIZE_MAX;
 	s->link.silent = true;
 	s->link.spec_max = up_to(env_get()->spec_max, WIRE_SPEC_MAX);

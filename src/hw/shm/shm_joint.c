@@ -11,7 +11,6 @@
 #include "base/once.h"
 #include "core/mr.h"
 #include "hw/shm/shm.h"
-#include "hw/shm/shm_bounce.h"
 #include "link/opener.h"
 #include "link/wire.h"
 
@@ -206,8 +205,7 @@ int shm_joint_begin(struct link *link, const struct joint_copy *copy)
 	struct shm_guard guard;
 	int ret;
 
-	if (!s->pid || j->link || copy->len > SHM_JOINT_MAX ||
-	    (!copy->region && copy->remote >= SHM_BOUNCE_BASE) || is_vain(s))
+	if (!s->pid || j->link || copy->len > SHM_JOINT_MAX || is_vain(s))
 		return -FI_EAGAIN;
 	j->copy = *copy;
 	j->address = copy->remote;

@@ -37,16 +37,11 @@ static size_t ring_len(uint32_t slots)
 	return page_len() + whole_pages(slots * sizeof(uint64_t)) + (size_t)slots * RING_SLOT;
 }
 
-static size_t file_len(uint32_t slots)
-{
-	return ring_len(slots) + RING_BOUNCE;
-}
-
-/* Maps page, claims and slots, then the slots once more behind them, then the bounce buffer. */
+/* Maps page, claims and slots, then the slots once more behind them. */
 static int ring_map(struct ring *r, int fd, uint32_t slots)
 {
 	size_t len = ring_len(slots), slots_len = (size_t)slots * RING_SLOT;
-	size_t map_len = len + slots_len + RING_BOUNCE;
+	size_t map_len = len + slots_len;
 	off_t slots_off = (off_t)(len - slots_len);
 	unsigned char *base;
 
@@ -54,8 +49,8 @@ static int ring_map(struct ring *r, int fd, uint32_t slots)
 	if (base == MAP_FAILED)
 		return -errno;
 	if (mmap(base, len, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, 0) == MAP_FAILED ||
-	    mmap(base + len, slots_len + RING_BOUNCE, PROT_READ | PROT_WRITE,
-		 MAP_SHARED | MAP_FIXED, fd, slots_off) == MAP_FAILED) {
+	    mmap(base + len, slots_len, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd,
+		 slots_off) == MAP_FAILED) {
 		int err = errno;
 
 		munmap(base, map_len);
@@ -68,7 +63,6 @@ static int ring_map(struct ring *r, int fd, uint32_t slots)
 	r->slots = base + slots_off;
 	r->mask = slots - 1;
 	r->shift = (uint32_t)__builtin_ctz(slots);
-	r->bounce = base + len + slots_len;
 	r->map_len = map_len;
 	return 0;
 }
@@ -89,7 +83,7 @@ int shm_ring_create(struct ring *r, size_t bytes, int *fd)
 
 	if (mem < 0)
 		return -errno;
-	if (file_resize(mem, (off_t)file_len(slots)) || fcntl(mem, F_ADD_SEALS, RING_SEALS)) {
+	if (file_resize(mem, (off_t)ring_len(slots)) || fcntl(mem, F_ADD_SEALS, RING_SEALS)) {
 		err = -errno;
 		goto close_mem;
 	}
@@ -124,7 +118,7 @@ int shm_ring_attach(struct ring *r, int fd)
 	    pread(fd, &page, sizeof(page), 0) != (ssize_t)sizeof(page))
 		return -FI_EINVAL;
 	if (page.magic != RING_MAGIC || page.slots < SLOTS_MIN || page.slots > SLOTS_MAX ||
-	    (page.slots & (page.slots - 1)) || (size_t)st.st_size != file_len(page.slots))
+	    (page.slots & (page.slots - 1)) || (size_t)st.st_size != ring_len(page.slots))
 		return -FI_EINVAL;
 	r->secret = page.secret;
 	return ring_map(r, fd, page.slots);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The receive ring of a worker: one memfd that every peer on the host writes and the owner reads.
- * The worker's bounce buffer lies behind the ring: shm_bounce.h.
  *
  * A slot is a cache line; a packet takes one or more consecutive slots. Positions count slots and
  * never wrap; the lap is the position divided by the number of slots. A sender
@@ -29,10 +28,8 @@
 
 #include "link/cursor.h"
 
-#define RING_SLOT   LINK_SLOT
-#define RING_BOUNCE (1u << 19) /* bytes of the bounce buffer */
-#define RING_UNITS  64u        /* units of the bounce buffer: see shm_bounce.h */
-#define RING_MAGIC  0x676e6972u
+#define RING_SLOT  LINK_SLOT
+#define RING_MAGIC 0x326e6972u /* another one for each layout */
 
 #define RING_GUARDS 55u
 
@@ -57,7 +54,6 @@ struct ring_page {
 	uint32_t closed __attribute__((aligned(64))); /* not 0: no peer can take a guard */
 	struct ring_guard guards[RING_GUARDS];
 	struct ring_joint joint;
-	uint32_t uses[RING_UNITS]; /* number of the current use of each unit of the bounce buffer */
 };
 
 _Static_assert(sizeof(struct ring_page) <= 4096, "the first page");
@@ -65,9 +61,8 @@ _Static_assert(sizeof(struct ring_page) <= 4096, "the first page");
 struct ring {
 	struct ring_page *page;
 	uint64_t *claims;
-	unsigned char *slots;  /* mapped twice in a row */
-	unsigned char *bounce; /* see shm_bounce.h */
-	uint64_t secret;       /* copy of the page's: peers can overwrite the page */
+	unsigned char *slots; /* mapped twice in a row */
+	uint64_t secret;      /* copy of the page's: peers can overwrite the page */
 	uint32_t mask;
 	uint32_t shift; /* log2 of the number of slots: lap = position >> shift */
 	size_t map_len;

@@ -158,19 +158,26 @@ static size_t remote_bytes(const struct link_copy *c)
 }
 
 /* Reads a message where its sender said that it is. */
-static int read_message(struct link *link, const struct link_copy *c)
+static int read_message(struct shm_link *s, const struct link_copy *c)
 {
 	struct iovec remote[WIRE_IOV_MAX];
-	ssize_t got;
+	struct shm_cma cma = {.local = c->local,
+			      .remote = remote,
+			      .local_count = c->local_count,
+			      .remote_count = c->remote_count};
+	int err;
 
 	if (!c->remote_count || c->remote_count > WIRE_IOV_MAX)
 		return -FI_EINVAL;
 	for (size_t i = 0; i < c->remote_count; i++)
 		remote[i] = (struct iovec){(void *)(uintptr_t)c->remote[i].addr, c->remote[i].len};
-	got = shm_fetch(link, c->local, c->local_count, remote, c->remote_count);
-	if (got < 0)
-		return (int)got;
-	return (size_t)got == remote_bytes(c) ? LINK_DONE : -FI_EIO;
+	err = shm_cma_copy(s, &cma);
+	if (err)
+		return err;
+	/* A peer that closed its worker may have reused the memory before we read it. */
+	if (shm_guard_closed(&s->ring))
+		return -FI_ECONNRESET;
+	return cma.moved == remote_bytes(c) ? LINK_DONE : -FI_EIO;
 }
 
 static int access_alone(struct link *link, const struct link_copy *c)
@@ -181,10 +188,11 @@ static int access_alone(struct link *link, const struct link_copy *c)
 
 static int copy(struct link *link, const struct link_copy *c)
 {
-	int ret = shm_joint_copy((struct shm_link *)link, c);
+	struct shm_link *s = (struct shm_link *)link;
+	int ret = shm_joint_copy(s, c);
 
 	if (c->message)
-		return ret < 0 ? read_message(link, c) : ret;
+		return ret < 0 ? read_message(s, c) : ret;
 	return ret < 0 && ret != -FI_EFAULT ? access_alone(link, c) : ret;
 }
 
@@ -228,8 +236,8 @@ static int perform(struct link *link, uint64_t place, const struct link_copy *c)
 }
 
 const struct link_memory_ops shm_memory_ops = {
-	.reg = shm_rndv_register,
-	.dereg = shm_rndv_deregister,
+	.reg = link_registers_nothing,
+	.dereg = link_deregisters_nothing,
 	.copy = copy,
 	.abort = shm_joint_abandon,
 	.reach = shm_reach,

@@ -66,10 +66,9 @@ struct work {
 	/*
 	 * Not NULL: sender and receivers share processors, so they should not copy at the same
 	 * time. A long message then has no speculative fragments; each receiver copies it by
-	 * itself. Within a batch, receivers of the same memory share one copy.
+	 * itself.
 	 */
 	const void *batch;
-	bool shared; /* other receivers of the batch get the same memory */
 	/* A message of a collective that has been sent when the receiver has it. */
 	bool delivered;
 };

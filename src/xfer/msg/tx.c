@@ -20,11 +20,6 @@ static uint64_t ack_flags(uint64_t flags)
 	return flags & FI_MATCH_COMPLETE ? WIRE_ACK_MATCH : 0;
 }
 
-static const void *batch_of(const struct txreq *req)
-{
-	return req->work ? req->work->batch : NULL;
-}
-
 /*
  * Chooses the protocol and registers the memory if the protocol needs it. Fills in req->remote for
  * the RTS: addresses, with keys if registered. A registration stays with the request until that
@@ -38,8 +33,7 @@ static enum proto prepare_rndv(struct peer *peer, struct txreq *req)
 	if (req->rndv)
 		return req->proto;
 	while ((proto = proto_select(peer, req, proto)) < PROTO_SPEC)
-		if (!link->memory->reg(link, proto, req->iov, req->count, batch_of(req),
-				       req->remote, &req->rndv))
+		if (!link->memory->reg(link, req->iov, req->count, req->remote, &req->rndv))
 			return req->proto = proto;
 	for (size_t i = 0; i < req->count; i++)
 		req->remote[i] = (struct fi_rma_iov){.addr = (uintptr_t)req->iov[i].iov_base,

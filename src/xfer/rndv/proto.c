@@ -14,7 +14,7 @@ static struct spec_record *record_of(const struct txreq *req)
 	return &req->peer->tx.spec[length];
 }
 
-/* Does the message belong to a batch? Within one, several receivers may copy the same memory. */
+/* Does the message belong to a batch? */
 static bool in_batch(const struct txreq *req)
 {
 	return req->work && req->work->batch;
@@ -27,8 +27,6 @@ static bool suits(enum proto proto, const struct peer *peer, const struct txreq 
 	switch (proto) {
 	case PROTO_RDMA:
 		return link->rdma_usable;
-	case PROTO_BOUNCE:
-		return in_batch(req) && req->work->shared && req->len <= link->bounce_max;
 	case PROTO_SPEC:
 		return link->spec_max && !record_of(req)->trial.skip &&
 		       !(in_batch(req) && link->fetches);

@@ -215,8 +215,8 @@ int verbs_rails_key_answered(struct verbs_rails *r, const struct verbs_rail_mess
 void verbs_rails_drop_regions(struct verbs *v);
 
 /* verbs_rails_mem.c */
-int verbs_rails_register(struct link *link, enum proto proto, const struct iovec *iov, size_t count,
-			 const void *batch, struct fi_rma_iov *at, void **registered);
+int verbs_rails_register(struct link *link, const struct iovec *iov, size_t count,
+			 struct fi_rma_iov *at, void **registered);
 void verbs_rails_deregister(struct link *link, void *registered);
 
 /* verbs_rails_rdma.c */

@@ -58,14 +58,12 @@ static uint32_t add_part(const struct verbs_rails *r, struct rails_region *e, un
 	return mem->mr->rkey;
 }
 
-int verbs_rails_register(struct link *link, enum proto proto, const struct iovec *iov, size_t count,
-			 const void *batch, struct fi_rma_iov *at, void **registered)
+int verbs_rails_register(struct link *link, const struct iovec *iov, size_t count,
+			 struct fi_rma_iov *at, void **registered)
 {
 	const struct verbs_rails *r = (const struct verbs_rails *)link;
 	struct rails_region *e = calloc(1, sizeof(*e));
 
-	(void)proto; /* always PROTO_RDMA */
-	(void)batch;
 	if (!e)
 		return -FI_ENOMEM;
 	while (e->count < count) {

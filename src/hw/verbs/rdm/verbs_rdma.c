@@ -407,14 +407,12 @@ void verbs_rndv_deregister(struct link *link, void *registered)
 	drop(registered);
 }
 
-int verbs_rndv_register(struct link *link, enum proto proto, const struct iovec *iov, size_t count,
-			const void *batch, struct fi_rma_iov *at, void **registered)
+int verbs_rndv_register(struct link *link, const struct iovec *iov, size_t count,
+			struct fi_rma_iov *at, void **registered)
 {
-	(void)proto; /* always PROTO_RDMA */
 	struct verbs_link *l = (struct verbs_link *)link;
 	struct rndv_region *e = calloc(1, sizeof(*e));
 
-	(void)batch;
 	if (!e)
 		return -FI_ENOMEM;
 	for (; e->count < count; e->count++) {

@@ -45,8 +45,8 @@ struct verbs_direct {
 void verbs_rdma_pool(struct pool *pool);
 int verbs_rdma(struct link *link, const struct link_copy *m);
 void verbs_rdma_abort(struct link *link);
-int verbs_rndv_register(struct link *link, enum proto proto, const struct iovec *iov, size_t count,
-			const void *batch, struct fi_rma_iov *at, void **registered);
+int verbs_rndv_register(struct link *link, const struct iovec *iov, size_t count,
+			struct fi_rma_iov *at, void **registered);
 void verbs_rndv_deregister(struct link *link, void *registered);
 /* Posts more of the operations, as far as the queue pair has space, once the peer is ready. */
 void verbs_rdma_on(struct verbs_link *l);
