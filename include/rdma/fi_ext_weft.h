@@ -105,8 +105,8 @@ struct fi_weft_peer {
 	uint64_t unsent_bytes;    /* tcp: given to the kernel, not acknowledged */
 	uint64_t retransmissions; /* tcp: segments sent again by this connection */
 	/*
-	 * Messages sent by each protocol; the receiver chooses how to get those of sent_rts. sent_bounce and sent_pipe are
-	 * 0: earlier versions had those ways.
+	 * Messages sent by each protocol; the receiver chooses how to get those of sent_rts. sent_bounce, sent_pipe
+	 * and sent_speculative are 0: earlier versions had those ways.
 	 */
 	uint64_t sent_zcopy, sent_rdma, sent_bounce, sent_pipe, sent_speculative, sent_rts;
 	uint64_t sent_streamed; /* of those, the ones that the receiver asked for: CTS */
@@ -114,7 +114,7 @@ struct fi_weft_peer {
 	uint64_t received_read;        /* from the sender's memory */
 	uint64_t received_joint;       /* copied by both processes */
 	uint64_t received_rdma;        /* read by a device */
-	uint64_t received_speculative; /* in fragments that followed the RTS at once */
+	uint64_t received_speculative; /* 0, likewise */
 	uint64_t received_streamed;    /* in fragments that were asked for */
 	/* Flow control: the sides that asked the other one to pause. */
 	uint64_t xoff_sent, xoff_received;

@@ -104,9 +104,6 @@
 	ROW(size_t, eager_max, "FI_WEFT_EAGER_MAX", "4096",                                        \
 	    "Bytes of a message up to which it is copied into a peer's ring, from 4096 to 16384; " \
 	    "longer ones go by rendezvous")                                                        \
-	ROW(size_t, spec_max, "FI_WEFT_SPEC_MAX", "131072",                                        \
-	    "Bytes of a message in shared memory, up to 131072, that follow its RTS at once, as "  \
-	    "speculative fragments; 0: none")                                                      \
 	ROW(size_t, joint_min, "FI_WEFT_JOINT_MIN", "65536",                                       \
 	    "Bytes of a message or a one-sided operation in shared memory from which on both "     \
 	    "processes copy, a part each, if both make progress, at least 65536; -1: never")                       \

@@ -234,10 +234,6 @@ static void start_send(struct op *op, struct op_slot *slot)
 {
 	int ret;
 
-	/*
-	 * The next round begins when all receivers have the memory: until then it stays unchanged.
-	 */
-	slot->work.batch = op->plan.whole ? op : NULL;
 	slot->work.delivered = awaits_delivery(op, slot->message);
 	slot->direct = false;
 	slot->pending = true; /* before the call, which may complete the send */

@@ -72,7 +72,6 @@ enum proto {
 	PROTO_COPY,  /* one packet; the link copies the payload */
 	PROTO_ZCOPY, /* one packet; the link may send later, from the application's memory */
 	PROTO_RDMA,  /* RTS: the receiver's device reads the memory */
-	PROTO_SPEC,  /* RTS and speculative fragments */
 	/* RTS: the receiver reads the memory by CMA or, if it cannot, sends CTS for fragments */
 	PROTO_FETCH
 };
@@ -175,8 +174,6 @@ struct link {
 	const struct link_memory_ops *memory;
 	size_t eager_max; /* longest message worth copying; longer ones go by rendezvous, or put */
 	bool local; /* the peer is on this host: `copy` and `perform` access its regions by themselves */
-	bool fetches;      /* each end can probably read messages in the other's memory */
-	size_t spec_max;   /* bytes of a message that follow its RTS speculatively; 0: none */
 	size_t helped_min; /* shortest copy (bytes) in which the peer may help; SIZE_MAX: none */
 	size_t packet_max; /* longest payload of one packet, at least WIRE_PACKET_MIN */
 	/* Shortest payload (bytes) for link_zcopy_ops.sendv; SIZE_MAX: none; 0 while packets wait for others: all get a number. */

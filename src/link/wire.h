@@ -94,12 +94,6 @@ struct wire_address {
 #define WIRE_DATA        0x02u /* remote CQ data present */
 #define WIRE_ACK_MATCH   0x04u /* answer with WIRE_ATS when matched */
 #define WIRE_ACK_DELIVER 0x08u /* answer with WIRE_ATS when placed */
-/*
- * RTS: speculative fragments follow. FRAG: a speculative fragment, `id` is that of the RTS. CTS:
- * continue after the speculative fragments. ATS: all bytes arrived in fragments.
- */
-#define WIRE_SPEC     0x10u
-#define WIRE_SPEC_MAX 131072u /* bytes of speculative fragments per RTS */
 
 /* Flags of a one-sided request. The short form always has WIRE_DATA. */
 #define WIRE_LATER                                                                                 \

@@ -7,7 +7,6 @@
 
 #include "base/addr.h"
 #include "base/list.h"
-#include "base/trial.h"
 #include "link/link.h"
 #include "link/wire.h"
 #include "xfer/conn/conn_end.h"
@@ -43,15 +42,11 @@ enum txreq_state {
 	TXREQ_RDMA,   /* one-sided, a device performs the operation */
 	TXREQ_ACK,    /* completely sent; awaits ATS */
 	TXREQ_STREAM, /* CTS received; fragments are being sent */
-	TXREQ_SPEC,   /* RTS sent; speculative fragments are being sent */
 	TXREQ_ZCOPY,  /* sent, but the link still reads the request's memory */
 	TXREQ_AHEAD,  /* message of a collective group; waits only for a connection or space */
 	TXREQ_REPLY,  /* at the target of a long read; fragments of the result are being sent */
 	TXREQ_LISTS,
-	/*
-	 * RTS and speculative fragments are sent; awaits CTS or ATS. Shares the list of TXREQ_ACK,
-	 * in order.
-	 */
+	/* RTS sent; awaits CTS or ATS. Shares the list of TXREQ_ACK, in order. */
 	TXREQ_RTS = TXREQ_LISTS,
 	TXREQ_NEW, /* on no list: being made, or ending */
 	TXREQ_STATES
@@ -96,26 +91,12 @@ struct peer_conn {
 	uint64_t attempt_ms;  /* ms: start of the last attempt */
 };
 
-/* Messages whose fragments are judged together. */
-enum spec_length {
-	SPEC_SHORT, /* shorter than link->helped_min, so never read together */
-	SPEC_WHOLE, /* up to WIRE_SPEC_MAX: all of the message follows its RTS */
-	SPEC_LONG,
-};
-
-/* What speculative fragments were worth. Owned by rndv/proto.c. */
-struct spec_record {
-	struct trial trial;   /* of fragments with an RTS */
-	uint64_t helped_cost; /* ps per byte of the last message read together; 0: none was */
-	unsigned int since;   /* messages sent since then */
-};
-
 /* What became of long messages and connections, for reports. Counted on slow paths alone. */
 struct peer_counts {
 	uint64_t connections;
-	uint64_t sent[PROTO_FETCH + 1];                  /* by enum proto; not PROTO_COPY */
-	uint64_t streamed;                               /* of those, asked for by CTS */
-	uint64_t read, helped, rdma, speculative, asked; /* received, by how the bytes came */
+	uint64_t sent[PROTO_FETCH + 1];     /* by enum proto; not PROTO_COPY */
+	uint64_t streamed;                  /* of those, asked for by CTS */
+	uint64_t read, helped, rdma, asked; /* received, by how the bytes came */
 	uint64_t xoff_sent, xoff_received;
 	uint64_t
 		paused_ms; /* between XOFF and XON, or disconnect; up to the last pause that ended */
@@ -130,11 +111,10 @@ struct peer_tx {
 	size_t unmatched_count; /* messages sent under XOFF that the peer has not matched */
 	uint64_t
 		xoff_ms; /* ms: when the peer asked us to pause (XOFF), so that of a message it takes little: tx_send; 0: it did not */
-	bool reply_known;           /* reply_bytes are of a peer in the address vector: answers.h */
-	struct spec_record spec[3]; /* as enum spec_length */
+	bool reply_known; /* reply_bytes are of a peer in the address vector: answers.h */
 };
 
-/* Messages from the peer. Owned by msg/rx*.c, `fragment_us` by rndv/spec.c. */
+/* Messages from the peer. Owned by msg/rx*.c. */
 struct peer_rx {
 	struct list in_xoff; /* rx->paused, while xoff_sent */
 	bool xoff_sent;      /* we sent XOFF and no XON yet */
@@ -148,8 +128,6 @@ struct peer_rx {
 		*reading;  /* is read together with the peer, and ends before later ones; or NULL */
 	size_t came, seen; /* differ if a part of a message of `rxreqs` came since the last check */
 	unsigned int stalls; /* checks, one after the other, that found none */
-	/* us: last speculative fragment. 0: one came since the last progress call. */
-	uint64_t fragment_us;
 };
 
 /*

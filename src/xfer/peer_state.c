@@ -131,13 +131,11 @@ static void describe_counts(const struct peer_counts *c, struct fi_weft_peer *st
 	state->connections = c->connections;
 	state->sent_zcopy = c->sent[PROTO_ZCOPY];
 	state->sent_rdma = c->sent[PROTO_RDMA];
-	state->sent_speculative = c->sent[PROTO_SPEC];
 	state->sent_rts = c->sent[PROTO_FETCH];
 	state->sent_streamed = c->streamed;
 	state->received_read = c->read;
 	state->received_joint = c->helped;
 	state->received_rdma = c->rdma;
-	state->received_speculative = c->speculative;
 	state->received_streamed = c->asked;
 	state->xoff_sent = c->xoff_sent;
 	state->xoff_received = c->xoff_received;
@@ -155,8 +153,8 @@ static uint64_t length(const struct list *list)
 
 static void describe_queues(const struct peer *peer, struct fi_weft_peer *state)
 {
-	static const enum txreq_state sent[] = {TXREQ_RMA,    TXREQ_RDMA, TXREQ_ACK,
-						TXREQ_STREAM, TXREQ_SPEC, TXREQ_ZCOPY};
+	static const enum txreq_state sent[] = {TXREQ_RMA, TXREQ_RDMA, TXREQ_ACK, TXREQ_STREAM,
+						TXREQ_ZCOPY};
 
 	state->queued = peer->tx.backlog_count + length(&peer->txreqs[TXREQ_AHEAD]);
 	for (unsigned int i = 0; i < sizeof(sent) / sizeof(sent[0]); i++)

@@ -24,8 +24,8 @@
 #include "xfer/group.h"
 #include "xfer/stats.h"
 #include "xfer/rndv/rdma.h"
+#include "xfer/rndv/rxreq.h"
 #include "xfer/msg/tx.h"
-#include "xfer/rndv/spec.h"
 
 static bool progress(struct driven *d)
 {
@@ -72,8 +72,6 @@ static void init_fields(struct worker *worker, struct domain *dom)
 	list_init(&worker->busy);
 	list_init(&worker->awaiting);
 	list_init(&worker->acks_pending);
-	list_init(&worker->spec);
-	list_init(&worker->spec_only);
 	list_init(&worker->peers_list);
 	list_init(&worker->in_av);
 	list_init(&worker->in_stats);

@@ -58,15 +58,10 @@ struct worker {
 	struct list busy;             /* peers with queued output: struct peer.tx.in_busy */
 	/* Peers with unanswered one-sided operations: struct peer.rma.in_awaiting. */
 	struct list awaiting;
-	/* Requests that speculative fragments may complete: struct rxreq.in_spec. */
-	struct list spec;
 	unsigned int
 		reading; /* messages that are read together with their senders: peer_rx.reading */
-	struct list spec_only; /* likewise, of messages that CMA cannot read */
 	/* Peers that a DONE must be sent to: struct peer.target.in_acks_pending. */
 	struct list acks_pending;
-	/* us: when the first request came into `spec`, then the end of the last progress call. */
-	uint64_t spec_us;
 	unsigned int waits;  /* progress calls made while `awaiting` was not empty */
 	unsigned int unread; /* disconnected peers with undelivered messages: peer_conn.unread_ms */
 	/* Attempts to connect under way; sockets are polled more often meanwhile. */

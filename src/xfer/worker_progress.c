@@ -6,7 +6,6 @@
 #include "xfer/msg/tx.h"
 #include "xfer/rma/rma.h"
 #include "xfer/rndv/rxreq.h"
-#include "xfer/rndv/spec.h"
 #include "xfer/stats.h"
 #include "xfer/worker.h"
 
@@ -83,7 +82,7 @@ static bool is_idle(const struct worker *worker)
 {
 	if (worker->opener.armed || worker->opener.sleepers || domain_defers(worker->driven.dom) ||
 	    worker->coll || !list_empty(&worker->busy) || !list_empty(&worker->awaiting) ||
-	    !list_empty(&worker->spec) || !list_empty(&worker->acks_pending))
+	    !list_empty(&worker->acks_pending))
 		return false;
 	for (unsigned int i = 0; i < worker->opener.opened; i++)
 		if (!worker->open[i].idle || !worker->open[i].idle(worker->open[i].state))
@@ -104,18 +103,14 @@ static void grant(struct worker *worker)
 
 bool worker_progress(struct worker *worker)
 {
-	bool progressed = false, heard = false, rare = false;
+	bool progressed = false, heard = false;
 
 	if (__builtin_expect(worker->in_progress, 0))
 		return false;
 	worker->in_progress = true;
 	idle_end(&worker->driven.idle);
-	if (__builtin_expect(!list_empty(&worker->spec), 0))
-		rare = spec_poll(worker);
 	for (unsigned int i = 0; i < worker->opener.opened; i++)
 		progressed |= worker->open[i].progress(worker->open[i].state);
-	if (__builtin_expect(!list_empty(&worker->spec), 0))
-		progressed |= spec_progress(worker, rare);
 	if (__builtin_expect(!list_empty(&worker->acks_pending), 0))
 		rma_acknowledge(worker);
 	if (__builtin_expect(!list_empty(&worker->busy), 0))

@@ -91,13 +91,13 @@ static const struct figure link_figures[] = {
 static const struct figure sent_figures[] = {
 	FIGURE("zero-copy", sent_zcopy),
 	FIGURE("for RDMA", sent_rdma),
-	FIGURE("speculative", sent_speculative),
 	FIGURE("RTS", sent_rts),
 	FIGURE("of these streamed", sent_streamed),
 };
 static const struct figure received_figures[] = {
-	FIGURE("read", received_read),         FIGURE("joint copy", received_joint),
-	FIGURE("RDMA", received_rdma),         FIGURE("speculative", received_speculative),
+	FIGURE("read", received_read),
+	FIGURE("joint copy", received_joint),
+	FIGURE("RDMA", received_rdma),
 	FIGURE("streamed", received_streamed),
 };
 static const struct figure one_sided_figures[] = {

@@ -3,7 +3,6 @@
 #include "xfer/group.h"
 #include "xfer/msg/tx.h"
 #include "xfer/rma/rma.h"
-#include "xfer/rndv/spec.h"
 #include "xfer/worker.h"
 
 __attribute__((noinline, cold)) void worker_wake(struct worker *worker)
@@ -21,12 +20,10 @@ void worker_look(struct worker *worker)
 
 bool worker_arm(struct worker *worker)
 {
-	bool quiet;
+	bool quiet = true;
 
 	worker->opener.armed = worker->opener.sleepers = true;
 	idle_end(&worker->driven.idle);
-	quiet = !spec_release_idle(worker);
-	tx_release_idle(worker);
 	if (!list_empty(&worker->awaiting))
 		quiet &= !rma_help(worker, true);
 	for (unsigned int i = 0; i < LINK_KINDS; i++)

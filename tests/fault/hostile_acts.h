@@ -69,16 +69,15 @@ static void answers_to_nothing(struct run *r, struct raw_link *l)
 static void fragments_out_of_order(struct run *r, struct raw_link *l)
 {
 	uint64_t cts = l->count[WIRE_CTS], words[] = {20000, 1, 8, 20000, 0};
-	unsigned int spec = rng_one_in(&r->rng, 2) ? LONG : 0; /* WIRE_SPEC is the same bit */
 
 	raw_link_put(l,
-		     (struct frame){.head = HEAD(WIRE_RTS, TAGGED | spec, 0, 78),
+		     (struct frame){.head = HEAD(WIRE_RTS, TAGGED, 0, 78),
 				    .tag = FOE_TAG,
 				    .len = sizeof(words)},
 		     words);
 	raw_link_await(l, WIRE_CTS, cts, 2);
 	for (uint32_t n = 1 + rng_below(&r->rng, 6); n; n--)
-		put(l, WIRE_FRAG, spec, spec ? 78 : (uint32_t)l->seen[WIRE_CTS].tag,
+		put(l, WIRE_FRAG, 0, (uint32_t)l->seen[WIRE_CTS].tag,
 		    rng_one_in(&r->rng, 3) ? hostile_number(&r->rng) : n * 4000, 0,
 		    rng_below(&r->rng, 8000));
 }

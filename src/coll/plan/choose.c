@@ -244,16 +244,6 @@ static void alltoall_pairwise(const struct plan_build *b)
 	plan_add(b, &plan_pairwise_alltoall, all_of(b), false);
 }
 
-/*
- * All members send and receive at the same time, so their processors are busy: each receiver copies whole messages
- * itself, once.
- */
-static void alltoall_whole(const struct plan_build *b)
-{
-	b->plan->whole = true;
-	alltoall_pairwise(b);
-}
-
 static const struct row table[] = {
 	{FI_BARRIER, OVERSUBSCRIBED, 4, ANY, 0, barrier_direct, 0},
 	{FI_BARRIER, OVERSUBSCRIBED, UINT32_MAX, ANY, 0, barrier_tree, 8},
@@ -301,8 +291,6 @@ static const struct row table[] = {
 	{FI_REDUCE_SCATTER, ORDERED, UINT32_MAX, ANY, 0, reduce_scatter_ordered, 0},
 
 	/* Few members: all messages at once. */
-	{FI_ALLTOALL, 0, 9, 48 * KIB, 0, alltoall_pairwise, 0},
-	{FI_ALLTOALL, NEAR | SHARES, 9, ANY, 0, alltoall_whole, 0},
 	{FI_ALLTOALL, 0, 9, ANY, 0, alltoall_pairwise, 0},
 	{FI_ALLTOALL, 0, UINT32_MAX, 256, 0, alltoall_bruck, 0},
 	{FI_ALLTOALL, 0, UINT32_MAX, ANY, 0, alltoall_pairwise, 0},
@@ -316,7 +304,8 @@ static const struct row table[] = {
 	{FI_SCATTER, 0, UINT32_MAX, ANY, 0, scatter_tree, 0},
 };
 
-bool choose_oversubscribed(const struct plan_build *b)
+/* Are all members on one host that has fewer processors? */
+static bool is_oversubscribed(const struct plan_build *b)
 {
 	return b->near && b->shape.cpus && b->shape.size > b->shape.cpus;
 }
@@ -330,7 +319,7 @@ static bool holds(const struct row *row, const struct plan_build *b)
 		bytes = SIZE_MAX;
 	return row->kind == s->kind && s->size <= row->most_size && bytes <= row->most &&
 	       bytes / s->size >= row->piece && (b->near || !(row->only & NEAR)) &&
-	       (choose_oversubscribed(b) || !(row->only & OVERSUBSCRIBED)) &&
+	       (is_oversubscribed(b) || !(row->only & OVERSUBSCRIBED)) &&
 	       (s->shares || !(row->only & SHARES)) &&
 	       (!(s->size & (s->size - 1)) || !(row->only & TWOS)) &&
 	       (!s->ordered || !plan_reduces(s->kind) || row->only & ORDERED);
@@ -355,7 +344,6 @@ void choose_flat(const struct plan_build *b)
 	}
 	while (!holds(row, b))
 		row++;
-	b->plan->whole = b->plan->whole || choose_oversubscribed(b);
 	chosen.tune = row->tune ? row->tune : b->shape.size;
 	row->make(&chosen);
 }

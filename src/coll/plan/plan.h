@@ -139,10 +139,6 @@ struct plan_phase {
 struct plan {
 	size_t scratch; /* elements of PLAN_TMP; 0: none */
 	size_t kept;    /* first elements of these: used by more than one phase */
-	/*
-	 * Receivers should copy long messages by themselves: see work.batch in xfer/defer/defer.h
-	 */
-	bool whole;
 	unsigned int phases;
 	/*
 	 * Elements of a chunk of the vector: the phases run for each chunk, so that one host passes

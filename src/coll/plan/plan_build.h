@@ -31,9 +31,6 @@ struct plan_place plan_keep(struct plan *plan, size_t count);
 /* Adds the collective by the algorithms of the table; ignores which members share hosts. */
 void choose_flat(const struct plan_build *b);
 
-/* Are all members on one host that has fewer processors? */
-bool choose_oversubscribed(const struct plan_build *b);
-
 /* Adds the collective in levels: inside hosts and between hosts. False: no better than flat. */
 bool plan_levels(const struct plan_build *b);
 

@@ -2,7 +2,7 @@
 /*
  * Broadcast of OUT from the root to all others at once, in chunks of `tune` elements. The next
  * chunk follows when all have the one before. Members that share processors of one host copy each
- * chunk themselves, while it is in a cache (work.batch in xfer/defer/defer.h).
+ * chunk while it is in a cache.
  */
 #include "coll/plan/plan_tree.h"
 

@@ -200,7 +200,6 @@ static void allreduce_split(struct levels *v, size_t count)
 	struct plan_build *h = &v->host, across = v->leaders;
 	size_t at = plan_cut(count, h->shape.size, h->shape.rank);
 
-	v->b->plan->whole = choose_oversubscribed(h);
 	plan_add(h, &plan_ring_reduce_scatter, count, v->b->shape.overlap == PLAN_SAME);
 	across.among = PLAN_ACROSS;
 	across.shape.kind = FI_ALLREDUCE;

@@ -92,7 +92,6 @@ void plan_make(struct plan *plan, const struct plan_shape *shape)
 	plan->scratch = plan->kept = 0;
 	plan->phases = 0;
 	plan->chunk = 0;
-	plan->whole = false;
 	plan->root = plan->root_host = 0;
 	plan->layout = shape->layout;
 	if (!shape->count && shape->kind != FI_BARRIER)

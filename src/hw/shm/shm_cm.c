@@ -218,10 +218,8 @@ static int shm_connect(void *state, const struct link_peer *peer, struct link **
 	shm_expect(s, s->next);
 	probe_fetch(s, peer);
 	s->link.packet_max = SHM_PACKET_MAX;
-	s->link.fetches = s->pid != 0;
 	s->link.helped_min = s->pid ? at_least(env_get()->joint_min, SHM_JOINT_MIN) : SIZE_MAX;
 	s->link.silent = true;
-	s->link.spec_max = up_to(env_get()->spec_max, WIRE_SPEC_MAX);
 	s->link.eager_max = s->pid ? eager_limit() : SHM_PACKET_MAX;
 	*link = &s->link;
 	return 0;

@@ -159,27 +159,8 @@ INLINE int send_fragments(struct link *link, const struct packet *p, const struc
 	return publish(s, c, slots);
 }
 
-/*
- * Is the peer's ring more than three quarters full? Speculative fragments leave the last quarter to
- * other packets. An estimate: other senders may have claimed slots since `hint` was stored.
- */
-static bool is_filling(const struct shm_link *s, size_t len)
-{
-	const struct ring_page *page = s->ring.page;
-	uint64_t head = __atomic_load_n(&page->head, __ATOMIC_RELAXED);
-	uint64_t hint = __atomic_load_n(&page->hint, __ATOMIC_RELAXED);
-	uint64_t next = hint - s->next <= s->ring.mask ? hint : s->next;
-
-	return (int64_t)(next + slots_of(len) - head) > (int64_t)(s->ring.mask + 1) / 4 * 3;
-}
-
 int shm_sendv(struct link *link, const struct packet *p, const struct iovec *iov, size_t count)
 {
-	const struct shm_link *s = (const struct shm_link *)link;
-
-	if (wire_op(p->head) == WIRE_FRAG && wire_flags(p->head) & WIRE_SPEC &&
-	    is_filling(s, p->len))
-		return -FI_EAGAIN;
 	return send_fragments(link, p, iov, count);
 }
 

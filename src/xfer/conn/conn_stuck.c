@@ -30,9 +30,9 @@ static bool has_moved(struct txreq *req)
  */
 static bool is_stuck(struct peer *peer)
 {
-	static const enum txreq_state lists[] = {TXREQ_RMA,     TXREQ_RDMA, TXREQ_ACK,
-						 TXREQ_STREAM,  TXREQ_SPEC, TXREQ_ZCOPY,
-						 TXREQ_BACKLOG, TXREQ_AHEAD};
+	static const enum txreq_state lists[] = {TXREQ_RMA,    TXREQ_RDMA,  TXREQ_ACK,
+						 TXREQ_STREAM, TXREQ_ZCOPY, TXREQ_BACKLOG,
+						 TXREQ_AHEAD};
 	bool stuck = false, moving = false;
 
 	for (size_t i = 0; i < sizeof(lists) / sizeof(*lists); i++) {

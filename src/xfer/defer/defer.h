@@ -63,12 +63,6 @@ struct work {
 	fi_addr_t to;  /* where it goes; of a receive FI_ADDR_NOTAVAIL */
 	size_t got;    /* of a receive, set before `done`: bytes of the message */
 	uint64_t tag;  /* likewise: its tag */
-	/*
-	 * Not NULL: sender and receivers share processors, so they should not copy at the same
-	 * time. A long message then has no speculative fragments; each receiver copies it by
-	 * itself.
-	 */
-	const void *batch;
 	/* A message of a collective that has been sent when the receiver has it. */
 	bool delivered;
 };

@@ -19,7 +19,6 @@
 #include "xfer/rma/rma.h"
 #include "xfer/worker.h"
 #include "xfer/msg/tx.h"
-#include "xfer/rndv/spec.h"
 
 void rx_send_ats(const struct message *m, int err)
 {
@@ -170,7 +169,7 @@ static void pull(struct rx *rx, struct recv *r, const struct message *m, const s
 	size_t want = m->len < capacity ? m->len : capacity;
 	struct link_copy op = {.message = true, .local = local, .remote = remote};
 
-	op.remote_count = rxreq_ranges(remote, rts, 0, want);
+	op.remote_count = rxreq_ranges(remote, rts, want);
 	op.local_count = iov_slice(local, iov, r->iov_count, 0, &want);
 	rxreq_send_cts(rx, r, m, capacity, r->flags & FI_MULTI_RECV ? iov[0].iov_base : NULL,
 		       are_registered(remote, op.remote_count) ? &op : NULL);
@@ -192,8 +191,6 @@ static void accept_rts(struct rx *rx, struct recv *r, struct message *m)
 	base = r->flags & FI_MULTI_RECV ? r->iov[0].iov_base : NULL;
 	capacity = rx_reserve(rx, r, m->len);
 	want = m->len < capacity ? m->len : capacity;
-	if (wire_flags(m->head) & WIRE_SPEC && spec_begin(rx, r, m, &rts, capacity, base))
-		return;
 	if (m->peer->real && want >= m->peer->real->helped_min) {
 		struct rxreq *a = rxreq_begin(rx, r, m, capacity, base);
 
@@ -204,7 +201,7 @@ static void accept_rts(struct rx *rx, struct recv *r, struct message *m)
 			return;
 		}
 	}
-	if (rxreq_fetch(m->peer, &rts, 0, iov, count, want)) {
+	if (rxreq_fetch(m->peer, &rts, iov, count, want)) {
 		pull(rx, r, m, &rts, iov, capacity);
 		return;
 	}
@@ -236,8 +233,6 @@ void rx_accept(struct rx *rx, struct recv *r, const struct message *m)
 	size_t capacity;
 
 	PROBE4(match, r, peer, m->tag, wire_op(m->head));
-	if (peer && !list_empty(&peer->worker->spec) && !(wire_flags(m->head) & WIRE_SPEC))
-		spec_overtaken(peer, NULL);
 	if (wire_op(m->head) == WIRE_AMO) {
 		accept_atomic(rx, r, m);
 		return;

@@ -29,8 +29,8 @@ static __attribute__((noinline)) bool is_noted(struct peer *peer)
 }
 
 /*
- * Takes the plain message that has come to the cursor. While calls are granted nothing but the cursor needs progress, and
- * no request of `worker->spec` holds later messages up. `p`: head and length of it. `shortest`: it has eight bytes; only
+ * Takes the plain message that has come to the cursor. While calls are granted nothing but the cursor needs progress.
+ * `p`: head and length of it. `shortest`: it has eight bytes; only
  * one of a known source is taken. False: nothing was done.
  */
 static __attribute__((always_inline)) inline bool take(struct worker *worker, struct cq *cq,

@@ -223,8 +223,6 @@ static struct unexpected *keep(struct rx *rx, const struct message *m, size_t pa
 	u->peer = m->peer;
 	u->src = m->src;
 	u->head = m->head;
-	if (wire_op(m->head) == WIRE_RTS) /* speculative fragments of a kept RTS are dropped */
-		u->head &= ~WIRE_HEAD(0, WIRE_SPEC, 0, 0);
 	u->tag = m->tag;
 	u->data = m->data;
 	u->len = m->len;

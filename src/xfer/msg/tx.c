@@ -32,7 +32,7 @@ static enum proto prepare_rndv(struct peer *peer, struct txreq *req)
 
 	if (req->rndv)
 		return req->proto;
-	while ((proto = proto_select(peer, req, proto)) < PROTO_SPEC)
+	while ((proto = proto_select(link, proto)) < PROTO_FETCH)
 		if (!link->memory->reg(link, req->iov, req->count, req->remote, &req->rndv))
 			return req->proto = proto;
 	for (size_t i = 0; i < req->count; i++)
@@ -44,7 +44,7 @@ static enum proto prepare_rndv(struct peer *peer, struct txreq *req)
 static int send_rts(struct link *link, struct txreq *req)
 {
 	struct wire_rts rts = {.len = req->len, .count = req->count};
-	uint64_t flags = wire_flags(req->head) | (req->limit ? WIRE_SPEC : 0);
+	uint64_t flags = wire_flags(req->head);
 
 	for (size_t i = 0; i < req->count; i++)
 		rts.segment[i] = (struct wire_segment){req->remote[i].addr, req->remote[i].len,
@@ -77,44 +77,19 @@ static void end_sent(struct txreq *req)
 static int send_rndv(struct txreq *req)
 {
 	struct peer *peer = req->peer;
-	enum proto proto;
-	int err;
+	enum proto proto = prepare_rndv(peer, req);
+	int err = send_rts(peer->real, req);
 
-	proto_compare(req);
-	proto = prepare_rndv(peer, req);
-	/* Fragments of a message that nobody waits for are dropped. */
-	req->limit = peer->tx.xoff_ms ? 0 : proto_spec_bytes(peer, req, proto);
-	err = send_rts(peer->real, req);
 	if (err)
 		return err;
 	peer->counts.sent[proto]++;
-	proto_sent(req);
 	return 0;
-}
-
-/* Sends speculative fragments, behind those of other messages. */
-static void send_spec(struct txreq *req)
-{
-	struct peer *peer = req->peer;
-	bool first =
-		list_empty(&peer->txreqs[TXREQ_STREAM]) && list_empty(&peer->txreqs[TXREQ_SPEC]);
-
-	tx_req_move(req, TXREQ_SPEC);
-	if (first && tx_fragments(req))
-		tx_req_move(req, TXREQ_RTS);
-	else
-		peer_busy(peer);
 }
 
 /* Moves a sent request, which the peer will answer, to its next state. */
 static void await(struct txreq *req, bool whole)
 {
-	if (whole)
-		tx_req_move(req, TXREQ_ACK);
-	else if (!req->limit)
-		tx_req_move(req, TXREQ_RTS);
-	else
-		send_spec(req);
+	tx_req_move(req, whole ? TXREQ_ACK : TXREQ_RTS);
 }
 
 /* Does XOFF hold for the request? It does not for messages of collectives. */
@@ -224,7 +199,7 @@ static int queue_message(struct ep *ep, struct peer *peer, const struct xfer *x)
 static bool anything_sent(const struct peer *peer)
 {
 	return !(!tx_req_first_unreported(peer) && list_empty(&peer->txreqs[TXREQ_STREAM]) &&
-		 list_empty(&peer->txreqs[TXREQ_SPEC]) && list_empty(&peer->txreqs[TXREQ_RMA]));
+		 list_empty(&peer->txreqs[TXREQ_RMA]));
 }
 
 /*
@@ -388,8 +363,6 @@ void tx_ats(struct worker *worker, struct peer *peer, const struct packet *p)
 		LOG_INFO(LOG_EP_DATA, "answer for request %#x, which is not under way", id);
 		return;
 	}
-	if (!err && (req->limit || p->tag >> 16))
-		proto_judge(req, wire_flags(p->head) & WIRE_SPEC, p->tag >> 16);
 	if (wire_flags(req->head) & WIRE_MATCH)
 		peer->rma.matching -= req->len;
 	peer->tx.unmatched_count -= req->unmatched;
@@ -407,14 +380,11 @@ void tx_cts(struct worker *worker, struct peer *peer, const struct packet *p)
 {
 	struct txreq *req = pool_find(&worker->tx_pool, wire_id(p->head));
 
-	if (!req || req->peer != peer || (req->state != TXREQ_RTS && req->state != TXREQ_SPEC))
+	if (!req || req->peer != peer || req->state != TXREQ_RTS)
 		return;
 	peer->counts.streamed++;
 	tx_req_deregister(req);
 	req->remote_id = (uint32_t)p->tag;
-	req->limit = req->len;
-	if (!(wire_flags(p->head) & WIRE_SPEC))
-		req->sent = 0;
 	tx_req_move(req, TXREQ_STREAM);
 	peer_busy(peer);
 }

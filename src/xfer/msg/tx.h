@@ -43,7 +43,6 @@ struct txreq {
 	void *rndv;
 	size_t len;
 	size_t sent;        /* bytes sent, of a stream or a long one-sided operation */
-	size_t limit;       /* of a stream: bytes to send before the peer asks for more */
 	uint32_t remote_id; /* of a stream: id of the receive request */
 	uint32_t seq;       /* sequence number of a one-sided operation, or of the answer to one */
 	/* Zero-copy: value of link->zcopy_posted after the last packet; or 0. */
@@ -153,8 +152,6 @@ bool tx_ahead_flush(struct peer *peer);
 void tx_ahead_connect(struct peer *peer);
 /* Sends queued output of the peer as space permits. True: something was sent. */
 bool tx_flush(struct peer *peer);
-/* Stops speculative fragments that wait for space: the thread is about to sleep. */
-void tx_release_idle(struct worker *worker);
 /*
  * Sends a packet of the request; the link may read its payload later, while tx_zcopy_pending. 0 or
  * a negative error.
@@ -186,8 +183,6 @@ bool tx_blocked(const struct peer *peer, const struct txreq *req);
  * blocked?
  */
 bool tx_must_queue(const struct peer *peer, uint64_t flags);
-/* Sends fragments up to req->limit. False: no space for more. */
-bool tx_fragments(struct txreq *req);
 /*
  * Has the peer as many messages of ours as may wait in the backlog, or at the peer under XOFF? There it counts them by
  * number alone.
@@ -248,8 +243,7 @@ void tx_req_requeue(struct txreq *req);
 /* May the peer end the request by ATS? */
 static inline bool tx_awaits_ats(const struct txreq *req)
 {
-	return req->state == TXREQ_ACK || req->state == TXREQ_RTS || req->state == TXREQ_SPEC ||
-	       req->state == TXREQ_STREAM;
+	return req->state == TXREQ_ACK || req->state == TXREQ_RTS || req->state == TXREQ_STREAM;
 }
 
 /*

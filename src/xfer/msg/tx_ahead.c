@@ -96,7 +96,7 @@ bool tx_ahead_flush(struct peer *peer)
 void tx_cancel_posted(struct worker *worker, int err,
 		      bool (*match)(const struct work *work, const void *arg), const void *arg)
 {
-	static const enum txreq_state states[] = {TXREQ_ACK, TXREQ_ZCOPY, TXREQ_STREAM, TXREQ_SPEC,
+	static const enum txreq_state states[] = {TXREQ_ACK, TXREQ_ZCOPY, TXREQ_STREAM,
 						  TXREQ_AHEAD};
 
 	LIST_EACH (node, &worker->peers_list) {

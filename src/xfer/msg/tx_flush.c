@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Sends queued output: answers first, then messages of groups, the backlog in order, streams,
- * speculative fragments, results of long reads.
+ * Sends queued output: answers first, then messages of groups, the backlog in order, streams, results
+ * of long reads.
  */
 #include <stdlib.h>
 
@@ -32,11 +32,9 @@ static int send_fragment(struct txreq *req)
 	struct link *link = req->peer->real;
 	struct iovec iov[WIRE_IOV_MAX];
 	struct packet p = {.head = WIRE_HEAD(WIRE_FRAG, 0, 0, req->remote_id), .tag = req->sent};
-	size_t count, left = req->limit - req->sent;
+	size_t count, left = req->len - req->sent;
 	int err;
 
-	if (req->state == TXREQ_SPEC)
-		p.head = WIRE_HEAD(WIRE_FRAG, WIRE_SPEC, 0, pool_id(req));
 	p.len = left < link->packet_max ? left : link->packet_max;
 	count = iov_slice(iov, req->iov, req->count, req->sent, &p.len);
 	err = tx_zcopy(req, &p, iov, count);
@@ -45,44 +43,23 @@ static int send_fragment(struct txreq *req)
 	return err;
 }
 
-bool tx_fragments(struct txreq *req)
-{
-	while (req->sent < req->limit)
-		if (send_fragment(req))
-			return false;
-	return true;
-}
-
-/* Sends fragments of one request. True: all are sent, and the request has another state. */
+/* Sends fragments of one request. True: all are sent; the receiver's ATS ends the request. */
 static bool flush_stream(struct txreq *req, bool *progressed)
 {
-	size_t before = req->sent;
-	bool all = tx_fragments(req);
-
-	*progressed |= req->sent != before;
-	if (!all)
-		return false;
-	/* All requested bytes are sent; the receiver's ATS ends the request. */
-	tx_req_move(req, req->state == TXREQ_SPEC ? TXREQ_RTS : TXREQ_ACK);
+	while (req->sent < req->len) {
+		if (send_fragment(req))
+			return false;
+		*progressed = true;
+	}
+	tx_req_move(req, TXREQ_ACK);
 	return true;
 }
 
-/* Stops speculative fragments: the peer reads the rest by CMA, or asks for it. */
-static void stop_spec(struct peer *peer)
-{
-	struct txreq *req;
-
-	while ((req = tx_req_first(peer, TXREQ_SPEC))) {
-		req->limit = req->sent;
-		tx_req_move(req, TXREQ_RTS);
-	}
-}
-
-static bool flush_streams(struct peer *peer, enum txreq_state state)
+static bool flush_streams(struct peer *peer)
 {
 	bool progressed = false;
 
-	LIST_EACH_SAFE (node, &peer->txreqs[state])
+	LIST_EACH_SAFE (node, &peer->txreqs[TXREQ_STREAM])
 		if (!flush_stream(LIST_ENTRY(node, struct txreq, link), &progressed))
 			break;
 	return progressed;
@@ -149,19 +126,7 @@ static bool nothing_waits(const struct peer *peer)
 	return !peer_expelled(peer) && list_empty(&peer->tx.controls) &&
 	       list_empty(&peer->txreqs[TXREQ_ZCOPY]) && list_empty(&peer->txreqs[TXREQ_AHEAD]) &&
 	       list_empty(&peer->txreqs[TXREQ_BACKLOG]) &&
-	       list_empty(&peer->txreqs[TXREQ_STREAM]) && list_empty(&peer->txreqs[TXREQ_SPEC]) &&
-	       list_empty(&peer->txreqs[TXREQ_REPLY]);
-}
-
-void tx_release_idle(struct worker *worker)
-{
-	LIST_EACH_SAFE (node, &worker->busy) {
-		struct peer *peer = LIST_ENTRY(node, struct peer, tx.in_busy);
-
-		stop_spec(peer);
-		if (nothing_waits(peer))
-			list_remove(&peer->tx.in_busy);
-	}
+	       list_empty(&peer->txreqs[TXREQ_STREAM]) && list_empty(&peer->txreqs[TXREQ_REPLY]);
 }
 
 /* Returns the oldest zero-copy send if its packets are out, else NULL. */
@@ -199,9 +164,7 @@ bool tx_flush(struct peer *peer)
 	if (list_empty(&peer->tx.controls)) {
 		progressed |= tx_ahead_flush(peer);
 		progressed |= flush_backlog(peer);
-		progressed |= flush_streams(peer, TXREQ_STREAM);
-		if (list_empty(&peer->txreqs[TXREQ_STREAM]))
-			progressed |= flush_streams(peer, TXREQ_SPEC);
+		progressed |= flush_streams(peer);
 		progressed |= flush_replies(peer);
 	}
 	if (nothing_waits(peer))

@@ -21,7 +21,7 @@ static inline void clear(struct txreq *req)
 	req->head = req->flags = req->tag = req->data = 0;
 	req->context = req->bounce = req->rndv = NULL;
 	req->work = NULL;
-	req->len = req->sent = req->limit = req->got = 0;
+	req->len = req->sent = req->got = 0;
 	req->remote_id = req->seq = 0;
 	req->zcopy = req->place = 0;
 	req->amo = (struct wire_amo){0};
@@ -37,11 +37,9 @@ void tx_req_check_move(enum txreq_state from, enum txreq_state to)
 {
 	static const unsigned int next[TXREQ_STATES] = {
 		[TXREQ_NEW] = ~(BIT(TXREQ_NEW) | BIT(TXREQ_STREAM)),
-		[TXREQ_BACKLOG] = BIT(TXREQ_SPEC) | BIT(TXREQ_RTS) | BIT(TXREQ_ACK) |
-				  BIT(TXREQ_ZCOPY) | BIT(TXREQ_RMA) | BIT(TXREQ_RDMA),
-		[TXREQ_AHEAD] =
-			BIT(TXREQ_SPEC) | BIT(TXREQ_RTS) | BIT(TXREQ_ACK) | BIT(TXREQ_ZCOPY),
-		[TXREQ_SPEC] = BIT(TXREQ_RTS) | BIT(TXREQ_STREAM) | BIT(TXREQ_ACK),
+		[TXREQ_BACKLOG] = BIT(TXREQ_RTS) | BIT(TXREQ_ACK) | BIT(TXREQ_ZCOPY) |
+				  BIT(TXREQ_RMA) | BIT(TXREQ_RDMA),
+		[TXREQ_AHEAD] = BIT(TXREQ_RTS) | BIT(TXREQ_ACK) | BIT(TXREQ_ZCOPY),
 		[TXREQ_RTS] = BIT(TXREQ_STREAM) | BIT(TXREQ_ACK),
 		[TXREQ_STREAM] = BIT(TXREQ_ACK),
 		[TXREQ_RDMA] = BIT(TXREQ_BACKLOG),
@@ -189,7 +187,7 @@ struct txreq *tx_req_first_unreported(const struct peer *peer)
 
 /* States of requests whose end is reported, roughly the oldest requests first. */
 static const enum txreq_state reported[] = {TXREQ_RMA,   TXREQ_ACK,     TXREQ_ZCOPY, TXREQ_STREAM,
-					    TXREQ_AHEAD, TXREQ_BACKLOG, TXREQ_RDMA,  TXREQ_SPEC};
+					    TXREQ_AHEAD, TXREQ_BACKLOG, TXREQ_RDMA};
 
 #define REPORTED (sizeof(reported) / sizeof(reported[0]))
 
@@ -326,7 +324,7 @@ void tx_fail_all(struct peer *peer, int err, int reason)
 /* Was the peer told that the message consists of these bytes, among others? */
 static bool readable(const struct txreq *req, uint64_t at, size_t len)
 {
-	if (req->state != TXREQ_RTS && req->state != TXREQ_SPEC)
+	if (req->state != TXREQ_RTS)
 		return false;
 	for (size_t i = 0; i < req->count; i++) {
 		uint64_t base = (uintptr_t)req->iov[i].iov_base;
@@ -340,12 +338,12 @@ static bool readable(const struct txreq *req, uint64_t at, size_t len)
 
 bool tx_readable(struct opener *o, uint32_t src, uint64_t at, size_t len)
 {
-	static const enum txreq_state lists[] = {TXREQ_ACK, TXREQ_SPEC};
 	const struct peer *peer = pool_find(&worker_opener(o)->peer_pool, src);
 
-	for (unsigned int i = 0; peer && i < sizeof(lists) / sizeof(lists[0]); i++)
-		LIST_EACH (node, &peer->txreqs[lists[i]])
-			if (readable(LIST_ENTRY(node, struct txreq, link), at, len))
-				return true;
+	if (!peer)
+		return false;
+	LIST_EACH (node, &peer->txreqs[TXREQ_ACK])
+		if (readable(LIST_ENTRY(node, struct txreq, link), at, len))
+			return true;
 	return false;
 }

@@ -39,18 +39,6 @@ static inline bool proto_gathers(const struct link *link, size_t len)
  * Returns the best protocol for a long message after `failed` (PROTO_COPY: none has failed); the
  * last resort is PROTO_FETCH.
  */
-enum proto proto_select(const struct peer *peer, const struct txreq *req, enum proto failed);
-/* Before an RTS: is it time to try, for comparison, what reading it together costs? */
-void proto_compare(const struct txreq *req);
-/* An RTS was sent: one without fragments because of earlier misses counts down. */
-void proto_sent(const struct txreq *req);
-/*
- * The peer has received a message, in `ns` nanoseconds from its match; 0: not known. `useful`: all its
- * speculative fragments were. Useless, or slower than reading together: the next RTS have none, about twice
- * as many each time.
- */
-void proto_judge(const struct txreq *req, bool useful, uint64_t ns);
-/* Returns the bytes of a message to send as speculative fragments after its RTS. */
-size_t proto_spec_bytes(const struct peer *peer, const struct txreq *req, enum proto proto);
+enum proto proto_select(const struct link *link, enum proto failed);
 
 #endif

@@ -1,15 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * Messages received in fragments, streamed after CTS or speculative, and direct placement of
- * payloads by tcp.
- */
+/* Messages received in fragments after CTS, or by a copy that ends later, and direct placement of payloads by tcp. */
 #include "xfer/events.h"
 #include "xfer/rndv/rxreq.h"
 
 #include <rdma/fi_errno.h>
 #include <string.h>
 
-#include "base/clock.h"
 #include "base/copy.h"
 #include "base/iov.h"
 #include "base/log.h"
@@ -17,7 +13,6 @@
 #include "xfer/rndv/rdma.h"
 #include "xfer/worker.h"
 #include "xfer/msg/tx.h"
-#include "xfer/rndv/spec.h"
 
 struct rxreq *rxreq_begin(struct rx *rx, struct recv *r, const struct message *m, size_t capacity,
 			  void *base)
@@ -26,7 +21,7 @@ struct rxreq *rxreq_begin(struct rx *rx, struct recv *r, const struct message *m
 
 	if (!a)
 		return NULL;
-	memset(a, 0, offsetof(struct rxreq, in_spec));
+	memset(a, 0, sizeof(*a));
 	a->rx = rx;
 	a->recv = r;
 	a->peer = m->peer;
@@ -36,19 +31,8 @@ struct rxreq *rxreq_begin(struct rx *rx, struct recv *r, const struct message *m
 	a->len = m->len;
 	a->capacity = capacity;
 	a->base = base;
-	if (m->peer->real && a->len >= m->peer->real->helped_min)
-		a->begun = clock_ns();
-	list_init(&a->in_spec);
 	list_push(&m->peer->rx.rxreqs, &a->link);
 	return a;
-}
-
-/* Returns what ATS tells the sender: the error, and how long the message took. */
-static uint64_t answer(const struct rxreq *a, int err)
-{
-	uint64_t ns = a->begun && !err ? clock_ns() - a->begun : 0;
-
-	return (uint64_t)err | (ns < UINT32_MAX ? ns : UINT32_MAX) << 16;
 }
 
 /* Is another message of the same peer being read, together with it? That one is earlier. */
@@ -66,9 +50,7 @@ void rxreq_end(struct rxreq *a, int err)
 			    .tag = a->tag,
 			    .data = a->data,
 			    .len = a->len};
-	unsigned int flags = a->spec && a->received == a->len ? WIRE_SPEC : 0;
 
-	list_remove(&a->in_spec);
 	if (!err && has_earlier(a)) {
 		a->state = RXREQ_HELD;
 		return;
@@ -77,8 +59,7 @@ void rxreq_end(struct rxreq *a, int err)
 		rxreq_read_no_more(a->peer);
 	list_remove(&a->link);
 	if (a->ack_pending) /* no effect if the peer is disconnected */
-		tx_control(a->peer, WIRE_HEAD(WIRE_ATS, flags, 0, wire_id(a->head)),
-			   answer(a, err));
+		tx_control(a->peer, WIRE_HEAD(WIRE_ATS, 0, 0, wire_id(a->head)), (uint64_t)err);
 	if (worker->closing)
 		rx_abandon(a->rx, a->recv);
 	else
@@ -88,48 +69,42 @@ void rxreq_end(struct rxreq *a, int err)
 
 void rxreq_ask(struct rxreq *a)
 {
-	unsigned int flags = a->spec ? WIRE_SPEC : 0;
-
 	a->asked = true;
-	tx_control(a->peer, WIRE_HEAD(WIRE_CTS, flags, 0, wire_id(a->head)), pool_id(a));
+	tx_control(a->peer, WIRE_HEAD(WIRE_CTS, 0, 0, wire_id(a->head)), pool_id(a));
 }
 
-size_t rxreq_ranges(struct fi_rma_iov *range, const struct wire_rts *rts, size_t offset,
-		    size_t want)
+size_t rxreq_ranges(struct fi_rma_iov *range, const struct wire_rts *rts, size_t want)
 {
 	size_t count = 0;
 
 	for (size_t i = 0; want && i < rts->count; i++) {
 		const struct wire_segment *s = &rts->segment[i];
-		size_t skip = offset < s->len ? offset : s->len, len = s->len - skip;
+		size_t len = s->len < want ? s->len : want;
 
-		if (len > want)
-			len = want;
 		if (len)
-			range[count++] = (struct fi_rma_iov){s->addr + skip, len, s->key};
-		offset -= skip;
+			range[count++] = (struct fi_rma_iov){s->addr, len, s->key};
 		want -= len;
 	}
 	return count;
 }
 
-/* Copies `want` bytes of the message, from `offset` on. */
-static int copy_message(const struct peer *peer, const struct wire_rts *rts, size_t offset,
-			size_t want, struct link_copy *c)
+/* Copies the first `want` bytes of the message. */
+static int copy_message(const struct peer *peer, const struct wire_rts *rts, size_t want,
+			struct link_copy *c)
 {
 	struct fi_rma_iov remote[WIRE_IOV_MAX];
 
 	c->message = true;
 	c->remote = remote;
-	c->remote_count = rxreq_ranges(remote, rts, offset, want);
+	c->remote_count = rxreq_ranges(remote, rts, want);
 	return peer->real ? peer->real->memory->copy(peer->real, c) : -FI_ENOTCONN;
 }
 
-int rxreq_fetch(const struct peer *peer, const struct wire_rts *rts, size_t offset,
-		const struct iovec *iov, size_t count, size_t want)
+int rxreq_fetch(const struct peer *peer, const struct wire_rts *rts, const struct iovec *iov,
+		size_t count, size_t want)
 {
 	struct link_copy c = {.at_once = true, .local = iov, .local_count = count};
-	int ret = want ? copy_message(peer, rts, offset, want, &c) : 0;
+	int ret = want ? copy_message(peer, rts, want, &c) : 0;
 
 	return ret < 0 ? ret : 0;
 }
@@ -155,16 +130,12 @@ bool rxreq_read(struct rxreq *a, const struct wire_rts *rts)
 {
 	size_t want = a->len < a->capacity ? a->len : a->capacity;
 	struct iovec whole = {a->base, want}, iov[RX_IOV_MAX];
-	struct link_copy c = {
-		.id = pool_id(a), .at_once = a->asked || a->peer->conn.end != 0, .local = iov};
-	int ret = LINK_DONE;
+	struct link_copy c = {.id = pool_id(a), .at_once = a->peer->conn.end != 0, .local = iov};
+	int ret;
 
-	want = want > a->received ? want - a->received : 0;
-	c.local_count =
-		a->base ? iov_slice(iov, &whole, 1, a->received, &want)
-			: iov_slice(iov, a->recv->iov, a->recv->iov_count, a->received, &want);
-	if (want)
-		ret = copy_message(a->peer, rts, a->received, want, &c);
+	c.local_count = a->base ? iov_slice(iov, &whole, 1, 0, &want)
+				: iov_slice(iov, a->recv->iov, a->recv->iov_count, 0, &want);
+	ret = copy_message(a->peer, rts, want, &c);
 	if (ret < 0)
 		return false;
 	if (ret == LINK_UNDER_WAY) {
@@ -183,8 +154,6 @@ bool rxreq_read(struct rxreq *a, const struct wire_rts *rts)
 static void ask_again(struct rxreq *a)
 {
 	a->state = RXREQ_COMES;
-	a->spec = false;
-	a->received = 0;
 	rxreq_ask(a);
 }
 
@@ -279,9 +248,7 @@ bool rxreq_rdma(const struct peer *peer, const struct rx *rx)
 static struct rxreq *next_fragment(struct worker *worker, const struct peer *peer,
 				   const struct packet *p)
 {
-	struct rxreq *a = wire_flags(p->head) & WIRE_SPEC
-				  ? spec_find(worker, peer, wire_id(p->head))
-				  : pool_find(&worker->rxreq_pool, wire_id(p->head));
+	struct rxreq *a = pool_find(&worker->rxreq_pool, wire_id(p->head));
 
 	return a && a->peer == peer && a->state == RXREQ_COMES && p->tag == a->received &&
 			       p->len <= a->len - a->received
@@ -293,17 +260,12 @@ static void advance(struct rxreq *a, size_t len)
 {
 	a->received += len;
 	a->peer->rx.came++;
-	if (a->spec)
-		spec_advance(a);
 	if (a->received != a->len) {
 		shard_part(&a->peer->worker->driven.shard);
 		return;
 	}
 	if (a->asked)
 		a->peer->counts.asked++;
-	else if (a->spec)
-		a->peer->counts.speculative++;
-	spec_overtaken(a->peer, a);
 	rxreq_end(a, 0);
 }
 
@@ -313,9 +275,7 @@ void rxreq_frag(struct worker *worker, struct peer *peer, const struct packet *p
 	size_t keep = p->len, offset = p->tag;
 
 	if (!a) {
-		if (!(wire_flags(p->head) & WIRE_SPEC))
-			LOG_INFO(LOG_EP_DATA,
-				 "fragment of a message that is not being received, dropped");
+		LOG_INFO(LOG_EP_DATA, "fragment of a message that is not being received, dropped");
 		return;
 	}
 	if (offset >= a->capacity)

@@ -24,16 +24,11 @@ struct rxreq {
 	size_t capacity;          /* bytes of the message that fit the receive */
 	size_t received;          /* bytes received, including those that do not fit */
 	size_t placing;           /* payload bytes of the packet under direct placement */
-	uint64_t begun;           /* clock_ns; 0: how long it takes is not measured */
 	size_t placed;            /* of `placing`, when the link asked for a place last */
 	bool ack_pending;         /* the sender awaits ATS */
-	bool spec;                /* the RTS announced speculative fragments */
 	bool asked;               /* CTS was sent */
 	enum rxreq_state state : 8;
 	unsigned char *base; /* multi-receive: start of this message in the buffer; else NULL */
-	/* Of requests in worker->spec or worker->spec_only. */
-	struct list in_spec;
-	struct wire_rts rts;
 };
 
 /*
@@ -45,14 +40,14 @@ struct rxreq *rxreq_begin(struct rx *rx, struct recv *r, const struct message *m
 /* Ends a request: complete (0), or with `err` (positive). Sends ATS if `ack_pending`. */
 void rxreq_end(struct rxreq *a, int err);
 /*
- * Reads `want` bytes of the message, from `offset` on, out of the sender's memory into the
- * segments, within the call. 0, or negative: not possible.
+ * Reads the first `want` bytes of the message out of the sender's memory into the segments, within the call. 0, or
+ * negative: not possible.
  */
-int rxreq_fetch(const struct peer *peer, const struct wire_rts *rts, size_t offset,
-		const struct iovec *iov, size_t count, size_t want);
+int rxreq_fetch(const struct peer *peer, const struct wire_rts *rts, const struct iovec *iov,
+		size_t count, size_t want);
 /*
- * Reads the bytes that no fragment has delivered out of the sender's memory. True: the request has ended,
- * or rxreq_copied ends it. False: not possible.
+ * Reads the message out of the sender's memory. True: the request has ended, or rxreq_copied ends it. False: not
+ * possible.
  */
 bool rxreq_read(struct rxreq *a, const struct wire_rts *rts);
 /* The peer's messages end as they come: what is read together with it is abandoned, or has ended. */
@@ -67,7 +62,7 @@ bool rxreq_hold(struct rx *rx, struct recv *r, const struct message *m, size_t c
 		void *base);
 /* Ends what was kept. */
 void rxreq_release(struct peer *peer);
-/* Sends CTS: the sender is to stream the missing bytes. */
+/* Sends CTS: the sender is to stream the message. */
 void rxreq_ask(struct rxreq *a);
 
 /*
@@ -76,9 +71,8 @@ void rxreq_ask(struct rxreq *a);
  */
 void rxreq_send_cts(struct rx *rx, struct recv *r, const struct message *m, size_t capacity,
 		    void *base, struct link_copy *op);
-/* Fills in the ranges of `want` bytes of an RTS from `offset` on. Returns their number. */
-size_t rxreq_ranges(struct fi_rma_iov *range, const struct wire_rts *rts, size_t offset,
-		    size_t want);
+/* Fills in the ranges of the first `want` bytes of an RTS. Returns their number. */
+size_t rxreq_ranges(struct fi_rma_iov *range, const struct wire_rts *rts, size_t want);
 /* Sends CTS for all messages that the device was to read: RDMA has failed. */
 void rxreq_rdma_failed(struct peer *peer);
 /* Does a device write a message of this peer into a receive of the context? */

@@ -296,7 +296,7 @@ static inline void draw_settings(struct draw *d)
 	static const char *const sets[] = {
 		"FI_WEFT_UNEXPECTED_MAX=65536", "FI_WEFT_UNEXPECTED_MAX=16384",
 
-		"FI_SHM_DISABLE_CMA=yes",       "FI_WEFT_SPEC_MAX=0",
+		"FI_SHM_DISABLE_CMA=yes",       "FI_WEFT_EAGER_MAX=8192",
 		"FI_WEFT_EAGER_MAX=16384",      "FI_WEFT_TCP_EAGER_MAX=4096",
 		"FI_WEFT_JOINT_MIN=-1",         "FI_WEFT_TCP_ZCOPY_MIN=-1",
 		"FI_WEFT_RING_SIZE=65536",
