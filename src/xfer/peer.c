@@ -13,6 +13,7 @@
 #include "xfer/rndv/rxreq.h"
 #include "xfer/conn/attempt.h"
 #include "xfer/conn/conn.h"
+#include "xfer/conn/conn_rows.h"
 #include "xfer/conn/connect.h"
 #include "xfer/group.h"
 #include "xfer/worker.h"
@@ -196,9 +197,11 @@ void peer_connected(struct peer *peer)
 		read_out(peer);
 	idle_end(&peer->worker->driven.idle); /* a transport without a link may have been idle */
 	peer->conn.refused = 0;
-	peer->state = peer->real->securing ? PEER_SECURING : PEER_CONNECTED;
-	if (peer->state == PEER_SECURING)
-		return;
+	conn_event(peer, peer->real->securing ? CONN_SECURES : CONN_LINKS, NULL);
+}
+
+void peer_open(struct peer *peer)
+{
 	peer->counts.connections++;
 	PROBE2(connect, peer, peer->conn.kind);
 	peer_pause_end(peer); /* of the last connection, read after its end */
@@ -316,7 +319,7 @@ static void disconnect(struct peer *peer)
 		worker->unread++;
 		peer->conn.unread_ms = clock_coarse_ms();
 	}
-	peer->state = PEER_IDLE;
+	conn_event(peer, CONN_ENDS, NULL);
 	free(peer->also);
 	peer->also = NULL;
 	peer_pause_end(peer);

@@ -29,6 +29,7 @@ enum peer_state {
 	PEER_SECURING, /* the link is made, but takes no packet yet: struct link.securing */
 	PEER_CONNECTED,
 	PEER_RETIRING, /* connected, but we have agreed to close: sends no operation. conn_retire.c */
+	PEER_STATES
 };
 
 /*
@@ -171,11 +172,11 @@ struct peer_also {
  * and the lists after it.
  */
 struct peer {
-	struct link *link;  /* never NULL; peer_full_link unless messages may be sent now */
-	struct link *real;  /* the transport's link, or NULL */
-	fi_addr_t addr;     /* address vector entry, or FI_ADDR_NOTAVAIL */
-	unsigned int named; /* entries of worker->peers, and worker->relay, that point here */
-	enum peer_state state;
+	struct link *link;     /* never NULL; peer_full_link unless messages may be sent now */
+	struct link *real;     /* the transport's link, or NULL */
+	fi_addr_t addr;        /* address vector entry, or FI_ADDR_NOTAVAIL */
+	unsigned int named;    /* entries of worker->peers, and worker->relay, that point here */
+	enum peer_state state; /* conn_event alone changes it */
 	struct worker *worker;
 	/* Source that completions report; FI_ADDR_NOTAVAIL: not looked up yet. See worker_forget_id. */
 	fi_addr_t reported;
@@ -247,11 +248,10 @@ struct peer *peer_new(struct worker *worker, const struct addr *name);
 /* Frees the peer, which must be idle and in no entry of worker->peers. */
 void peer_free(struct peer *peer);
 
-/*
- * Once peer->real is made: marks the peer connected, and sends its queued output. A link that is `securing` comes here
- * again when it is ready.
- */
+/* peer->real is made. A link that is `securing` comes here again when it is ready. */
 void peer_connected(struct peer *peer);
+/* Messages may be sent now: sends what is queued. */
+void peer_open(struct peer *peer);
 /*
  * Disconnects the peer in the next progress call: it made us keep more than `max` bytes `of_what`
  * (log text).

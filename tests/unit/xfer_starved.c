@@ -114,7 +114,7 @@ START_TEST(before_it_is_known_to_be_connected)
 	unsigned char in[8];
 
 	fake.peer->real = NULL;
-	fake_attempt(PEER_CONNECTING);
+	fake_attempt(PEER_HANDSHAKE);
 	fake.peer->conn.attempt->deadline = fake.peer->conn.attempt->again_ms = UINT64_MAX;
 	starve_begin();
 	fake_says(MSG, 0, 0, bytes, BYTES);

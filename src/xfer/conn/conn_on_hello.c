@@ -8,16 +8,12 @@
 #include "xfer/conn/conn_own.h"
 #include "xfer/conn/connect.h"
 
-/* Ends our own attempt, if there is one: the peer's connection wins. */
-static void abandon_attempt(struct peer *peer)
+void conn_on_hello_abandon(struct peer *peer)
 {
-	if (!peer_attempts(peer))
-		return;
 	if (peer->conn.sock >= 0)
 		connect_close(peer->conn.sock);
 	peer->conn.sock = peer->conn.wake = -1;
 	attempt_end(peer);
-	peer->state = PEER_IDLE;
 }
 
 int conn_take(struct peer *peer, struct accepted *conn, const struct hello_fields *fields)
@@ -26,7 +22,7 @@ int conn_take(struct peer *peer, struct accepted *conn, const struct hello_field
 	struct wire_rails rails;
 	int err;
 
-	abandon_attempt(peer);
+	conn_event(peer, CONN_TAKES, NULL);
 	answer.auth = &conn->auth;
 	peer->conn.sock = peer->conn.wake = conn->sock;
 	peer->conn.kind = conn->inside ? LINK_HOST : LINK_SOCKET;
@@ -116,95 +112,65 @@ static struct peer *identify(struct worker *worker, const struct accepted *conn,
 	return peer;
 }
 
-/* What becomes of a good hello. */
-enum verdict {
-	TAKE,
-	HOLD,
-	LOST,    /* its attempt crossed ours, which has connected us */
-	CROSSED, /* its attempt crosses ours, which wins */
-};
-
 /* Is the newcomer the process that we are connecting to? */
 static bool same_process(const struct peer *peer, const struct accepted *conn)
 {
-	return peer_inside(peer) && conn->inside && conn->pid > 0 &&
+	return peer_inside(peer) && conn->inside && conn->pid > 0 && peer->conn.sock >= 0 &&
 	       connect_pid(peer->conn.sock) == conn->pid;
 }
 
-/*
- * A link that stands is not given up for a hello. Nor is an attempt of ours whose hello is with the peer: its answer
- * says if the peer's attempt won, and which one that is.
- */
-static enum verdict judge(const struct worker *worker, const struct peer *peer,
-			  const struct accepted *conn)
+/* Which event is the newcomer? */
+static enum conn_event relation(const struct peer *peer, const struct accepted *conn)
 {
 	uint64_t theirs = conn->hello.incarnation;
 
-	switch (peer->state) {
-	case PEER_SECURING:
-	case PEER_CONNECTED:
-	case PEER_RETIRING:
-		return peer->conn.incarnation == theirs && conn->hello.serial < peer->conn.serial
-			       ? LOST
-			       : HOLD;
-	case PEER_HANDSHAKE:
-		if (worker->incarnation < theirs)
-			return CROSSED;
-		return same_process(peer, conn) ? TAKE : HOLD;
-	case PEER_CONNECTING:
-		return conn_reach_unanswered(peer) || auth_comes_from(conn, &peer->key) ? TAKE
-											: HOLD;
-	case PEER_CROSSED:
-		return peer->conn.incarnation == theirs ? TAKE : HOLD;
-	default:
-		return TAKE;
-	}
+	if (peer->state >= PEER_CROSSED && peer->conn.incarnation == theirs)
+		return conn->hello.serial < peer->conn.serial ? CONN_OLD : CONN_SAME_RUN;
+	if (peer->state == PEER_CONNECTING &&
+	    (conn_reach_unanswered(peer) || auth_comes_from(conn, &peer->key)))
+		return CONN_BELIEVED;
+	if (peer->worker->incarnation < theirs)
+		return CONN_GREATER;
+	return same_process(peer, conn) ? CONN_SAME_PROCESS : CONN_LESSER;
 }
 
 /* The newcomer comes again, if there is no descriptor for it now. */
-static void take_new(struct peer *peer, struct accepted *conn, const struct peer_also *also)
+void conn_on_hello_take(struct peer *peer, const struct conn_with *with)
 {
 	const struct hello_fields answer = {.kind = HELLO_ACCEPT, .id = pool_id(peer)};
+	struct accepted *conn = with->conn;
 
 	if (!conn_has_place(peer))
 		conn_refuse(NULL, conn, FI_EBUSY);
 	else if (connect_is_spare(conn->sock) || accepted_lacks_fds(conn))
 		conn_refuse(NULL, conn, FI_EAGAIN);
 	else if (!conn_take(peer, conn, &answer))
-		conn_names_keep(peer, also);
+		conn_names_keep(peer, with->also);
 	if (peer->state == PEER_IDLE)
 		conn_forget(peer);
 }
 
-/* Accepts the connection, holds it or refuses it. Owns `conn`. */
+void conn_on_hello_cross(struct peer *peer, struct accepted *conn)
+{
+	hello_send(peer->worker, conn->sock, conn->inside,
+		   &(struct hello_fields){.kind = HELLO_CROSSED, .auth = &conn->auth});
+	acceptor_dismiss(conn);
+}
+
 void conn_on_hello(struct worker *worker, struct accepted *conn)
 {
-	int error;
-	struct peer *peer;
 	struct peer_also also;
+	struct peer *peer;
+	int error;
 
 	if (conn->hello.kind == HELLO_JOIN || conn->joins) {
 		conn_rails_take(worker, conn);
 		return;
 	}
 	peer = identify(worker, conn, &also, &error);
-	if (!peer) {
+	if (peer)
+		conn_event(peer, relation(peer, conn),
+			   &(struct conn_with){.conn = conn, .also = &also});
+	else
 		conn_refuse(NULL, conn, error);
-		return;
-	}
-	switch (judge(worker, peer, conn)) {
-	case TAKE:
-		take_new(peer, conn, &also);
-		break;
-	case HOLD:
-		conn_hold(peer, conn);
-		break;
-	case CROSSED:
-		hello_send(worker, conn->sock, conn->inside,
-			   &(struct hello_fields){.kind = HELLO_CROSSED, .auth = &conn->auth});
-		acceptor_dismiss(conn);
-		break;
-	case LOST:
-		acceptor_dismiss(conn);
-	}
 }

@@ -127,7 +127,7 @@ static int attempt(struct peer *peer, int sock, bool inside)
 		peer->conn.sock = peer->conn.wake = -1;
 		return err;
 	}
-	peer->state = inside ? PEER_HANDSHAKE : PEER_CONNECTING;
+	conn_event(peer, inside ? CONN_GREETS : CONN_REACHES, NULL);
 	idle_end(&peer->worker->driven.idle);
 	return 0;
 }
@@ -151,7 +151,7 @@ int conn_overdue(const struct peer *peer)
  * Tries a local address within the host first: that reaches a process in our network namespace that
  * uses shared memory. All others are reached across the network, which may be the loopback.
  */
-int conn_attempt(struct peer *peer)
+static int connect_somehow(struct peer *peer)
 {
 	struct worker *worker = peer->worker;
 	/* Others, if they are closed, too, know this endpoint by its address. */
@@ -168,7 +168,7 @@ int conn_attempt(struct peer *peer)
 	if (worker_on_network(worker) && peer->name.kind != ADDR_STR &&
 	    (err == -FI_EHOSTUNREACH || err == -FI_ECONNREFUSED || err == -FI_EACCES))
 		err = conn_reach_firewalled(peer)
-			      ? conn_reach_await(peer)
+			      ? conn_event(peer, CONN_HIDDEN, NULL)
 			      : attempt(peer, connect_network(&to, source), false);
 	peer->conn.attempt->no_files = err == -FI_EMFILE;
 	if (err != -FI_EMFILE || !conn_retire_some(worker))
@@ -177,9 +177,20 @@ int conn_attempt(struct peer *peer)
 	return -FI_EAGAIN;
 }
 
-void conn_wait_outside(struct peer *peer, enum peer_state state)
+/* -FI_EAGAIN becomes 0: the attempt pauses. */
+static int attempt_now(struct peer *peer)
 {
-	peer->state = state;
+	int err = connect_somehow(peer);
+
+	if (err == -FI_EAGAIN)
+		return conn_event(peer, CONN_PAUSES, NULL);
+	if (!err && peer->worker->cm)
+		conn_single_connecting(peer);
+	return err;
+}
+
+void conn_wait(struct peer *peer)
+{
 	idle_end(&peer->worker->driven.idle);
 	if (peer->worker->cm)
 		conn_single_waits(peer->worker);
@@ -204,7 +215,7 @@ bool conn_later(struct peer *peer)
 	if (now >= a->deadline)
 		return false;
 	close_socket(peer);
-	conn_wait_outside(peer, PEER_RETRYING);
+	conn_event(peer, CONN_PAUSES, NULL);
 	a->again_ms = now + (1u << (a->pauses < PAUSES_MAX ? a->pauses++ : PAUSES_MAX));
 	return true;
 }
@@ -212,39 +223,23 @@ bool conn_later(struct peer *peer)
 void conn_again(struct peer *peer)
 {
 	struct attempt *a = peer->conn.attempt;
-	uint64_t deadline;
+	uint64_t deadline = a->deadline;
 	int err;
 
-	if (!a || clock_coarse_ms() < a->again_ms)
-		return;
-	if (peer->state == PEER_AWAITED)
-		conn_introduce_ask(peer);
-	if (peer->state != PEER_RETRYING)
-		return;
-	deadline = a->deadline;
-	peer->state = PEER_IDLE;
 	if (peer->worker->cm)
 		conn_single_unname(peer->worker);
-	err = conn_attempt(peer);
-	if (a->pauses)
+	err = attempt_now(peer);
+	if (a->pauses || peer->state == PEER_RETRYING)
 		a->deadline = deadline;
-	if (!err) {
-		if (peer->worker->cm)
-			conn_single_connecting(peer);
-		return;
-	}
-	conn_wait_outside(peer, PEER_RETRYING);
-	a->deadline = deadline;
-	if (err != -FI_EAGAIN)
+	if (err)
 		conn_fail(peer, -err, NULL);
 }
 
 void conn_restart(struct peer *peer)
 {
 	close_socket(peer);
-	peer->state = PEER_RETRYING;
 	peer->conn.attempt->deadline = deadline_from_now();
-	conn_again(peer);
+	conn_event(peer, CONN_RESTARTS, NULL);
 }
 
 /* Is the peer to be proven a key that its address vector got after our endpoint was enabled? */
@@ -261,38 +256,39 @@ static bool lacks_key(const struct peer *peer)
 	return true;
 }
 
-static int start(struct peer *peer, bool early, uint64_t until)
+int conn_begin(struct peer *peer, const struct conn_with *with)
 {
+	struct worker *worker = peer->worker;
 	int err;
 
-	if (peer->worker->cm)
-		return -FI_ENOTCONN;
-	if (worker_goes_by(peer->worker, &peer->key) && peer->worker->via[LINK_HOST].state)
+	if (!worker->cm && worker_goes_by(worker, &peer->key) && worker->via[LINK_HOST].state)
 		return connect_self(peer);
 	err = attempt_begin(peer);
 	if (err)
 		return err;
-	peer->conn.attempt->early = early;
-	peer->conn.attempt->until = until;
-	err = lacks_key(peer) ? -FI_EACCES : conn_attempt(peer);
-	if (err == -FI_EAGAIN) {
-		conn_wait_outside(peer, PEER_RETRYING);
+	peer->conn.attempt->early = with->early;
+	peer->conn.attempt->until = with->until;
+	err = lacks_key(peer) ? -FI_EACCES : attempt_now(peer);
+	if (!err)
 		return 0;
-	}
-	if (err) {
-		peer->conn.last_error = -err;
+	peer->conn.last_error = -err;
+	if (!worker->cm)
 		conn_reach_explain(peer, -err);
-		attempt_end(peer);
-	}
+	attempt_end(peer);
 	return err;
+}
+
+static int start(struct peer *peer, const struct conn_with *how)
+{
+	return peer->worker->cm ? -FI_ENOTCONN : conn_event(peer, CONN_START, how);
 }
 
 int conn_start(struct peer *peer)
 {
-	return start(peer, false, 0);
+	return start(peer, &(struct conn_with){.early = false});
 }
 
 int conn_start_early(struct peer *peer, uint64_t until)
 {
-	return start(peer, true, until);
+	return start(peer, &(struct conn_with){.early = true, .until = until});
 }

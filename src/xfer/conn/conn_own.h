@@ -5,6 +5,7 @@
 
 #include "xfer/conn/attempt.h"
 #include "xfer/conn/conn.h"
+#include "xfer/conn/conn_rows.h"
 #include "xfer/conn/hello.h"
 
 /* conn_open.c */
@@ -15,20 +16,11 @@ int conn_watch(struct peer *peer, uint32_t events);
 int conn_say_hello(struct peer *peer);
 /* Returns the positive error of an attempt that has come to nothing by its deadline. */
 int conn_overdue(const struct peer *peer);
-/*
- * Begins to connect to peer->name, within the host or across the network; sets the deadline. 0 or a
- * negative error; -FI_EAGAIN: the listener's backlog is full.
- */
-int conn_attempt(struct peer *peer);
-/*
- * Keeps an attempt alive without a socket: PEER_RETRYING, as the listener's backlog is full, or PEER_AWAITED. conn_again
- * goes on.
- */
-void conn_wait_outside(struct peer *peer, enum peer_state state);
-/*
- * Connects again if the peer is PEER_RETRYING; asks others for it if it is PEER_AWAITED. If that fails, a peer without an
- * address vector entry may be freed.
- */
+/* Begins an attempt, or connects to ourselves. 0 or a negative error, after which there is no attempt. */
+int conn_begin(struct peer *peer, const struct conn_with *with);
+/* Sees to it that a sleeping waiter goes on with an attempt that has no socket. */
+void conn_wait(struct peer *peer);
+/* Connects again within the attempt. If that fails, a peer without an address vector entry may be freed. */
 void conn_again(struct peer *peer);
 #define PAUSES_MAX 6 /* so often a pause is twice the last one; the first is 1 ms */
 /*
@@ -41,7 +33,7 @@ bool conn_later(struct peer *peer);
  * if no entry names the peer; 0: no third one does.
  */
 int conn_start_early(struct peer *peer, uint64_t until);
-/* Ends the attempt's socket and begins anew, with a new deadline. The rest is as for conn_again. */
+/* Ends the attempt's socket and connects anew, with a new deadline. The rest is as for conn_again. */
 void conn_restart(struct peer *peer);
 
 /* conn_link.c */
@@ -57,9 +49,29 @@ void conn_prepare(struct peer *peer, const struct wire_nic *theirs, struct wire_
  */
 int conn_link(struct peer *peer, struct accepted *conn, struct wire_nic *ours);
 
+/* conn_handshake.c: our hello and its answer. The peer may be freed. */
+/* connect() has ended: sends the hello. */
+void conn_handshake_greet(struct peer *peer);
+/* The peer knows our key: sends the hello proper. */
+void conn_handshake_prove(struct peer *peer);
+/* Reads the answer, if it is there. */
+void conn_handshake_hear(struct peer *peer);
+/* The answers. The first one owns conn->fds. */
+void conn_handshake_link(struct peer *peer, struct accepted *conn);
+void conn_handshake_yield(struct peer *peer, const struct wire_hello *hello);
+void conn_handshake_rejected(struct peer *peer, const struct wire_hello *hello);
+/* The peer's attempt has not come: begins anew, a few times. */
+void conn_handshake_anew(struct peer *peer);
+
 /* conn_on_hello.c */
 /* Handles an accepted connection whose hello has come. Owns `conn`. */
 void conn_on_hello(struct worker *worker, struct accepted *conn);
+/* Accepts the newcomer, if there is a place and a descriptor for it. Owns with->conn; the peer may be freed. */
+void conn_on_hello_take(struct peer *peer, const struct conn_with *with);
+/* Tells the newcomer that our attempt wins. Owns `conn`. */
+void conn_on_hello_cross(struct peer *peer, struct accepted *conn);
+/* Ends our attempt, and nothing else: the peer's connection wins. */
+void conn_on_hello_abandon(struct peer *peer);
 /* Answers a hello with HELLO_REJECT of `err` (positive), and says who we are unless `worker` is NULL; closes the connection. */
 void conn_refuse(struct worker *worker, struct accepted *conn, int err);
 
@@ -103,11 +115,11 @@ void conn_retry_held(struct worker *worker);
  */
 int conn_take(struct peer *peer, struct accepted *conn, const struct hello_fields *fields);
 
-/* conn_socket.c: links that go on without their bootstrap socket */
+/* conn_socket.c */
 /* Makes the peer's link find out soon whether the peer is out of reach. False: it cannot. */
 bool conn_probe(struct peer *peer);
-/* The bootstrap socket has ended with an error. True: the link finds out by itself whether the peer is there. */
-bool conn_outlives(struct peer *peer);
+/* Reads wake-ups and the disconnect message of a connected peer's socket, whose end is that of the connection. */
+void conn_socket_hear(struct peer *peer);
 
 /* conn_retire.c: connections that make room */
 /*
@@ -134,8 +146,6 @@ struct addr conn_reach_address(const struct peer *peer);
 int conn_reach_inside(const struct peer *peer);
 /* An attempt was refused: is the next one to go out of the host, as no endpoint within it advertises the address? */
 bool conn_reach_outward(struct peer *peer);
-/* Waits for a firewalled peer to connect, until the deadline of an attempt. 0. */
-int conn_reach_await(struct peer *peer);
 /*
  * Has connect() got no answer for so long that a hello in the peer's name counts instead, wherever it comes from?
  */
@@ -191,9 +201,9 @@ void conn_ended(struct peer *peer, int err);
  * or NULL.
  */
 void conn_fail(struct peer *peer, int err, const struct wire_hello *hello);
-
-/* conn_close.c */
-/* Sends a disconnect message to a connected peer. */
+/* Ends the connection of an expelled peer; within a host, asks the peer to. */
+void conn_expelled(struct peer *peer);
+/* Sends a disconnect message. */
 void conn_disconnect(struct peer *peer);
 /*
  * Waits, a bounded time, until peers have received what was sent. Called before sockets are closed.

@@ -73,12 +73,6 @@ int conn_reach_inside(const struct peer *peer)
 	return connect_inside(&all);
 }
 
-int conn_reach_await(struct peer *peer)
-{
-	conn_wait_outside(peer, PEER_AWAITED);
-	return 0;
-}
-
 bool conn_reach_unanswered(const struct peer *peer)
 {
 	return clock_coarse_ms() - peer->conn.attempt_ms >= UNANSWERED_MS;

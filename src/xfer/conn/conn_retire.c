@@ -110,7 +110,7 @@ static void hear_ask(struct peer *peer)
 	peer->worker->retire.heard = now;
 	if (!is_idle(peer) || !say(peer, WIRE_RETIRE_AGREE))
 		return;
-	peer->state = PEER_RETIRING;
+	conn_event(peer, CONN_AGREES, NULL);
 	peer_refresh(peer);
 }
 
@@ -145,7 +145,7 @@ void conn_retire_hear(struct peer *peer, const struct packet *p)
 		break;
 	case WIRE_RETIRE_STAY:
 		if (agreed) {
-			peer->state = PEER_CONNECTED;
+			conn_event(peer, CONN_RESUMES, NULL);
 			tx_flush(peer);
 		}
 		break;

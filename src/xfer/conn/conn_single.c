@@ -122,19 +122,9 @@ int conn_request(struct worker *worker, const struct addr *to, const void *data,
 	if (len)
 		memcpy(worker->cm_data, data, len);
 	worker->cm_len = len;
-	err = attempt_begin(peer);
-	if (err)
-		return err;
-	err = conn_attempt(peer);
-	if (err == -FI_EAGAIN) {
-		conn_wait_outside(peer, PEER_RETRYING);
+	err = conn_event(peer, CONN_START, &(struct conn_with){.early = false});
+	if (!err)
 		return 0;
-	}
-	if (!err) {
-		conn_single_connecting(peer);
-		return 0;
-	}
-	attempt_end(peer);
 	addr_print(to, text, sizeof(text));
 	LOG_WARN(LOG_EP_CTRL, "cannot connect to %s: %s", text, fi_strerror(-err));
 	return err;
@@ -164,7 +154,7 @@ void conn_shutdown(struct worker *worker)
 {
 	struct peer *peer = conn_peer(worker);
 
-	conn_disconnect(peer);
+	conn_event(peer, CONN_CLOSE, NULL);
 	conn_drain(worker);
 	peer->conn.end = END_LOCAL;
 	peer_failed(peer, FI_ESHUTDOWN);

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What the rows of conn_rows.c make happen. */
+#include <rdma/fi_errno.h>
+
+#include "base/log.h"
+#include "xfer/conn/conn_own.h"
+
+static int do_action(struct peer *peer, enum conn_action action, const struct conn_with *with)
+{
+	switch (action) {
+	case DO_REFUSE:
+		return -FI_EOPBADSTATE;
+	case DO_NOTHING:
+		break;
+	case DO_ATTEMPT:
+		return conn_begin(peer, with);
+	case DO_AGAIN:
+		conn_again(peer);
+		break;
+	case DO_ASK:
+		conn_introduce_ask(peer);
+		break;
+	case DO_ANEW:
+		conn_handshake_anew(peer);
+		break;
+	case DO_GIVE_UP:
+		conn_fail(peer, conn_overdue(peer), NULL);
+		break;
+	case DO_EXPEL:
+		conn_expelled(peer);
+		break;
+	case DO_PART:
+		conn_disconnect(peer);
+		break;
+	case DO_GREET:
+		conn_handshake_greet(peer);
+		break;
+	case DO_HEAR:
+		conn_handshake_hear(peer);
+		break;
+	case DO_LISTEN:
+		conn_socket_hear(peer);
+		break;
+	case DO_LOSE:
+		conn_ended(peer, with->err);
+		break;
+	case DO_LINK:
+		conn_handshake_link(peer, with->conn);
+		break;
+	case DO_YIELD:
+		conn_handshake_yield(peer, &with->conn->hello);
+		break;
+	case DO_REJECTED:
+		conn_handshake_rejected(peer, &with->conn->hello);
+		break;
+	case DO_PROVE:
+		conn_handshake_prove(peer);
+		break;
+	case DO_BREAK:
+		hello_close_fds(with->conn->fds);
+		conn_fail(peer, FI_EPROTO, NULL);
+		break;
+	case DO_TAKE:
+		conn_on_hello_take(peer, with);
+		break;
+	case DO_HOLD:
+		conn_hold(peer, with->conn);
+		break;
+	case DO_CROSS:
+		conn_on_hello_cross(peer, with->conn);
+		break;
+	case DO_DISMISS:
+		acceptor_dismiss(with->conn);
+		break;
+	case DO_WAIT:
+		conn_wait(peer);
+		break;
+	case DO_ABANDON:
+		conn_on_hello_abandon(peer);
+		break;
+	case DO_OPEN:
+		peer_open(peer);
+		break;
+	}
+	return 0;
+}
+
+int conn_event(struct peer *peer, enum conn_event event, const struct conn_with *with)
+{
+	const struct conn_row *row = &conn_rows[event][peer->state];
+
+	if (row->action == DO_REFUSE)
+		LOG_PEER(LOG_EP_CTRL, "%s: refused in this state (%s): %s", peer_text(peer),
+			 conn_rows_states[peer->state], conn_rows_events[event]);
+	else if (row->next != PEER_STATES)
+		peer->state = row->next;
+	return do_action(peer, row->action, with);
+}

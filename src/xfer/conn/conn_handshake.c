@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Our hello and its answer, once there is a socket. */
+#include <errno.h>
+#include <rdma/fi_errno.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "xfer/conn/conn_own.h"
+#include "xfer/conn/connect.h"
+
+#define CROSSED_MS                                                                                 \
+	1000 /* in which the attempt that won is here: its hello was out before the answer */
+/*
+ * ms from connect() to our hello. After a later hello the acceptor may have closed the silent
+ * connection; coarse clocks lag some ms.
+ */
+#define LATE_MS (ACCEPTOR_FULL_MS - 50)
+#define RETRIES 8 /* of one attempt, after late hellos and crossings */
+
+/* True: retried, and the attempt goes on or has failed. */
+static bool retry(struct peer *peer, const char *why)
+{
+	if (peer->conn.attempt->retries++ >= RETRIES)
+		return false;
+	LOG_INFO(LOG_EP_CTRL, "%s %s: connecting again", peer_text(peer), why);
+	conn_restart(peer);
+	return true;
+}
+
+/*
+ * After a late hello, or while keys are being proven: an acceptor closes connections that stay silent, so the end of the
+ * socket is no refusal. Returns as retry does.
+ */
+static bool retry_silent(struct peer *peer)
+{
+	return (peer->conn.attempt->late || peer->conn.attempt->auth) &&
+	       retry(peer, "closed the connection before our hello");
+}
+
+/* Our hello could not be sent, with `err`. */
+static void unsent(struct peer *peer, int err)
+{
+	bool closed = err == -FI_ECONNRESET || err == -EPIPE;
+
+	if (closed &&
+	    (retry_silent(peer) || (peer->conn.attempt->pauses < PAUSES_MAX && conn_later(peer))))
+		return;
+	if (err == -FI_ECONNREFUSED && conn_reach_outward(peer))
+		conn_restart(peer);
+	else
+		conn_fail(peer, err == -FI_ECONNRESET ? FI_ECONNREFUSED : -err, NULL);
+}
+
+void conn_handshake_greet(struct peer *peer)
+{
+	int err = connect_result(peer->conn.sock);
+
+	if (err == -FI_EAGAIN)
+		return; /* a stale event, of the peer's former socket */
+	peer->conn.attempt->late = clock_coarse_ms() - peer->conn.attempt_ms >= LATE_MS;
+	/* Making a hello takes time where devices are involved. */
+	if (!err && peer->conn.attempt->late && connect_closed(peer->conn.sock))
+		err = -FI_ECONNRESET;
+	if (!err)
+		err = conn_say_hello(peer);
+	if (!err)
+		err = conn_control(peer->worker, EPOLL_CTL_MOD, peer, EPOLLIN);
+	if (err)
+		unsent(peer, err);
+	else
+		conn_event(peer, CONN_GREETS, NULL);
+}
+
+void conn_handshake_prove(struct peer *peer)
+{
+	int err = conn_say_hello(peer);
+
+	if (err)
+		unsent(peer, err);
+}
+
+void conn_handshake_yield(struct peer *peer, const struct wire_hello *hello)
+{
+	connect_close(peer->conn.sock);
+	peer->conn.sock = peer->conn.wake = -1;
+	peer->conn.incarnation = hello->incarnation;
+	peer->conn.attempt->deadline = clock_coarse_ms() + CROSSED_MS;
+}
+
+void conn_handshake_rejected(struct peer *peer, const struct wire_hello *hello)
+{
+	int err = hello->error && hello->error <= UINT16_MAX ? (int)hello->error : FI_ECONNREFUSED;
+
+	if (err == FI_EAGAIN && conn_later(peer))
+		return;
+	if (err == FI_EADDRINUSE && hello->incarnation && conn_names_join(peer, hello))
+		return;
+	conn_fail(peer, err == FI_EAGAIN ? FI_ETIMEDOUT : err, hello);
+}
+
+void conn_handshake_link(struct peer *peer, struct accepted *conn)
+{
+	struct worker *worker = peer->worker;
+	int err;
+
+	if (accepted_lacks_fds(conn) && conn_later(peer))
+		return;
+	if (!conn->inside)
+		epoll_ctl(worker->driven.fd, EPOLL_CTL_DEL, peer->conn.sock, NULL);
+	err = conn_link(peer, conn, &(struct wire_nic){.qpn = 0});
+	if (!err && !conn->inside && peer->conn.sock >= 0)
+		err = conn_watch(peer, EPOLLIN);
+	if (err) {
+		conn_fail(peer, -err, NULL);
+		return;
+	}
+	attempt_end(peer);
+	peer->real->silent = false;
+	/*
+	 * Within a host this byte tells the peer that we have its hello; across the network the first packet does.
+	 */
+	if (conn->inside)
+		send(peer->conn.sock, &(char){BOOT_WAKE}, 1, MSG_DONTWAIT | MSG_NOSIGNAL);
+	peer_connected(peer);
+	if (worker->cm)
+		worker->cm->connected(worker, conn->hello.data, conn->hello.data_len);
+}
+
+static enum conn_event answer(const struct peer *peer, const struct accepted *conn)
+{
+	switch (conn->hello.kind) {
+	case HELLO_CROSSED:
+		return CONN_CROSSED;
+	case HELLO_REJECT:
+		return CONN_REJECTED;
+	case HELLO_ACCEPT:
+		return CONN_ACCEPTED;
+	case HELLO_CHALLENGE:
+		return peer->conn.attempt->auth ? CONN_CHALLENGED : CONN_GARBLED;
+	default:
+		return CONN_GARBLED;
+	}
+}
+
+void conn_handshake_hear(struct peer *peer)
+{
+	struct accepted conn = {.sock = peer->conn.sock, .inside = peer_inside(peer)};
+	int ret = hello_recv(peer->conn.sock, peer_inside(peer), &conn.hello, conn.fds);
+
+	if (ret == 0 || (ret == -FI_ECONNRESET && retry_silent(peer)))
+		return;
+	if (ret < 0) {
+		conn_fail(peer, ret == -FI_ECONNRESET ? FI_ECONNREFUSED : -ret, NULL);
+		return;
+	}
+	conn.pid = conn.inside ? connect_pid(peer->conn.sock) : 0;
+	if (auth_hear(peer, peer->conn.attempt->auth, &conn))
+		conn_event(peer, answer(peer, &conn), &(struct conn_with){.conn = &conn});
+	else
+		conn_fail(peer, FI_EACCES, NULL);
+}
+
+void conn_handshake_anew(struct peer *peer)
+{
+	if (!retry(peer, "does not connect after all"))
+		conn_fail(peer, conn_overdue(peer), NULL);
+}
