@@ -89,8 +89,41 @@ struct tcp_output {
 };
 
 struct tcp_gather;
+struct tcp_link;
+struct tcp_outgoing;
 struct tcp_rails;
 struct tcp_rest;
+
+/* How a link's stream of packets goes: over a socket, encrypted over one, or over rails. */
+struct tcp_stream_ops {
+	/* As recvmsg. Of an `indirect` link, counts in `heard` what comes. */
+	ssize_t (*recv)(struct tcp_link *l, const struct iovec *iov, size_t count);
+	/* Is there something to read that no event tells of? */
+	bool (*unread)(const struct tcp_link *l);
+	bool keeps; /* that may wait for the next progress call */
+	/* Looks at each packet that has come as a whole; NULL: at none. */
+	void (*hear)(struct tcp_link *l, const struct packet *p);
+	/* Sends a packet, or keeps what the kernel does not take as the rest. 0 or -FI_EAGAIN. NULL: link_ops do it all. */
+	int (*send)(struct tcp_link *l, const struct tcp_outgoing *o);
+	/* Appends a packet without payload to the rest. Likewise. */
+	int (*end)(struct tcp_link *l, const struct tcp_frame *f);
+	/* Of a link that is TCP_REST: sends more of what is left. True: some bytes went. */
+	bool (*flush)(struct tcp_link *l);
+	/* As flush, by the flusher. Locked. */
+	void (*push)(struct tcp_link *l);
+	/* Makes epfd watch `events`; 0: nothing. 0 or a negative error. */
+	int (*watch)(struct tcp_link *l, uint32_t events);
+	/* Has the peer all that was sent? */
+	bool (*arrived)(const struct tcp_link *l);
+	/* Has the peer not answered for `timeout` ms? */
+	bool (*is_dead)(struct tcp_link *l, uint32_t timeout);
+	/* Of a closed link: what has come is not needed any more. NULL: it has nothing. */
+	void (*forget)(struct tcp_link *l);
+	/* Continues a closed link: true if nothing is left to wait for. */
+	bool (*linger)(struct tcp_link *l);
+	/* The end; `abort`: the peers' kernels drop what is under way. Locked. */
+	void (*close)(struct tcp_link *l, bool abort);
+};
 
 /* Transport state of a worker. */
 struct tcp {
@@ -131,11 +164,12 @@ struct tcp_link {
 	uint32_t id; /* the engine's number of the peer */
 	int sock;    /* with rails: one of them */
 	enum tcp_tx tx;
-	int err;                 /* error of TCP_FAILED, positive */
-	unsigned int row_call;   /* own->progress_calls when `row` began */
-	uint32_t events;         /* events that epfd watches; 0: not in epfd */
-	struct tcp_tls secure;   /* of a link without `rails` */
-	struct tcp_rails *rails; /* NULL: none, as most links. See tcp_rails.h. */
+	int err;               /* error of TCP_FAILED, positive */
+	unsigned int row_call; /* own->progress_calls when `row` began */
+	uint32_t events;       /* events that epfd watches; 0: not in epfd */
+	const struct tcp_stream_ops *stream;
+	struct tcp_tls secure;   /* of a link whose socket is encrypted */
+	struct tcp_rails *rails; /* of one with rails: tcp_rails.h */
 	struct tcp_rest *rest;
 	struct tcp_output output;
 	size_t row;       /* bytes of long messages sent since, up to TCP_BATCH_MAX */
@@ -145,8 +179,8 @@ struct tcp_link {
 	unsigned int burst_call; /* own->progress_calls when `burst` began */
 	unsigned int burst;      /* short packets sent since */
 	enum tcp_waits waits;
-	bool more; /* the next packet is not the last one that FI_MORE announces */
-	bool indirect; /* `secure.tls` or `rails`: the stream of packets is not what the socket brings */
+	bool more;     /* the next packet is not the last one that FI_MORE announces */
+	bool indirect; /* the stream of packets is not what the socket brings: only `stream` reads it */
 	size_t room;    /* bytes that the kernel's send buffer still takes */
 	size_t said;    /* bytes of messages sent since has_unread last found nothing */
 	uint64_t heard; /* bytes received */
@@ -175,15 +209,33 @@ struct tcp_link {
 /* Gives the link the operations and thresholds of one whose bytes go to the socket as they are. */
 void tcp_bare(struct tcp_link *l);
 
+/* tcp_socket.c */
+extern const struct tcp_stream_ops tcp_socket_ops;
+bool tcp_socket_unread(const struct tcp_link *l);
+int tcp_socket_watch(struct tcp_link *l, uint32_t events);
+bool tcp_socket_arrived(const struct tcp_link *l);
+bool tcp_socket_is_dead(struct tcp_link *l, uint32_t timeout);
+bool tcp_socket_linger(struct tcp_link *l);
+void tcp_socket_close(struct tcp_link *l, bool abort);
+/* Has the peer's kernel all that was sent, as far as can be known? */
+bool tcp_acknowledged(int sock);
+
 /* tcp_tx.c */
 int tcp_send(struct link *link, const void *buf, size_t len, uint64_t data, uint64_t head,
 	     uint64_t tag);
 int tcp_sendv(struct link *link, const struct packet *p, const struct iovec *iov, size_t count);
-/* As tcp_send, over an encrypted link. */
-int tcp_send_encrypted(struct link *link, const void *buf, size_t len, uint64_t data, uint64_t head,
-		       uint64_t tag);
+/* The same for links that are encrypted: whole packets, of which none waits for others. */
+int tcp_send_whole(struct link *link, const void *buf, size_t len, uint64_t data, uint64_t head,
+		   uint64_t tag);
+int tcp_sendv_whole(struct link *link, const struct packet *p, const struct iovec *iov,
+		    size_t count);
+/* Implement those of struct tcp_stream_ops for a socket. */
+int tcp_put(struct tcp_link *l, const struct tcp_outgoing *o);
+int tcp_put_last(struct tcp_link *l, const struct tcp_frame *f);
 int tcp_zcopy(struct link *link, const struct packet *p, const struct iovec *iov, size_t count);
-/* Enters the link in `attend`, for progress calls, in state `why`. */
+/* Enters the link in `attend`, for progress calls. */
+void tcp_attend(struct tcp_link *l);
+/* The same, in state `why`. */
 void tcp_block(struct tcp_link *l, enum tcp_tx why);
 /* Is errno `err` temporary, so that a send may be tried again? */
 bool tcp_passing(int err);
@@ -209,6 +261,8 @@ void tcp_reopen(struct tcp_link *l);
 int tcp_zcopy_copy_out(struct link *link);
 /* Sends more of the rest. True: some bytes went. */
 bool tcp_flush(struct tcp_link *l);
+/* The flusher's: sends what is gathered, or else the rest. Locked. */
+void tcp_push(struct tcp_link *l);
 
 /* tcp_rx.c */
 /* Reads and delivers a bounded number of bytes. True: something was received, or the link ended. */
@@ -229,8 +283,6 @@ void tcp_end(struct tcp_link *l, int err);
 bool tcp_progress(void *state);
 bool tcp_idle(const void *state);
 bool tcp_arm(void *state);
-/* Makes epfd watch `events` of the link's socket. 0 or a negative error. */
-int tcp_watch(struct tcp_link *l, uint32_t events);
 int tcp_watch_all(struct tcp *t);
 
 /* tcp_alive.c */
@@ -240,8 +292,6 @@ void tcp_alive_poll(struct tcp *t);
 void tcp_alive_timer(struct tcp *t);
 
 /* tcp_linger.c */
-/* Has the peer's kernel all that was sent, as far as can be known? */
-bool tcp_acknowledged(int sock);
 void tcp_close_link(struct link *link);
 /* Continues lingering links, at most once per tick of the coarse clock. */
 void tcp_linger(struct tcp *t);

@@ -21,31 +21,6 @@
 
 #define POLLS 8 /* checks per FI_WEFT_PEER_TIMEOUT */
 
-/*
- * Does the peer leave packets unanswered? To a peer with a closed window the kernel sends probes
- * ever more rarely. True if nothing has come for longer than the current interval of these, or if
- * two probes are unanswered.
- */
-static bool unanswered(const struct tcp_info *info)
-{
-	return (info->tcpi_unacked &&
-		info->tcpi_last_ack_recv * 4000ull > info->tcpi_rto * 5ull) || /* ms and us */
-	       info->tcpi_probes > 1;
-}
-
-/* Two checks in a row must agree: our own process may have been stopped before the first. */
-static bool is_dead(struct tcp_link *l, uint32_t timeout)
-{
-	struct tcp_info info;
-	socklen_t len = sizeof(info);
-	bool doubt = l->doubt;
-
-	if (getsockopt(l->sock, IPPROTO_TCP, TCP_INFO, &info, &len))
-		return false;
-	l->doubt = info.tcpi_last_ack_recv >= timeout && unanswered(&info);
-	return doubt && l->doubt;
-}
-
 void tcp_alive_poll(struct tcp *t)
 {
 	int timeout = env_get()->peer_timeout;
@@ -64,7 +39,7 @@ void tcp_alive_poll(struct tcp *t)
 	LIST_EACH (node, &t->links) {
 		struct tcp_link *l = LIST_ENTRY(node, struct tcp_link, in_state);
 
-		if (!l->rails && l->tx != TCP_FAILED && is_dead(l, (uint32_t)timeout))
+		if (l->tx != TCP_FAILED && l->stream->is_dead(l, (uint32_t)timeout))
 			tcp_fail(l, FI_ETIMEDOUT);
 	}
 }

@@ -80,30 +80,11 @@ static const struct link_ops tcp_link_ops = {
 	.close = tcp_close_link,
 };
 
-static const struct link_ops encrypted_link_ops = {
-	.send = tcp_send_encrypted,
-	.sendv = tcp_sendv,
-	.close = tcp_close_link,
-};
-
-static const struct link_ops rails_link_ops = {
-	.send = tcp_rails_send,
-	.sendv = tcp_rails_sendv,
-	.close = tcp_close_link,
-};
-
 static const struct link_zcopy_ops tcp_zcopy_ops = {
 	.sendv = tcp_zcopy,
 	.copy_out = tcp_zcopy_copy_out,
 	.more = tcp_gather_more,
 	.flush = tcp_gather_flush,
-};
-
-static const struct link_zcopy_ops rails_zcopy_ops = {
-	.sendv = tcp_rails_post,
-	.copy_out = tcp_rails_copy_out,
-	.more = tcp_rails_more,
-	.flush = tcp_rails_push,
 };
 
 static void add_link(struct tcp *t, struct tcp_link *l)
@@ -119,36 +100,26 @@ static size_t between(size_t want, size_t least, size_t most)
 	return want < least ? least : want > most ? most : want;
 }
 
-/* Zero-copy sends have no use where encryption makes a copy. */
-static int encrypt(struct tcp_link *l, const struct link_peer *peer)
-{
-	l->link.ops = &encrypted_link_ops;
-	l->link.zcopy = &link_no_zcopy;
-	l->link.zcopy_min = SIZE_MAX;
-	return tcp_tls_open(l, peer);
-}
-
-/* Each message gets a number, by which its end is reported when it is out. */
-static int add_rails(struct tcp_link *l, const struct link_peer *peer)
-{
-	l->link.ops = &rails_link_ops;
-	l->link.zcopy = &rails_zcopy_ops;
-	l->link.zcopy_min = 0;
-	l->link.packet_max = between(l->link.eager_max, TCP_FRAGMENT, TCP_PACKET_MAX);
-	return tcp_rails_open(l, peer);
-}
-
 /* An injected message is always one packet. */
 void tcp_bare(struct tcp_link *l)
 {
 	const struct env_settings *set = env_get();
 	struct link *link = &l->link;
 
+	l->stream = &tcp_socket_ops;
 	link->ops = &tcp_link_ops;
 	link->zcopy = &tcp_zcopy_ops;
 	link->eager_max = between(set->tcp_eager_max, XFER_INJECT_MAX, TCP_BATCH_MAX);
 	link->zcopy_min = l->zcopy_min = between(set->tcp_zcopy_min, TCP_ZCOPY_MIN, SIZE_MAX);
 	link->packet_max = TCP_PACKET_MAX;
+}
+
+/* One whose socket carries more than packets. 0 or a negative error: the link is as it was. */
+static int open_stream(struct tcp_link *l, const struct link_peer *peer)
+{
+	if (peer->rails)
+		return tcp_rails_open(l, peer);
+	return peer->key ? tcp_tls_open(l, peer) : 0;
 }
 
 static int tcp_connect(void *state, const struct link_peer *peer, struct link **link)
@@ -170,18 +141,14 @@ static int tcp_connect(void *state, const struct link_peer *peer, struct link **
 	list_init(&l->in_gathering);
 	list_init(&l->in_held);
 	list_init(&l->output.in_flusher);
-	if (peer->rails)
-		err = add_rails(l, peer);
-	else if (peer->key)
-		err = encrypt(l, peer);
-	if (!err && t->live >= TCP_DIRECT_MAX && !t->watching)
+	if (t->live >= TCP_DIRECT_MAX && !t->watching)
 		err = tcp_watch_all(t);
 	if (!err && t->watching)
-		err = tcp_watch(l, EPOLLIN);
+		err = l->stream->watch(l, EPOLLIN);
+	if (!err)
+		err = open_stream(l, peer);
 	if (err) {
-		tcp_tls_end(&l->secure);
-		if (l->rails)
-			tcp_rails_abandon(l);
+		l->stream->watch(l, 0);
 		free(l);
 		return err;
 	}
@@ -198,11 +165,8 @@ static int tcp_sock(const struct link *link)
 static bool tcp_arrived(const struct link *link)
 {
 	const struct tcp_link *l = (const struct tcp_link *)link;
-	int unsent = 0;
 
-	if (l->rails)
-		return tcp_rails_arrived(l);
-	return !ioctl(l->sock, SIOCOUTQ, &unsent) && !unsent;
+	return l->stream->arrived(l);
 }
 
 static void tcp_describe(const struct link *link, struct link_state *state)

@@ -17,9 +17,6 @@
 #include "base/clock.h"
 #include "base/forked.h"
 #include "base/log.h"
-#include "hw/tcp/tcp_gather.h"
-#include "hw/tcp/tcp_rails.h"
-#include "hw/tcp/tcp_rest.h"
 
 #define TICK_NS    50000   /* ns between two ticks: no gathered packet waits longer */
 #define LOOK_NS    5000000 /* ns between two looks at rests */
@@ -39,16 +36,6 @@ static struct {
 } flusher = {.links = {[TCP_LOOKS] = {&flusher.links[TCP_LOOKS], &flusher.links[TCP_LOOKS]},
 		       [TCP_TICKS] = {&flusher.links[TCP_TICKS], &flusher.links[TCP_TICKS]}}};
 
-static void send_for(struct tcp_link *l)
-{
-	if (l->gather)
-		tcp_gather_send(l);
-	else if (l->rails)
-		tcp_rails_fill(l);
-	else
-		tcp_rest_send(l);
-}
-
 /* Sends for links whose owner has not called for `ms`. One that calls now sends by itself. Locked. */
 static void send_list(enum tcp_pace pace, unsigned int ms)
 {
@@ -60,7 +47,7 @@ static void send_list(enum tcp_pace pace, unsigned int ms)
 		if (!lock_try(&l->output.lock))
 			continue;
 		if (now >= l->output.since_ms + ms)
-			send_for(l);
+			l->stream->push(l);
 		lock_give(&l->output.lock);
 	}
 }

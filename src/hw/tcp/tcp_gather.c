@@ -13,13 +13,10 @@
 
 _Static_assert(sizeof(struct tcp_frame) + TCP_GATHER_LEN <= TCP_GATHER_MAX, "a packet fits");
 
-/*
- * On an encrypted link the flusher would have to encrypt. A thread that sleeps would have to be
- * woken to report what has left.
- */
+/* A thread that sleeps would have to be woken to report what has left. */
 void tcp_gather_begin(struct tcp_link *l, enum tcp_waits waits)
 {
-	if (l->secure.tls || l->own->no_flusher || l->own->opener->sleepers)
+	if (l->own->no_flusher || l->own->opener->sleepers)
 		return;
 	l->waits = waits;
 	l->link.zcopy_min = 0;

@@ -20,82 +20,14 @@
 #include "base/log.h"
 #include "hw/tcp/tcp_flusher.h"
 #include "hw/tcp/tcp_gather.h"
-#include "hw/tcp/tcp_rails.h"
-#include "hw/tcp/tcp_tls.h"
+#include "hw/tcp/tcp_rest.h"
 
-#define DROPS  64     /* reads per call of drop_input */
 #define NAP_NS 500000 /* ns between two checks: no event announces an acknowledgement */
 
 void tcp_free(struct tcp_link *l)
 {
-	if (l->rails)
-		tcp_rails_close(l, false);
 	tcp_rest_drop(l);
-	if (l->sock >= 0)
-		forked_close(l->sock);
-	tcp_tls_end(&l->secure);
 	free(l);
-}
-
-static void unwatch(struct tcp_link *l)
-{
-	if (l->rails)
-		tcp_rails_watch(l, 0);
-	else if (l->events)
-		epoll_ctl(l->own->epfd, EPOLL_CTL_DEL, l->sock, NULL);
-	l->events = 0;
-}
-
-/* Reads and discards input. False: the connection is broken. */
-static bool drop_input(const struct tcp_link *l)
-{
-	char scrap[4096];
-	ssize_t len = 1;
-
-	for (int i = 0; i < DROPS && len > 0; i++)
-		len = recv(l->sock, scrap, sizeof(scrap), MSG_DONTWAIT);
-	return len >= 0 || errno == EAGAIN || errno == EINTR;
-}
-
-/*
- * Has the output arrived, although it is not acknowledged? Some kernels acknowledge a lone segment
- * as late as 40 ms after it came. Assume arrival when all was sent, nothing retransmitted, and
- * twice the round-trip time has passed.
- */
-static bool arrived(int sock)
-{
-	struct tcp_info info;
-	socklen_t len = sizeof(info);
-	int unsent = 0;
-
-	return !ioctl(sock, SIOCOUTQNSD, &unsent) && !unsent &&
-	       !getsockopt(sock, IPPROTO_TCP, TCP_INFO, &info, &len) && !info.tcpi_retransmits &&
-	       !info.tcpi_lost && info.tcpi_last_data_sent * 1000ull > 2ull * info.tcpi_rtt + 1000;
-}
-
-/* The FIN counts as one byte and need not be acknowledged. */
-bool tcp_acknowledged(int sock)
-{
-	int unsent;
-
-	return ioctl(sock, SIOCOUTQ, &unsent) || unsent <= 1 || arrived(sock);
-}
-
-/* Continues a lingering link. True: there is nothing left to wait for. */
-static bool step(struct tcp_link *l)
-{
-	if (l->rails)
-		return l->tx == TCP_FAILED || tcp_rails_linger(l);
-	if (l->tx == TCP_REST)
-		tcp_flush(l);
-	if (l->tx == TCP_FAILED || !drop_input(l))
-		return true;
-	if (l->tx == TCP_REST)
-		return false;
-	if (!l->shut)
-		shutdown(l->sock, SHUT_WR);
-	l->shut = true;
-	return tcp_acknowledged(l->sock);
 }
 
 static void reap(struct tcp_link *l)
@@ -107,14 +39,8 @@ static void reap(struct tcp_link *l)
 	tcp_gather_drop(l);
 	list_remove(&l->in_attend);
 	list_remove(&l->in_state);
-	if (l->rails)
-		tcp_rails_close(l, l->tx == TCP_FAILED || l->link.failed);
 	/* Resets: sends reported as failed must not arrive, even if the network recovers. */
-	if (l->sock >= 0 && (l->tx == TCP_FAILED || l->link.failed))
-		setsockopt(l->sock, SOL_SOCKET, SO_LINGER, &(struct linger){.l_onoff = 1},
-			   sizeof(struct linger));
-	if (l->sock >= 0)
-		forked_close(l->sock);
+	l->stream->close(l, l->tx == TCP_FAILED || l->link.failed);
 	l->sock = -1;
 	tcp_flusher_unlock(l);
 	if (t->in_progress)
@@ -132,17 +58,16 @@ void tcp_close_link(struct link *link)
 	l->closed = true;
 	t->opener->events->payload_free(t->opener, l->id, l->kept);
 	l->kept = NULL;
-	if (l->rails)
-		tcp_rails_forget(l);
+	if (l->stream->forget)
+		l->stream->forget(l);
 	list_remove(&l->in_held);
 	/* The last open link is closed: no timer may wake a sleeper for tcp_alive_poll. */
 	if (--t->live == 0 && t->timer >= 0) {
 		close(t->timer);
 		t->timer = -1;
 	}
-	t->railed -= l->rails != NULL;
-	unwatch(l);
-	if (broken || step(l)) {
+	l->stream->watch(l, 0);
+	if (broken || l->stream->linger(l)) {
 		reap(l);
 		return;
 	}
@@ -155,11 +80,7 @@ void tcp_close_link(struct link *link)
 /* Wakes a sleeping waiter when the kernel has space for the rest. */
 void tcp_linger_watch(struct tcp_link *l)
 {
-	if (l->tx == TCP_REST) {
-		tcp_watch(l, EPOLLOUT);
-	} else {
-		unwatch(l);
-	}
+	l->stream->watch(l, l->tx == TCP_REST ? EPOLLOUT : 0);
 }
 
 static void go_on(struct tcp *t, uint64_t now)
@@ -167,7 +88,7 @@ static void go_on(struct tcp *t, uint64_t now)
 	/* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): it does not follow the lists */
 	LIST_EACH_SAFE (node, &t->lingering) {
 		struct tcp_link *l = LIST_ENTRY(node, struct tcp_link, in_state);
-		bool done = step(l);
+		bool done = l->stream->linger(l);
 
 		list_remove(&l->in_attend);
 		if (!done && now >= l->deadline)
@@ -207,7 +128,7 @@ static void bequeath(struct tcp *t)
 
 		list_remove(&l->in_state);
 		list_push(&successor->lingering, &l->in_state);
-		unwatch(l);
+		l->stream->watch(l, 0);
 		l->own = successor;
 		tcp_linger_watch(l);
 		t->count--;

@@ -14,7 +14,6 @@
 #include "base/log.h"
 #include "core/domain.h"
 #include "hw/tcp/tcp_gather.h"
-#include "hw/tcp/tcp_rails.h"
 
 #define EVENTS 32
 /*
@@ -26,27 +25,6 @@
 /* Mask: every 16th progress call reads the clock for tcp_alive_poll. */
 #define POLL_CALLS 15u
 
-int tcp_watch(struct tcp_link *l, uint32_t events)
-{
-	struct epoll_event ev = {.events = events, .data.ptr = l};
-
-	if (l->rails)
-		return tcp_rails_watch(l, events);
-	if (l->events == events)
-		return 0;
-	if (epoll_ctl(l->own->epfd, l->events ? EPOLL_CTL_MOD : EPOLL_CTL_ADD, l->sock, &ev)) {
-		int err = errno;
-
-		LOG_PEER(
-			LOG_EP_CTRL,
-			"tcp: cannot watch the socket of peer %#x: %s (/proc/sys/fs/epoll/max_user_watches is a limit)",
-			l->id, fi_strerror(err));
-		return -err;
-	}
-	l->events = events;
-	return 0;
-}
-
 int tcp_watch_all(struct tcp *t)
 {
 	int err = 0;
@@ -55,7 +33,7 @@ int tcp_watch_all(struct tcp *t)
 		struct tcp_link *l = LIST_ENTRY(node, struct tcp_link, in_state);
 
 		if (!l->events)
-			err = tcp_watch(l, EPOLLIN);
+			err = l->stream->watch(l, EPOLLIN);
 		if (err)
 			return err;
 	}
@@ -110,28 +88,19 @@ static bool read_ready(struct tcp *t)
 	return any;
 }
 
-/* Reads what came over rails and was too much for one call, or that the last one has ended. */
-static bool attend_unread(struct tcp_link *l)
-{
-	bool any = tcp_rails_quiet(l) && tcp_read(l);
-
-	if (!l->closed && l->tx == TCP_READY && !tcp_rails_unread(l))
-		list_remove(&l->in_attend);
-	return any;
-}
-
 /*
- * Sends the link's rest. A broken connection may still have unread input, such as a disconnect
- * message: ends the link only when that is read.
+ * Sends the link's rest, and reads what was too much for one call. A broken connection may still have unread input, such as a
+ * disconnect message: ends the link only when that is read.
  */
 static bool attend_link(struct tcp_link *l)
 {
-	bool any = l->tx == TCP_REST && (l->rails ? tcp_rails_flush(l) : tcp_flush(l));
+	bool any = l->tx == TCP_REST && l->stream->flush(l);
 
-	if (l->rails)
-		any |= attend_unread(l);
+	any |= l->stream->unread(l) && tcp_read(l);
 	if (l->ended || l->closed)
 		return any;
+	if (l->tx == TCP_READY && !l->stream->unread(l))
+		list_remove(&l->in_attend);
 	if (l->tx == TCP_FAILED && !tcp_read(l)) {
 		tcp_end(l, l->err);
 		any = true;
@@ -225,8 +194,8 @@ static bool ask_space(struct tcp *t)
 	LIST_EACH (node, &t->attend) {
 		struct tcp_link *l = LIST_ENTRY(node, struct tcp_link, in_attend);
 
-		if (l->tx == TCP_FAILED || (l->rails && tcp_rails_quiet(l)) ||
-		    tcp_watch(l, EPOLLIN | EPOLLOUT))
+		if (l->tx == TCP_FAILED || l->stream->unread(l) ||
+		    l->stream->watch(l, EPOLLIN | EPOLLOUT))
 			return false;
 	}
 	return true;

@@ -38,45 +38,7 @@ static int begin(struct tcp_link *l, uint32_t rail, const struct link_peer *peer
 	return err;
 }
 
-int tcp_rails_open(struct tcp_link *l, const struct link_peer *peer)
-{
-	struct tcp_rails *rails = calloc(1, sizeof(*rails));
-	int err;
-
-	if (!rails)
-		return -FI_ENOMEM;
-	l->rails = rails;
-	l->indirect = true;
-	rails->wanted = peer->initiator ? peer->rails : 0;
-	for (uint32_t i = 0; i < WIRE_RAILS_MAX; i++)
-		rails->rail[i].sock = -1;
-	err = begin(l, 0, peer);
-	if (err) {
-		l->rails = NULL;
-		free(rails);
-		return err;
-	}
-	if (peer->key) {
-		l->tx = TCP_SECURING;
-		l->link.securing = true;
-	}
-	if (!l->own->railed++)
-		l->own->looked_rails = clock_coarse_ms();
-	l->own->next_rails = 0;
-	if (l->own->timer >= 0)
-		close(l->own->timer); /* the next sleeper makes one that expires more often */
-	l->own->timer = -1;
-	return 0;
-}
-
-void tcp_rails_abandon(struct tcp_link *l)
-{
-	leave(&l->rails->rail[0]);
-	l->own->railed--;
-	tcp_rails_close(l, false);
-}
-
-int tcp_rails_watch(struct tcp_link *l, uint32_t events)
+static int watch(struct tcp_link *l, uint32_t events)
 {
 	int err = 0;
 
@@ -128,11 +90,10 @@ static void drop(struct tcp_link *l, struct tcp_rail *r, bool abort)
 	leave(r);
 }
 
-void tcp_rails_close(struct tcp_link *l, bool abort)
+static void finish(struct tcp_link *l, bool abort)
 {
 	for (uint32_t i = 0; i < WIRE_RAILS_MAX; i++)
 		drop(l, &l->rails->rail[i], abort);
-	l->sock = -1;
 	tcp_window_close(&l->rails->in);
 	tcp_window_close(&l->rails->out);
 	free(l->rails);
@@ -146,8 +107,9 @@ void tcp_rails_end(struct tcp_link *l, uint32_t rail, int err)
 
 	drop(l, &rails->rail[rail], false);
 	tcp_rails_name(l);
+	rails->end_due = l->sock < 0;
 	if (l->sock < 0 && !l->ended && !l->closed)
-		tcp_rails_attend(l);
+		tcp_attend(l);
 	rails->err = err;
 	/* An answer may be lost with the rail; a peer that has closed it in good order asks again, or has ended. */
 	rails->ack_due |= err != 0;
@@ -175,7 +137,7 @@ static int join(struct tcp_link *l, uint32_t rail, const struct link_peer *peer)
 		return err;
 	tcp_rails_name(l);
 	if (l->events)
-		tcp_rails_watch(l, l->events);
+		watch(l, l->events);
 	if (!peer->key)
 		ready(l, rail);
 	return 0;
@@ -208,12 +170,6 @@ void tcp_rails_shake(struct tcp_link *l, uint32_t rail)
 	}
 }
 
-void tcp_rails_attend(struct tcp_link *l)
-{
-	list_remove(&l->in_attend);
-	list_push(&l->own->attend, &l->in_attend);
-}
-
 /* Not where the kernel encrypts: the end would pass records that it still keeps back. Closing sends them first. */
 static void shut(const struct tcp_rail *r)
 {
@@ -221,8 +177,27 @@ static void shut(const struct tcp_rail *r)
 		shutdown(r->sock, SHUT_WR);
 }
 
-/* As tcp_rails_linger, locked. */
-static bool linger(struct tcp_link *l)
+/* Has the peer read all? What it has not may go again over another rail, as long as the link is there. */
+static bool arrived(const struct tcp_link *l)
+{
+	return l->rails->out.begin == l->rails->out.end;
+}
+
+/* What is complete, and the end if that came with the last rail. */
+static bool unread(const struct tcp_link *l)
+{
+	return l->rails->in.begin != l->rails->in.next || l->rails->end_due;
+}
+
+/* tcp_rails_poll finds that out. */
+static bool is_dead(struct tcp_link *l, uint32_t timeout)
+{
+	(void)l, (void)timeout;
+	return false;
+}
+
+/* As linger, locked. */
+static bool linger_locked(struct tcp_link *l)
 {
 	if (!tcp_rails_drop(l))
 		return true;
@@ -236,17 +211,102 @@ static bool linger(struct tcp_link *l)
 		const struct tcp_rail *r = &l->rails->rail[i];
 
 		if (r->sock >= 0 && !r->silent && !tcp_acknowledged(r->sock))
-			return tcp_rails_arrived(l);
+			return arrived(l);
 	}
 	return true;
 }
 
-bool tcp_rails_linger(struct tcp_link *l)
+static bool linger(struct tcp_link *l)
 {
 	bool done;
 
+	if (l->tx == TCP_FAILED)
+		return true;
 	tcp_flusher_lock(l);
-	done = linger(l);
+	done = linger_locked(l);
 	tcp_flusher_unlock(l);
 	return done;
+}
+
+static void forget(struct tcp_link *l)
+{
+	l->own->railed--;
+	tcp_rails_forget(l);
+}
+
+static const struct tcp_stream_ops rails_ops = {
+	.recv = tcp_rails_recv,
+	.unread = unread,
+	.keeps = true,
+	.hear = tcp_rails_hear,
+	.flush = tcp_rails_flush,
+	.push = tcp_rails_fill,
+	.watch = watch,
+	.arrived = arrived,
+	.is_dead = is_dead,
+	.forget = forget,
+	.linger = linger,
+	.close = finish,
+};
+
+static const struct link_ops rails_link_ops = {
+	.send = tcp_rails_send,
+	.sendv = tcp_rails_sendv,
+	.close = tcp_close_link,
+};
+
+static const struct link_zcopy_ops rails_zcopy_ops = {
+	.sendv = tcp_rails_post,
+	.copy_out = tcp_rails_copy_out,
+	.more = tcp_rails_more,
+	.flush = tcp_rails_push,
+};
+
+/* Each message gets a number, by which its end is reported when it is out. */
+static void set_ops(struct tcp_link *l)
+{
+	struct link *link = &l->link;
+
+	l->stream = &rails_ops;
+	l->indirect = true;
+	link->ops = &rails_link_ops;
+	link->zcopy = &rails_zcopy_ops;
+	link->zcopy_min = 0;
+	link->packet_max = link->eager_max > TCP_FRAGMENT ? link->eager_max : TCP_FRAGMENT;
+}
+
+/* The worker's first such link, or one more. */
+static void count(struct tcp *t)
+{
+	if (!t->railed++)
+		t->looked_rails = clock_coarse_ms();
+	t->next_rails = 0;
+	if (t->timer >= 0)
+		close(t->timer); /* the next sleeper makes one that expires more often */
+	t->timer = -1;
+}
+
+int tcp_rails_open(struct tcp_link *l, const struct link_peer *peer)
+{
+	int err;
+
+	l->rails = calloc(1, sizeof(*l->rails));
+	if (!l->rails)
+		return -FI_ENOMEM;
+	err = begin(l, 0, peer);
+	if (err) {
+		free(l->rails);
+		return err;
+	}
+	l->rails->wanted = peer->initiator ? peer->rails : 0;
+	l->rails->rail[0].events = l->events;
+	for (uint32_t i = 1; i < WIRE_RAILS_MAX; i++)
+		l->rails->rail[i].sock = -1;
+	if (peer->key) {
+		l->tx = TCP_SECURING;
+		l->link.securing = true;
+	}
+	set_ops(l);
+	count(l->own);
+	return 0;
 }

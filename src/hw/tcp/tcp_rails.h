@@ -70,6 +70,7 @@ struct tcp_rails {
 		wanted; /* the first so many rails are made anew by us when they end; 0: by the peer */
 	bool ack_due;    /* an acknowledgement must go out */
 	bool ask_due;    /* the question for one must go out */
+	bool end_due;    /* the last rail has ended, and nobody has read that yet */
 	int err;         /* why the last rail ended; 0: in good order */
 	uint32_t latest; /* the rail of the last chunk that came: acknowledgements return there */
 	uint32_t marks;
@@ -90,10 +91,6 @@ struct tcp_rails {
 /* tcp_rails.c */
 /* Makes the new link one with up to peer->rails rails, whose first is its socket. 0 or a negative error. */
 int tcp_rails_open(struct tcp_link *l, const struct link_peer *peer);
-/* Undoes tcp_rails_open; the socket stays open. */
-void tcp_rails_abandon(struct tcp_link *l);
-/* Closes all sockets; `abort`: the peers' kernels drop what is under way. */
-void tcp_rails_close(struct tcp_link *l, bool abort);
 /* Implements transport.join. */
 int tcp_rails_join(struct link *link, uint32_t rail, const struct link_peer *peer);
 /* Continues the handshake of a rail that is `securing`. */
@@ -102,12 +99,6 @@ void tcp_rails_shake(struct tcp_link *l, uint32_t rail);
 void tcp_rails_end(struct tcp_link *l, uint32_t rail, int err);
 /* Chooses the socket that stands for the link in questions to the kernel: one that answers, if there is any. */
 void tcp_rails_name(struct tcp_link *l);
-/* As tcp_watch, for all rails; 0: for none. */
-int tcp_rails_watch(struct tcp_link *l, uint32_t events);
-/* Makes progress calls read: what tcp_rails_quiet tells of, no event announces. */
-void tcp_rails_attend(struct tcp_link *l);
-/* Continues a closed link: true if nothing is left to wait for. */
-bool tcp_rails_linger(struct tcp_link *l);
 
 /* tcp_rails_check.c */
 /* Looks after all links with rails: finds stalled ones, asks for new sockets. Most calls do nothing. */
@@ -132,15 +123,15 @@ int tcp_rails_post(struct link *link, const struct packet *p, const struct iovec
 int tcp_rails_copy_out(struct link *link);
 void tcp_rails_more(struct link *link);
 void tcp_rails_push(struct link *link);
-/* Gives the rails what they take. True: something went. Locked. */
-bool tcp_rails_fill(struct tcp_link *l);
-/* The same for the owner: asks and answers, too, and finds out what is out. */
+/* Implements tcp_stream_ops.push: gives the rails what they take. */
+void tcp_rails_fill(struct tcp_link *l);
+/* The same for the owner: asks and answers, too, and finds out what is out. True: something went. */
 bool tcp_rails_flush(struct tcp_link *l);
 /* Looks at a packet that has come: the answer to an RTS, CTS or ATS, makes place for another one. */
-void tcp_rails_hear(struct tcp_rails *rails, const struct packet *p);
+void tcp_rails_hear(struct tcp_link *l, const struct packet *p);
 
 /* tcp_rails_rx.c */
-/* As recvmsg. Reads the rails only when all that has come is read. */
+/* Implements tcp_stream_ops.recv. Reads the rails only when all that has come is read. */
 ssize_t tcp_rails_recv(struct tcp_link *l, const struct iovec *iov, size_t count);
 /* The link is closed: what comes is dropped, and what has come is. */
 void tcp_rails_forget(struct tcp_link *l);
@@ -148,23 +139,5 @@ void tcp_rails_forget(struct tcp_link *l);
 bool tcp_rails_drop(struct tcp_link *l);
 /* Closes the window of what comes if it is empty and was not used since the last call. */
 void tcp_rails_trim_in(struct tcp_link *l);
-
-/* Has the peer read all? What it has not may go again over another rail, as long as the link is there. */
-static inline bool tcp_rails_arrived(const struct tcp_link *l)
-{
-	return l->rails->out.begin == l->rails->out.end;
-}
-
-/* Is something complete that is not read yet? Of a link with rails. */
-static inline bool tcp_rails_unread(const struct tcp_link *l)
-{
-	return l->rails->in.begin != l->rails->in.next;
-}
-
-/* Does no event tell what reading finds? What is complete already, and the end if that came with the last rail. */
-static inline bool tcp_rails_quiet(const struct tcp_link *l)
-{
-	return tcp_rails_unread(l) || l->sock < 0;
-}
 
 #endif

@@ -295,13 +295,14 @@ static ssize_t recv_locked(struct tcp_link *l, const struct iovec *iov, size_t c
 		open_up(l);
 		return fail(EAGAIN);
 	}
-	err = tcp_rails_unread(l) ? 0 : pull_all(l, &room);
+	err = rails->in.begin != rails->in.next ? 0 : pull_all(l, &room);
 	if (err)
 		return fail(err);
 	len = tcp_window_read(&rails->in, iov, count);
 	answer(l);
 	if (len)
 		return (ssize_t)len;
+	rails->end_due = false;
 	/* The peer closes the old socket of a rail that it makes anew: its answer may come later. */
 	if (!any_open(rails) &&
 	    !(rails->wanted && l->own->opener->events->rail_coming(l->own->opener, l->id)))

@@ -218,7 +218,7 @@ static bool any_busy(const struct tcp_rails *rails)
 	return false;
 }
 
-bool tcp_rails_fill(struct tcp_link *l)
+static bool fill_all(struct tcp_link *l)
 {
 	bool any = false;
 
@@ -227,10 +227,15 @@ bool tcp_rails_fill(struct tcp_link *l)
 	return any;
 }
 
+void tcp_rails_fill(struct tcp_link *l)
+{
+	fill_all(l);
+}
+
 /* As tcp_rails_flush, locked. */
 static bool flush(struct tcp_link *l)
 {
-	bool any = tcp_rails_fill(l);
+	bool any = fill_all(l);
 
 	ask(l->rails);
 	control(l);
@@ -326,8 +331,9 @@ static bool take_out(uint32_t *ids, uint32_t *count, uint32_t id)
  * A message that the peer has asked for counts until its first fragment, or an ATS if it has none. A fragment does not say
  * whose first it is: it stands for any, and the ATS behind the message's last one for what was left.
  */
-void tcp_rails_hear(struct tcp_rails *rails, const struct packet *p)
+void tcp_rails_hear(struct tcp_link *l, const struct packet *p)
 {
+	struct tcp_rails *rails = l->rails;
 	unsigned int op = wire_op(p->head);
 	uint32_t id = wire_id(p->head);
 

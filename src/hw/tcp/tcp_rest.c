@@ -225,6 +225,14 @@ void tcp_rest_send(struct tcp_link *l)
 		r->err = errno;
 }
 
+void tcp_push(struct tcp_link *l)
+{
+	if (l->gather)
+		tcp_gather_send(l);
+	else
+		tcp_rest_send(l);
+}
+
 /* As tcp_flush, locked. */
 static bool flush(struct tcp_link *l)
 {

@@ -13,7 +13,6 @@
 #include "base/copy.h"
 #include "base/iov.h"
 #include "base/log.h"
-#include "hw/tcp/tcp_rails.h"
 #include "hw/tcp/tcp_tls.h"
 #include "link/recv.h"
 
@@ -62,8 +61,8 @@ static void deliver(struct tcp_link *l, const void *payload)
 
 	p.payload = payload;
 	expect_frame(l);
-	if (__builtin_expect(l->rails != NULL, 0))
-		tcp_rails_hear(l->rails, &p);
+	if (__builtin_expect(l->indirect, 0) && l->stream->hear)
+		l->stream->hear(l, &p);
 	l->own->opener->events->deliver(l->own->opener, l->id, &p);
 }
 
@@ -225,7 +224,7 @@ static size_t places(struct tcp_link *l, struct iovec *iov, size_t *room)
 static ssize_t receive(struct tcp_link *l, size_t *asked, size_t *placed)
 {
 	struct iovec iov[RX_IOV_MAX + 1];
-	struct msghdr m = {.msg_iov = iov};
+	size_t count = 1;
 
 	*placed = 0;
 	if (!l->begun && !l->indirect) {
@@ -233,12 +232,10 @@ static ssize_t receive(struct tcp_link *l, size_t *asked, size_t *placed)
 		return recv(l->sock, l->own->buf, *asked, MSG_DONTWAIT);
 	}
 	iov[0] = (struct iovec){l->own->buf, tcp_ahead(l)};
-	m.msg_iovlen = l->begun ? places(l, iov, placed) : 1;
-	*asked = *placed + iov[m.msg_iovlen - 1].iov_len;
-	if (l->rails)
-		return tcp_rails_recv(l, iov, m.msg_iovlen);
-	return l->secure.tls ? tcp_tls_recv(l, iov, m.msg_iovlen)
-			     : recvmsg(l->sock, &m, MSG_DONTWAIT);
+	if (l->begun)
+		count = places(l, iov, placed);
+	*asked = *placed + iov[count - 1].iov_len;
+	return l->stream->recv(l, iov, count);
 }
 
 /* Processes `len` bytes that `receive` returned. */
@@ -275,19 +272,14 @@ static bool goes_on(const struct tcp_link *l, size_t bytes)
 	       l->own->packets < PACKETS_PER_CALL;
 }
 
-/*
- * Is there more to read, of which no event tells? `bytes` are read. What TLS has decrypted is little, and read at once; what came
- * over rails waits for the next progress call if it is much.
- */
+/* Is there more to read, of which no event tells, and that does not wait for the next progress call? `bytes` are read. */
 static bool reads_on(struct tcp_link *l, size_t bytes)
 {
-	if (!l->indirect || l->ended || l->closed)
+	if (!l->indirect || l->ended || l->closed || !l->stream->unread(l))
 		return false;
-	if (!l->rails)
-		return tcp_tls_unused(&l->secure);
-	if (!tcp_rails_unread(l) || goes_on(l, bytes))
-		return tcp_rails_unread(l);
-	tcp_rails_attend(l);
+	if (!l->stream->keeps || goes_on(l, bytes))
+		return true;
+	tcp_attend(l);
 	return false;
 }
 

@@ -240,30 +240,14 @@ int tcp_tls_send(struct tcp_tls *s, const struct iovec *iov, size_t count, struc
 	return o.err;
 }
 
-bool tcp_tls_encrypt(struct tcp_tls *s, struct iovec *bytes)
-{
-	struct tls_out *out = s->out;
-
-	out->len = 0;
-	if (!tls_write(s->tls, bytes->iov_base, bytes->iov_len))
-		return false;
-	*bytes = (struct iovec){out->bytes, out->len};
-	return true;
-}
-
 /* ---- Links of one socket ---- */
 
-int tcp_tls_open(struct tcp_link *l, const struct link_peer *peer)
-{
-	int err = tcp_tls_start(l, &l->secure, peer, &l->own->tls_out);
-
-	if (err)
-		return err;
-	l->indirect = true;
-	l->tx = TCP_SECURING;
-	l->link.securing = true;
-	return 0;
-}
+/* An answer may not wait in the kernel for what is sent next: that would keep a record open. */
+static const struct link_ops kernel_link_ops = {
+	.send = tcp_send,
+	.sendv = tcp_sendv_whole,
+	.close = tcp_close_link,
+};
 
 /*
  * The handshake is done. Our side is not shut down where the kernel encrypts: the end would pass records that the kernel still
@@ -275,12 +259,14 @@ static void secured(struct tcp_link *l)
 		l->indirect = false;
 		l->shut = true;
 		tcp_bare(l);
+		l->link.ops = &kernel_link_ops;
 	}
 	tcp_reopen(l);
 	l->own->opener->events->ready(l->own->opener, l->id);
 }
 
-ssize_t tcp_tls_recv(struct tcp_link *l, const struct iovec *iov, size_t count)
+/* Continues the handshake of a link that is TCP_SECURING. */
+static ssize_t receive(struct tcp_link *l, const struct iovec *iov, size_t count)
 {
 	const struct iovec cipher = tcp_tls_room(l->own);
 	ssize_t ret;
@@ -292,4 +278,81 @@ ssize_t tcp_tls_recv(struct tcp_link *l, const struct iovec *iov, size_t count)
 		return ret;
 	secured(l);
 	return broken(EAGAIN);
+}
+
+static bool unread(const struct tcp_link *l)
+{
+	return tcp_tls_unused(&l->secure);
+}
+
+/* What is encrypted counts as sent: what the kernel does not take is kept. */
+static int send_encrypted(struct tcp_link *l, const struct tcp_outgoing *o)
+{
+	struct iovec left;
+	int err = tcp_tls_send(&l->secure, o->iov, o->count, &left);
+
+	if (err) {
+		tcp_fail(l, err);
+		return -FI_EAGAIN;
+	}
+	if (left.iov_len)
+		return tcp_rest_keep(
+			l, &(struct tcp_outgoing){&left, 1, left.iov_len, o->head, false}, 0);
+	if (l->tx != TCP_READY)
+		tcp_reopen(l);
+	return 0;
+}
+
+static int end(struct tcp_link *l, const struct tcp_frame *f)
+{
+	struct tls_out *out = l->secure.out;
+
+	out->len = 0;
+	if (tls_write(l->secure.tls, f, sizeof(*f)) && !tcp_rest_end(l, out->bytes, out->len))
+		return 0;
+	tcp_fail(l, FI_ENOMEM);
+	return -FI_EAGAIN;
+}
+
+static void finish(struct tcp_link *l, bool abort)
+{
+	tcp_socket_close(l, abort);
+	tcp_tls_end(&l->secure);
+}
+
+static const struct tcp_stream_ops encrypted_ops = {
+	.recv = receive,
+	.unread = unread,
+	.send = send_encrypted,
+	.end = end,
+	.flush = tcp_flush,
+	.push = tcp_push,
+	.watch = tcp_socket_watch,
+	.arrived = tcp_socket_arrived,
+	.is_dead = tcp_socket_is_dead,
+	.linger = tcp_socket_linger,
+	.close = finish,
+};
+
+static const struct link_ops encrypted_link_ops = {
+	.send = tcp_send_whole,
+	.sendv = tcp_sendv_whole,
+	.close = tcp_close_link,
+};
+
+/* Zero-copy sends have no use where encryption makes a copy, and what is gathered the flusher would have to encrypt. */
+int tcp_tls_open(struct tcp_link *l, const struct link_peer *peer)
+{
+	int err = tcp_tls_start(l, &l->secure, peer, &l->own->tls_out);
+
+	if (err)
+		return err;
+	l->stream = &encrypted_ops;
+	l->indirect = true;
+	l->tx = TCP_SECURING;
+	l->link.ops = &encrypted_link_ops;
+	l->link.zcopy = &link_no_zcopy;
+	l->link.zcopy_min = SIZE_MAX;
+	l->link.securing = true;
+	return 0;
 }

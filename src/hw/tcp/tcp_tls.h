@@ -34,8 +34,6 @@ ssize_t tcp_tls_read(struct tcp_link *l, struct tcp_tls *s, const struct iovec *
  * sent next; valid until the next call with this `out`. 0 or a positive error: the connection must be failed.
  */
 int tcp_tls_send(struct tcp_tls *s, const struct iovec *iov, size_t count, struct iovec *left);
-/* Replaces bytes by what has to be sent for them, valid likewise. False: the connection must be failed. */
-bool tcp_tls_encrypt(struct tcp_tls *s, struct iovec *bytes);
 
 /* Where the ciphertext of the worker's open links goes. */
 static inline struct iovec tcp_tls_room(const struct tcp *t)
@@ -49,11 +47,7 @@ static inline bool tcp_tls_unused(const struct tcp_tls *s)
 	return __builtin_expect(s->tls != NULL, 0) && tls_unused(s->tls);
 }
 
-/* ---- Links of one socket ---- */
-
-/* Makes the link an encrypted one, TCP_SECURING. 0 or a negative error. */
+/* Makes the link, which has one socket, an encrypted one, TCP_SECURING. 0 or a negative error. */
 int tcp_tls_open(struct tcp_link *l, const struct link_peer *peer);
-/* As recvmsg. Continues the handshake of a link that is TCP_SECURING. */
-ssize_t tcp_tls_recv(struct tcp_link *l, const struct iovec *iov, size_t count);
 
 #endif

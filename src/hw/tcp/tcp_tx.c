@@ -17,9 +17,7 @@
 #include "core/domain.h"
 #include "hw/tcp/tcp_flusher.h"
 #include "hw/tcp/tcp_gather.h"
-#include "hw/tcp/tcp_rails.h"
 #include "hw/tcp/tcp_rest.h"
-#include "hw/tcp/tcp_tls.h"
 
 #define COLD     __attribute__((noinline, cold))
 #define COPY_MAX 8192 /* bytes: up to this a copy costs less than a second iovec */
@@ -27,20 +25,25 @@
 /* Charged by the kernel per packet, beside its length and a sixteenth of that; bytes. */
 #define BESIDE 4096
 
+void tcp_attend(struct tcp_link *l)
+{
+	list_remove(&l->in_attend);
+	list_push(&l->own->attend, &l->in_attend);
+}
+
 void tcp_block(struct tcp_link *l, enum tcp_tx why)
 {
 	l->tx = why;
-	list_remove(&l->in_attend);
-	list_push(&l->own->attend, &l->in_attend);
+	tcp_attend(l);
 }
 
 void tcp_reopen(struct tcp_link *l)
 {
 	l->tx = TCP_READY;
-	if (!l->rails || !tcp_rails_unread(l))
+	if (!l->stream->unread(l))
 		list_remove(&l->in_attend);
 	if (l->events & EPOLLOUT)
-		tcp_watch(l, EPOLLIN);
+		l->stream->watch(l, EPOLLIN);
 }
 
 /* Zero-copy sends stay incomplete: they were not sent. */
@@ -77,34 +80,15 @@ static COLD int send_short(struct tcp_link *l, const struct tcp_outgoing *o, ssi
 static COLD int send_behind(struct tcp_link *l, const struct packet *p)
 {
 	struct tcp_frame f = {.head = p->head, .tag = p->tag};
-	struct iovec last = {&f, sizeof(f)};
 
 	if (l->tx != TCP_REST || wire_op(p->head) != WIRE_DISCONNECT || p->len)
 		return -FI_EAGAIN;
-	if (!l->secure.tls)
-		return tcp_rest_end(l, &f, sizeof(f));
-	if (tcp_tls_encrypt(&l->secure, &last) && !tcp_rest_end(l, last.iov_base, last.iov_len))
-		return 0;
-	tcp_fail(l, FI_ENOMEM);
-	return -FI_EAGAIN;
+	return l->stream->end(l, &f);
 }
 
-/* What is encrypted counts as sent: what the kernel does not take is kept. */
-static COLD int send_cipher(struct tcp_link *l, const struct tcp_outgoing *o)
+int tcp_put_last(struct tcp_link *l, const struct tcp_frame *f)
 {
-	struct iovec left;
-	int err = tcp_tls_send(&l->secure, o->iov, o->count, &left);
-
-	if (err) {
-		tcp_fail(l, err);
-		return -FI_EAGAIN;
-	}
-	if (left.iov_len)
-		return tcp_rest_keep(
-			l, &(struct tcp_outgoing){&left, 1, left.iov_len, o->head, false}, 0);
-	if (l->tx != TCP_READY)
-		tcp_reopen(l);
-	return 0;
+	return tcp_rest_end(l, f, sizeof(*f));
 }
 
 /*
@@ -184,14 +168,25 @@ static COLD int send_full(struct tcp_link *l)
 	return -FI_EAGAIN;
 }
 
+int tcp_put(struct tcp_link *l, const struct tcp_outgoing *o)
+{
+	struct msghdr m = {.msg_iov = (struct iovec *)(uintptr_t)o->iov, .msg_iovlen = o->count};
+	ssize_t sent = sendmsg(l->sock, &m, MSG_DONTWAIT | MSG_NOSIGNAL);
+
+	if (__builtin_expect(sent != (ssize_t)o->len, 0))
+		return send_short(l, o, sent);
+	list_remove(&l->in_held);
+	if (l->tx != TCP_READY)
+		tcp_reopen(l);
+	return 0;
+}
+
 static int send_fragments(struct tcp_link *l, const struct packet *p, const struct iovec *iov,
 			  size_t count, bool zcopy)
 {
 	struct tcp_frame f = tcp_frame_of(p);
 	struct iovec all[IOV_MOST + 1];
-	struct msghdr m = {.msg_iov = all, .msg_iovlen = count + 1};
-	struct tcp_outgoing o = {all, count + 1, p->len, p->head, zcopy};
-	ssize_t sent;
+	struct tcp_outgoing o = {all, count + 1, sizeof(f) + p->len, p->head, zcopy};
 
 	if (count > IOV_MOST || p->len > TCP_PACKET_MAX)
 		return -FI_EMSGSIZE;
@@ -204,16 +199,7 @@ static int send_fragments(struct tcp_link *l, const struct packet *p, const stru
 	all[0] = (struct iovec){&f, sizeof(f)};
 	if (count)
 		memcpy(all + 1, iov, count * sizeof(*iov));
-	o.len += all[0].iov_len;
-	if (__builtin_expect(l->secure.tls != NULL, 0))
-		return send_cipher(l, &o);
-	sent = sendmsg(l->sock, &m, MSG_DONTWAIT | MSG_NOSIGNAL);
-	if (__builtin_expect(sent != (ssize_t)o.len, 0))
-		return send_short(l, &o, sent);
-	list_remove(&l->in_held);
-	if (l->tx != TCP_READY)
-		tcp_reopen(l);
-	return 0;
+	return l->stream->send(l, &o);
 }
 
 /*
@@ -226,7 +212,7 @@ static int send_held(struct tcp_link *l, const struct packet *p)
 	ssize_t sent;
 
 	l->own->idle = 0;
-	if (l->tx != TCP_READY || l->indirect || l->secure.kernel || !has_space(l, 0))
+	if (l->tx != TCP_READY || !has_space(l, 0))
 		return send_fragments(l, p, NULL, 0, false);
 	sent = send(l->sock, &f, sizeof(f), MSG_DONTWAIT | MSG_NOSIGNAL | MSG_MORE);
 	if (sent != (ssize_t)sizeof(f))
@@ -389,8 +375,17 @@ int tcp_send(struct link *link, const void *buf, size_t len, uint64_t data, uint
 	return len <= COPY_MAX ? send_flat(l, &p) : send_long(l, &p);
 }
 
-int tcp_send_encrypted(struct link *link, const void *buf, size_t len, uint64_t data, uint64_t head,
-		       uint64_t tag)
+int tcp_sendv_whole(struct link *link, const struct packet *p, const struct iovec *iov,
+		    size_t count)
+{
+	struct tcp_link *l = (struct tcp_link *)link;
+
+	tcp_gather_end(l);
+	return send_fragments(l, p, iov, count, false);
+}
+
+int tcp_send_whole(struct link *link, const void *buf, size_t len, uint64_t data, uint64_t head,
+		   uint64_t tag)
 {
 	struct tcp_link *l = (struct tcp_link *)link;
 	struct packet p = {.head = head, .tag = tag, .data = data, .payload = buf, .len = len};
