@@ -7,7 +7,10 @@
 
 #include "base/iov.h"
 
-enum { COUNT = 8192, HALF = COUNT / 2 }; /* two members exchange halves, in two rounds */
+enum {
+	COUNT = 33 << 10,
+	HALF = COUNT / 2
+}; /* more than 256 KiB: two members exchange halves, in two rounds */
 
 static double in[COUNT], theirs[COUNT], out[COUNT];
 

@@ -267,8 +267,7 @@ static const struct row table[] = {
 	{FI_ALLREDUCE, ORDERED | OVERSUBSCRIBED, UINT32_MAX, 8 * KIB, 0, allreduce_tree, 8},
 	{FI_ALLREDUCE, ORDERED, UINT32_MAX, 8 * KIB, 0, allreduce_doubling, 0},
 	{FI_ALLREDUCE, OVERSUBSCRIBED, UINT32_MAX, ANY, 64 * KIB, allreduce_ring, 0},
-	/* Two hosts: to combine twice costs less than a second message. */
-	{FI_ALLREDUCE, ORDERED | NEAR, 2, ANY, 0, allreduce_rabenseifner, 0},
+	/* Two: to combine twice costs less than a second message. */
 	{FI_ALLREDUCE, ORDERED, 2, 256 * KIB, 0, allreduce_doubling, 0},
 	{FI_ALLREDUCE, ORDERED | TWOS, UINT32_MAX, ANY, 0, allreduce_rabenseifner, 0},
 	{FI_ALLREDUCE, 0, UINT32_MAX, ANY, 8 * KIB, allreduce_ring, 0},
