@@ -314,7 +314,6 @@ static void disconnect(struct peer *peer)
 	/* The requests end below, and the application may then reuse their memory. */
 	if (peer->real)
 		peer->real->memory->abort(peer->real);
-	rxreq_read_no_more(peer);
 	if (came && t->reap && t->reap(worker->via[kind].state, pool_id(peer))) {
 		worker->unread++;
 		peer->conn.unread_ms = clock_coarse_ms();

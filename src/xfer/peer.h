@@ -125,8 +125,6 @@ struct peer_rx {
 	/* Bytes of kept early messages of collective groups, which XOFF does not stop. */
 	size_t kept;
 	struct list rxreqs; /* struct rxreq */
-	struct rxreq
-		*reading;  /* is read together with the peer, and ends before later ones; or NULL */
 	size_t came, seen; /* differ if a part of a message of `rxreqs` came since the last check */
 	unsigned int stalls; /* checks, one after the other, that found none */
 };

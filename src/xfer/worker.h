@@ -58,8 +58,6 @@ struct worker {
 	struct list busy;             /* peers with queued output: struct peer.tx.in_busy */
 	/* Peers with unanswered one-sided operations: struct peer.rma.in_awaiting. */
 	struct list awaiting;
-	unsigned int
-		reading; /* messages that are read together with their senders: peer_rx.reading */
 	/* Peers that a DONE must be sent to: struct peer.target.in_acks_pending. */
 	struct list acks_pending;
 	unsigned int waits;  /* progress calls made while `awaiting` was not empty */

@@ -93,9 +93,6 @@ void rx_complete_error(struct rx *rx, const struct cq_slot *slot, const struct m
 void rx_finish(struct rx *rx, struct recv *r, const struct message *m, size_t capacity, void *base,
 	       int err)
 {
-	if (!err && m->peer && __builtin_expect(m->peer->rx.reading != NULL, 0) &&
-	    rxreq_hold(rx, r, m, capacity, base))
-		return;
 	r->arriving--;
 	complete(rx, r, m, capacity, base, err);
 	if (!r->arriving && (r->exhausted || !(r->flags & FI_MULTI_RECV)))

@@ -230,8 +230,7 @@ void rx_deliver(struct opener *o, uint32_t src, const struct packet *p)
 	if (__builtin_expect(!peer, 0))
 		drop_unknown(src);
 	else if ((p->head & ~RX_PLAIN_BITS(WORKER_RX_MAX - 1)) != WIRE_MSG || !rx ||
-		 !rx->plain_cq || worker->reading ||
-		 (peer->reported == FI_ADDR_NOTAVAIL && peer_expelled(peer)))
+		 !rx->plain_cq || (peer->reported == FI_ADDR_NOTAVAIL && peer_expelled(peer)))
 		deliver_other(peer, p);
 	else
 		place(rx, peer, p);

@@ -35,12 +35,6 @@ struct rxreq *rxreq_begin(struct rx *rx, struct recv *r, const struct message *m
 	return a;
 }
 
-/* Is another message of the same peer being read, together with it? That one is earlier. */
-static bool has_earlier(const struct rxreq *a)
-{
-	return a->peer->rx.reading && a->peer->rx.reading != a;
-}
-
 void rxreq_end(struct rxreq *a, int err)
 {
 	struct worker *worker = a->peer->worker;
@@ -51,12 +45,6 @@ void rxreq_end(struct rxreq *a, int err)
 			    .data = a->data,
 			    .len = a->len};
 
-	if (!err && has_earlier(a)) {
-		a->state = RXREQ_HELD;
-		return;
-	}
-	if (a->peer->rx.reading == a)
-		rxreq_read_no_more(a->peer);
 	list_remove(&a->link);
 	if (a->ack_pending) /* no effect if the peer is disconnected */
 		tx_control(a->peer, WIRE_HEAD(WIRE_ATS, 0, 0, wire_id(a->head)), (uint64_t)err);
@@ -109,23 +97,6 @@ int rxreq_fetch(const struct peer *peer, const struct wire_rts *rts, const struc
 	return ret < 0 ? ret : 0;
 }
 
-void rxreq_read_no_more(struct peer *peer)
-{
-	if (!peer->rx.reading)
-		return;
-	peer->rx.reading = NULL;
-	peer->worker->reading--;
-}
-
-/* Once it is under way, the peer's next messages wait for its end: no packet tells it. */
-static void read_on(struct rxreq *a)
-{
-	a->state = RXREQ_READ;
-	a->peer->rx.reading = a;
-	a->peer->worker->reading++;
-	worker_look(a->peer->worker);
-}
-
 bool rxreq_read(struct rxreq *a, const struct wire_rts *rts)
 {
 	size_t want = a->len < a->capacity ? a->len : a->capacity;
@@ -139,7 +110,8 @@ bool rxreq_read(struct rxreq *a, const struct wire_rts *rts)
 	if (ret < 0)
 		return false;
 	if (ret == LINK_UNDER_WAY) {
-		read_on(a);
+		a->state = RXREQ_READ;
+		worker_look(a->peer->worker); /* no packet tells its end */
 		return true;
 	}
 	if (ret == LINK_TOGETHER)
@@ -160,46 +132,18 @@ static void ask_again(struct rxreq *a)
 void rxreq_copied(struct worker *worker, uint32_t id, int ret)
 {
 	struct rxreq *a = pool_find(&worker->rxreq_pool, id);
-	struct peer *peer;
-	bool first;
 
 	if (!a || a->state != RXREQ_READ)
 		return;
-	peer = a->peer;
-	first = peer->rx.reading == a;
-	if (first)
-		rxreq_read_no_more(peer);
 	if (ret < 0) {
 		ask_again(a);
-	} else {
-		if (ret == LINK_TOGETHER)
-			peer->counts.helped++;
-		else
-			peer->counts.rdma++;
-		rxreq_end(a, 0);
+		return;
 	}
-	if (first)
-		rxreq_release(peer);
-}
-
-bool rxreq_hold(struct rx *rx, struct recv *r, const struct message *m, size_t capacity, void *base)
-{
-	struct rxreq *a = m->peer->rx.reading ? rxreq_begin(rx, r, m, capacity, base) : NULL;
-
-	if (!a)
-		return false;
-	a->state = RXREQ_HELD;
-	return true;
-}
-
-void rxreq_release(struct peer *peer)
-{
-	LIST_EACH_SAFE (node, &peer->rx.rxreqs) {
-		struct rxreq *a = LIST_ENTRY(node, struct rxreq, link);
-
-		if (a->state == RXREQ_HELD)
-			rxreq_end(a, 0);
-	}
+	if (ret == LINK_TOGETHER)
+		a->peer->counts.helped++;
+	else
+		a->peer->counts.rdma++;
+	rxreq_end(a, 0);
 }
 
 void rxreq_send_cts(struct rx *rx, struct recv *r, const struct message *m, size_t capacity,
@@ -238,7 +182,7 @@ bool rxreq_rdma(const struct peer *peer, const struct rx *rx)
 	LIST_EACH (node, &peer->rx.rxreqs) {
 		const struct rxreq *a = LIST_ENTRY(node, struct rxreq, link);
 
-		if (a->rx == rx && a->state != RXREQ_COMES)
+		if (a->rx == rx && a->state == RXREQ_READ)
 			return true;
 	}
 	return false;
@@ -363,10 +307,7 @@ void rxreq_placement_end(struct opener *o, uint32_t id)
 void rxreq_fail_peer(struct peer *peer, int err)
 {
 	while (!list_empty(&peer->rx.rxreqs)) {
-		struct rxreq *a = LIST_ENTRY(peer->rx.rxreqs.next, struct rxreq, link);
-
-		/* A sender that still awaits its ATS is told of no message that others were lost before. */
-		rxreq_end(a, a->state == RXREQ_HELD && !a->ack_pending ? 0 : err);
+		rxreq_end(LIST_ENTRY(peer->rx.rxreqs.next, struct rxreq, link), err);
 	}
 }
 

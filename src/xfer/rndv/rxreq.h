@@ -10,8 +10,7 @@
 /* Where the bytes of a matched message are. */
 enum rxreq_state {
 	RXREQ_COMES, /* they come in packets */
-	RXREQ_READ,  /* they are being read, by link_memory_ops.copy; fragments are dropped */
-	RXREQ_HELD   /* all are here: see rxreq_hold */
+	RXREQ_READ   /* a copy of link_memory_ops is under way; fragments are dropped */
 };
 
 struct rxreq {
@@ -50,18 +49,8 @@ int rxreq_fetch(const struct peer *peer, const struct wire_rts *rts, const struc
  * possible.
  */
 bool rxreq_read(struct rxreq *a, const struct wire_rts *rts);
-/* The peer's messages end as they come: what is read together with it is abandoned, or has ended. */
-void rxreq_read_no_more(struct peer *peer);
 /* What `copy` reads into the request `id` has ended, as `ret` says. */
 void rxreq_copied(struct worker *worker, uint32_t id, int ret);
-/*
- * Keeps the end of a complete message until an earlier one of the same peer has been read, together with
- * its sender: messages end in order. False: there is none, or no memory.
- */
-bool rxreq_hold(struct rx *rx, struct recv *r, const struct message *m, size_t capacity,
-		void *base);
-/* Ends what was kept. */
-void rxreq_release(struct peer *peer);
 /* Sends CTS: the sender is to stream the message. */
 void rxreq_ask(struct rxreq *a);
 
@@ -75,7 +64,7 @@ void rxreq_send_cts(struct rx *rx, struct recv *r, const struct message *m, size
 size_t rxreq_ranges(struct fi_rma_iov *range, const struct wire_rts *rts, size_t want);
 /* Sends CTS for all messages that the device was to read: RDMA has failed. */
 void rxreq_rdma_failed(struct peer *peer);
-/* Does a device write a message of this peer into a receive of the context? */
+/* Is a copy of a message of this peer into a receive of the context under way? */
 bool rxreq_rdma(const struct peer *peer, const struct rx *rx);
 /* Handles WIRE_FRAG. */
 void rxreq_frag(struct worker *worker, struct peer *peer, const struct packet *p);
