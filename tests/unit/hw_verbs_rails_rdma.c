@@ -159,8 +159,7 @@ static uint64_t registered_key(void **registered)
 	struct iovec iov = {memory, LONG};
 	struct fi_rma_iov at;
 
-	ck_assert_int_eq(
-		link_made->memory->reg(link_made, PROTO_RDMA, &iov, 1, NULL, &at, registered), 0);
+	ck_assert_int_eq(link_made->memory->reg(link_made, &iov, 1, &at, registered), 0);
 	return at.key;
 }
 
