@@ -26,7 +26,7 @@ tests = $(patsubst unit_%,%,$(subst /,_,$(basename $(patsubst tests/%,%,$(wildca
 FAST := $(filter-out $(patsubst src/hw/verbs/%,hw_verbs_%,$(SKIP)),$(call tests,tests/unit/*.c tests/api/*.c))
 PROG := $(FAST) $(call tests,tests/fault/*.c)
 # These build the library several times, or install a system: check-packages runs them.
-PACK := $(addprefix package_,reproducible bare deb deb_install rpm)
+PACK := $(addprefix package_,reproducible bare without_rails deb deb_install rpm)
 TEST := $(PROG) $(filter-out bench_% lab_% aarch64_% $(PACK),$(call tests,tests/*/*.sh tests/*/*.py))
 LAB  := $(call tests,tests/lab/*.c tests/api/*.c) fault_accepted fault_eavesdrop fault_rails_delay hw_tcp_rails_tls hw_tcp_tls_member
 

@@ -100,6 +100,7 @@ struct opener {
 	unsigned int opened; /* transports of the worker */
 	bool all;      /* opened with the wildcard, for which `name` has one interface's address */
 	bool counts;   /* peers must notify us of accesses to our memory: counters count them */
+	bool rails;    /* a link over sockets may have several: struct transport's `join` */
 	bool armed;    /* the worker's descriptor was, and its sockets were not polled since */
 	bool sleepers; /* a thread may sleep on the descriptor, so that nobody calls progress soon */
 };

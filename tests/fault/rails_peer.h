@@ -28,7 +28,7 @@ struct rails {
 	struct rail rail[4];
 };
 
-/* The head of a part of the stream: hw/tcp/tcp_rails.h. */
+/* The head of a part of the stream: hw/tcp/rails/tcp_rails.h. */
 struct chunk {
 	uint64_t at, ack;
 	uint32_t len, asks;

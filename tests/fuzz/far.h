@@ -6,7 +6,7 @@
 #ifndef FUZZ_FAR_H
 #define FUZZ_FAR_H
 
-#include "hw/tcp/tcp_rails.h"
+#include "hw/tcp/rails/tcp_rails.h"
 #include "secure.h"
 
 #define SENT_MAX 8

@@ -52,7 +52,10 @@ broken_rules() {
 			print FILENAME ": only src/hw names a transport, not " header
 		else if (room == "hw" && transport != "" && to[1] == "hw" && n > 2 && to[2] != transport)
 			print FILENAME ": transport " transport " may not include " header
-		else if (to[1] == "hw" && n > 3 && at[5] != "" && to[3] != at[4] && to[3] != "dev")
+		else if (to[1] == "hw" && to[3] == "rails" && at[4] != "rails")
+			print FILENAME ": " header " belongs to a folder that a build may leave out"
+		else if (to[1] == "hw" && n > 3 && at[5] != "" && to[3] != at[4] && to[3] != "dev" &&
+			 !(at[4] == "rails" && to[3] == "rdm"))
 			print FILENAME ": " transport "/" at[4] " may not include " header
 	}' /dev/null)
 }
@@ -92,6 +95,8 @@ caught src/hw/shm/shm_tx.c '"xfer/worker.h"'
 caught src/hw/shm/shm_tx.c '"hw/tcp/tcp.h"'
 caught src/hw/verbs/rc/rc_up.c '"hw/verbs/rdm/verbs.h"'
 caught src/hw/verbs/dev/verbs_dev.c '"hw/verbs/rdm/verbs.h"'
+caught src/hw/verbs/rdm/verbs_tx.c '"hw/verbs/rails/verbs_rails.h"'
+caught src/hw/tcp/tcp_tx.c '"hw/tcp/rails/tcp_rails.h"'
 caught src/core/cq.c '"ep.h"'
 caught src/core/cq.c '"../hw/tcp/tcp.h"'
 caught src/misc/all.c '<stdio.h>'
@@ -102,6 +107,7 @@ accepted src/core/cq.c '"link/engine.h"' '"link/link.h"' '"info/providers.h"'
 accepted src/hw/shm/shm_tx.c '"hw/shm/shm.h"' '"link/opener.h"' '"core/mr_view.h"'
 accepted src/hw/verbs/rc/rc_up.c '"hw/verbs/rc/rc.h"' '"hw/verbs/dev/verbs_dev.h"'
 accepted src/hw/shm/shm_cm.c '"hw/transports.h"'
+accepted src/hw/verbs/rails/verbs_rails.c '"hw/verbs/rdm/verbs.h"' '"hw/verbs/rails/verbs_rails.h"'
 accepted src/hw/list.c '"hw/shm/shm.h"' '"hw/tcp/tcp.h"'
 accepted src/hw/verbs/rc/rc_rma.c '"entry/args.h"'
 accepted src/xfer/msg/tx.c '"link/wire.h"' '"xfer/conn/conn.h"'

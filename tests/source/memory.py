@@ -33,18 +33,19 @@ SITES = {
     "src/hw/shm/shm_rma.c": {"shm_cancel_posted": OWN},
     "src/hw/tcp/tcp_cm.c": {"tcp_open": OWN, "tcp_connect": PEER},
     "src/hw/tcp/tcp_gather.c": {"buffer_of": OWN},
-    "src/hw/tcp/tcp_rails.c": {"tcp_rails_open": PEER},
+    "src/hw/tcp/rails/tcp_rails.c": {"rails_open": PEER},
     "src/hw/tcp/tcp_rest.c": {"rest_new": PEER},
     "src/hw/tcp/tcp_tls.c": {"tcp_tls_start": OWN},
-    "src/hw/tcp/tcp_window.c": {"tcp_window_open": PARTS},
+    "src/hw/tcp/rails/tcp_window.c": {"tcp_window_open": PARTS},
     "src/hw/udp/udp_sock.c": {"udp_open": OWN},
     "src/hw/verbs/dev/*": {"*": OWN},
     "src/hw/verbs/rc/rc_listen.c": {"listener_open": OWN, "request_new": OWN},  # one for each event that the application reads
     "src/hw/verbs/rc/*": {"*": OWN},
     "src/hw/verbs/rdm/verbs_link.c": {"link_new": PEER},
-    "src/hw/verbs/rdm/verbs_rails.c": {"verbs_rails_find": OWN, "verbs_rails_connect": PEER},
-    "src/hw/verbs/rdm/verbs_rails_keys.c": {"make_registration": OWN, "add_asked": OWN},  # one for each region and device
+    "src/hw/verbs/rails/verbs_rails.c": {"rails_find": OWN, "rails_connect": PEER},
+    "src/hw/verbs/rails/verbs_rails_keys.c": {"make_registration": OWN, "add_asked": OWN},  # one for each region and device
     "src/hw/verbs/rdm/verbs_slots.c": {"verbs_slots_grow": PEER},
+    "src/hw/verbs/rails/*": {"*": OWN},
     "src/hw/verbs/rdm/*": {"*": OWN},
     "src/hw/verbs/ud/*": {"*": OWN},
     "src/xfer/conn/acceptor.c": {"acceptor_hold": HELLO},

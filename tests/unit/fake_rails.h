@@ -12,7 +12,7 @@
 
 #include "base/forked.h"
 #include "core/domain.h"
-#include "hw/verbs/rdm/verbs_transfer.h"
+#include "hw/verbs/rails/verbs_transfer.h"
 #include "suite.h"
 #include "xfer/events.h"
 #include "xfer/worker.h"
@@ -274,7 +274,7 @@ static inline void setup(void)
 	for (unsigned int i = 0; i < VERBS_RAILS; i++)
 		make_device(i);
 	peer.pending = ends[0].l;
-	ck_assert_int_eq(verbs_rails_connect(ends[0].l, &peer, &link_made), 0);
+	ck_assert_int_eq(verbs_rails_here.connect(ends[0].l, &peer, &link_made), 0);
 	r = (struct verbs_rails *)link_made;
 	verbs_rails_add(r, 1, ends[1].l, 1);
 	ck_assert_int_eq(verbs_link_join(ends[1].l, &hello.nic, PEER), 0);
@@ -333,7 +333,7 @@ static inline void has_sent(unsigned int rail, const char *text, uint32_t number
 static inline void breaks(unsigned int rail)
 {
 	verbs_fail(ends[rail].l, FI_ETIMEDOUT);
-	verbs_rails_broke(ends[rail].l);
+	verbs_rails_here.broke(ends[rail].l);
 }
 
 static inline void credit(unsigned int rail, uint32_t count)

@@ -5,7 +5,7 @@
 #include <sched.h>
 #include <sys/ioctl.h>
 
-#include "hw/tcp/tcp_rails.h"
+#include "hw/tcp/rails/tcp_rails.h"
 #include "tcp_pair.h"
 
 #define FIRST 1 /* the first link of a test */

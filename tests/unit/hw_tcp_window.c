@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "hw/tcp/tcp_window.h"
+#include "hw/tcp/rails/tcp_window.h"
 #include "suite.h"
 
 #define RAILS 3

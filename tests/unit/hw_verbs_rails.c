@@ -73,7 +73,7 @@ START_TEST(comes_back)
 	ends[0].l->arrived = ends[0].l->posted;
 	ends[0].sends = 0;
 	multi.due = 0;
-	verbs_rails_progress(&v);
+	verbs_rails_here.progress(&v);
 	ck_assert(r->rail[0].proven);
 	send_bytes("c");
 	has_sent(1, "*bc", 2);
@@ -140,7 +140,7 @@ START_TEST(credits_come_back)
 	if (_i)
 		ck_assert(verbs_arm(&v));
 	else
-		verbs_rails_progress(&v);
+		verbs_rails_here.progress(&v);
 	ck_assert_uint_eq(ends[1].returned, 1);
 	ck_assert_uint_eq(ends[1].l->freed, 0);
 }
@@ -169,7 +169,7 @@ START_TEST(spares_are_bounded)
 		ends[1].l->freed++;
 		verbs_arm(&v);
 		multi.due = 0;
-		verbs_rails_progress(&v);
+		verbs_rails_here.progress(&v);
 		verbs_sent(ends[1].l, ends[1].l->posted);
 	}
 	ck_assert_uint_le(ends[1].alone, VERBS_SPARE);
@@ -261,10 +261,10 @@ START_TEST(probes_at_once)
 		r->rail[i].probe_due = UINT64_MAX;
 	}
 	before = posted();
-	verbs_rails_progress(&v);
+	verbs_rails_here.progress(&v);
 	ck_assert_uint_eq(posted(), before);
 	ck_assert(verbs_transport.probe(link_made));
-	verbs_rails_progress(&v);
+	verbs_rails_here.progress(&v);
 	ck_assert_uint_eq(posted(), before + VERBS_RAILS);
 	ck_assert_uint_eq(ends[0].probes, 1); /* which take no slot of the peer's */
 	ck_assert_uint_eq(ends[1].probes, 1);

@@ -176,7 +176,7 @@ START_TEST(flushed)
 	wc.wr_id = ends[1].request[0].number;
 	verbs_rdma_done(ends[1].l, &wc, false);
 	ck_assert_int_ne(ends[1].l->err, 0);
-	verbs_rails_broke(ends[1].l);
+	verbs_rails_here.broke(ends[1].l);
 	while (complete(0))
 		;
 	ck_assert(!list_empty(&r->operations));
@@ -200,7 +200,7 @@ START_TEST(cannot_post)
 	ends[1].refusal = EIO;
 	ck_assert_int_eq(post(LONG), 0);
 	ck_assert_int_eq(ends[1].l->err, EIO);
-	verbs_rails_broke(ends[1].l);
+	verbs_rails_here.broke(ends[1].l);
 	ck_assert(!r->giving_up);
 	closes(1);
 	while (complete(0))

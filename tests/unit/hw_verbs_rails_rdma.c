@@ -107,7 +107,7 @@ START_TEST(fails_with_reads_under_way)
 	for (int i = 0; i < 20; i++)
 		complete(1);
 	ck_assert_ptr_eq(r->messages.next, first);
-	verbs_rails_broke(ends[0].l);
+	verbs_rails_here.broke(ends[0].l);
 	ck_assert_ptr_ne(r->messages.next, first);
 }
 END_TEST
@@ -145,7 +145,7 @@ START_TEST(rdma_gets_no_answer)
 	ck_assert_int_eq(read_all(KEY(11, 22)), 0);
 	rdma_ends(0, IBV_WC_RETRY_EXC_ERR);
 	ck_assert_int_eq(ends[0].l->err, FI_ETIMEDOUT);
-	verbs_rails_broke(ends[0].l);
+	verbs_rails_here.broke(ends[0].l);
 	rdma_ends(1, IBV_WC_RETRY_EXC_ERR);
 	ck_assert_int_eq(ends[1].l->err, 0);
 	ck_assert(!link_made->rdma_usable);

@@ -5,7 +5,7 @@
 
 #include <netinet/in.h>
 
-#include "hw/tcp/tcp_rails.h"
+#include "hw/tcp/rails/tcp_rails.h"
 #include "tcp_pair.h"
 
 #define MSG   WIRE_HEAD(WIRE_MSG, 0, 0, 0)

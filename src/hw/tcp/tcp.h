@@ -205,6 +205,22 @@ struct tcp_link {
 	struct list in_held;
 };
 
+/*
+ * Rails, by the folder rails/. In a build without it this is NULL, so peers agree on none (opener.rails): then nothing of the
+ * table is called.
+ */
+struct tcp_rails_ops {
+	/* Makes the new link one with up to peer->rails rails, whose first is its socket. 0 or a negative error. */
+	int (*open)(struct tcp_link *l, const struct link_peer *peer);
+	/* Implements transport.join. */
+	int (*join)(struct link *link, uint32_t rail, const struct link_peer *peer);
+	/* Looks after all links with rails: finds stalled ones, asks for new sockets. Most calls do nothing. */
+	void (*poll)(struct tcp *t, uint64_t now);
+	/* Ms between two such looks: several fit into FI_WEFT_RAIL_TIMEOUT, and into FI_WEFT_PEER_TIMEOUT. */
+	uint32_t (*period)(void);
+};
+extern const struct tcp_rails_ops tcp_rails_here, *const tcp_rails_ops;
+
 /* tcp_cm.c */
 /* Gives the link the operations and thresholds of one whose bytes go to the socket as they are. */
 void tcp_bare(struct tcp_link *l);

@@ -17,7 +17,7 @@
 #include "base/clock.h"
 #include "base/env.h"
 #include "base/log.h"
-#include "hw/tcp/tcp_rails.h"
+#include "hw/tcp/tcp.h"
 
 #define POLLS 8 /* checks per FI_WEFT_PEER_TIMEOUT */
 
@@ -27,7 +27,7 @@ void tcp_alive_poll(struct tcp *t)
 	uint64_t now = clock_coarse_ms(), expired;
 
 	if (t->railed)
-		tcp_rails_poll(t, now);
+		tcp_rails_ops->poll(t, now);
 	if ((timeout <= 0 || now < t->next_poll) && !t->due)
 		return;
 	if (t->timer >= 0 && read(t->timer, &expired, sizeof(expired)) < 0 && errno != EAGAIN)
@@ -54,7 +54,7 @@ static int shortest(int a, int b)
 void tcp_alive_timer(struct tcp *t)
 {
 	int timeout = shortest(env_get()->peer_timeout, env_get()->operation_timeout);
-	int rails = t->railed ? (int)tcp_rails_period() : 0;
+	int rails = t->railed ? (int)tcp_rails_ops->period() : 0;
 	int ms = shortest(rails, timeout > 0 ? timeout / POLLS + 1 : 0);
 	struct timespec every = {ms / 1000, ms % 1000 * 1000000L};
 	struct epoll_event ev = {.events = EPOLLIN};

@@ -15,7 +15,6 @@
 #include "info/providers.h"
 #include "hw/tcp/tcp_flusher.h"
 #include "hw/tcp/tcp_gather.h"
-#include "hw/tcp/tcp_rails.h"
 #include "hw/tcp/tcp_tls.h"
 #include "hw/transports.h"
 #include "link/engine.h"
@@ -37,6 +36,7 @@ static int tcp_open(struct opener *opener, void **state)
 		goto free_buf;
 	}
 	t->opener = opener;
+	opener->rails = tcp_rails_ops;
 	t->timer = -1;
 	list_init(&t->links);
 	list_init(&t->closed);
@@ -118,7 +118,7 @@ void tcp_bare(struct tcp_link *l)
 static int open_stream(struct tcp_link *l, const struct link_peer *peer)
 {
 	if (peer->rails)
-		return tcp_rails_open(l, peer);
+		return tcp_rails_ops->open(l, peer);
 	return peer->key ? tcp_tls_open(l, peer) : 0;
 }
 
@@ -157,6 +157,11 @@ static int tcp_connect(void *state, const struct link_peer *peer, struct link **
 	return 0;
 }
 
+static int tcp_join(struct link *link, uint32_t rail, const struct link_peer *peer)
+{
+	return tcp_rails_ops->join(link, rail, peer);
+}
+
 static int tcp_sock(const struct link *link)
 {
 	return ((const struct tcp_link *)link)->sock;
@@ -181,6 +186,9 @@ static void tcp_describe(const struct link *link, struct link_state *state)
 		state->retransmissions = info.tcpi_total_retrans;
 }
 
+/* The one line that names the folder rails/. */
+const struct tcp_rails_ops *const tcp_rails_ops = &tcp_rails_here;
+
 const struct transport tcp_transport = {
 	.name = "tcp",
 	.bit = PROVIDER_TCP,
@@ -193,7 +201,7 @@ const struct transport tcp_transport = {
 	.fd = tcp_fd,
 	.connect = tcp_connect,
 	.sock = tcp_sock,
-	.join = tcp_rails_join,
+	.join = tcp_join,
 	.arrived = tcp_arrived,
 	.describe = tcp_describe,
 };

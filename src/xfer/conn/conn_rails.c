@@ -86,8 +86,8 @@ static bool usable(struct peer *peer)
 	struct worker *worker = peer->worker;
 	const struct rails *rails;
 
-	if (!rails_asked() || worker->cm || peer_inside(peer) || !worker->via[LINK_SOCKET].state ||
-	    !worker->via[LINK_SOCKET].transport->join || addr_is_local(&peer->name))
+	if (!rails_asked() || worker->cm || peer_inside(peer) || !worker->opener.rails ||
+	    addr_is_local(&peer->name))
 		return false;
 	rails = rails_of(worker);
 	return rails && rails->count > 1;

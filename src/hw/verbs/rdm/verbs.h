@@ -95,7 +95,17 @@ struct verbs {
 	struct ibv_wc wc[16];
 };
 
-struct verbs_multi;
+/* Further devices of a worker, and its links over several. */
+struct verbs_multi {
+	unsigned int count;
+	struct verbs further[WIRE_RAILS_MAX - 1];
+	struct addr at[WIRE_RAILS_MAX - 1];
+	uint32_t prefix[WIRE_RAILS_MAX - 1]; /* bits of the GID that name its network */
+	struct list links;                   /* struct verbs_rails.in_all */
+	struct pool pieces;                  /* struct verbs_piece of all links */
+	uint64_t due;                        /* ms: time of the next look at the links */
+};
+
 struct verbs_rails;
 
 struct verbs_link {
@@ -143,6 +153,55 @@ static inline uint32_t verbs_in_flight(const struct verbs_link *l)
 {
 	return l->posted - l->arrived;
 }
+
+/*
+ * Links over several devices, by the folder rails/: verbs_rails.h. In a build without it this is NULL: no worker has further
+ * devices and no link has rails, and for others nothing else of the table is called.
+ */
+struct verbs_rails_ops {
+	/* Finds the further devices of the worker whose first one `v` is, if FI_WEFT_RAILS asks for some. */
+	void (*find)(struct verbs *v);
+	void (*close)(struct verbs *v);
+	bool (*progress)(struct verbs *v);
+	/* The worker may sleep: returns credits that peers may wait for. */
+	void (*sleep)(struct verbs *v);
+	/* Has any link of the worker a queue that its peer can still get? */
+	bool (*queued)(const struct verbs *v);
+	/* Ends the registrations that were made for peers with the device. */
+	void (*drop_regions)(struct verbs *v);
+	/* As verbs_connect, if both sides have further devices. */
+	int (*connect)(struct verbs_link *l, const struct link_peer *peer, struct link **link);
+	/* Is it a link with rails, which the engine knows? */
+	bool (*has)(const struct link *link);
+	/* Returns the rail that carries its packets. */
+	const struct verbs_link *(*carrier)(const struct link *link);
+	/* Implements transport.probe. */
+	bool (*probe)(struct link *link);
+	/* Has the peer sent a disconnect message, over whichever rail? */
+	bool (*disconnected)(const struct verbs_rails *r);
+	/* Sets what the engine knows of RDMA on the link, and what operations know of the peer's keys. */
+	void (*update)(struct verbs_rails *r);
+	/* The device's exponent of the time after which a packet of a rail is sent again. */
+	uint8_t (*ack_timeout)(void);
+	/* Can the link go on without this rail? */
+	bool (*spare)(const struct verbs_link *l);
+	/* The rail has broken: the other one goes on, or the engine's link ends. */
+	void (*broke)(struct verbs_link *l);
+	/*
+	 * Takes the spare slots that a packet returns, and notes that one of ours is free if it took one. False: the peer
+	 * returns, or has used, more than there are.
+	 */
+	bool (*spared)(struct verbs_link *l, const struct verbs_head *h);
+	/* The peer's process has returned so many credits of the rail. */
+	void (*credited)(struct verbs_link *l, uint32_t credits);
+	/* Is the packet, received over this rail, one for the engine? May end the link. */
+	bool (*take)(struct verbs_link *l, uint32_t flags, const struct packet *p);
+	/* Piece `id`, which the rail had, is done. */
+	void (*done)(struct verbs_link *l, uint64_t id);
+	/* RDMA has ended on a rail that goes on with packets. */
+	void (*rdma_ended)(struct verbs_link *l);
+};
+extern const struct verbs_rails_ops verbs_rails_here, *const verbs_rails_ops;
 
 /* verbs_worker.c */
 /* Begins the state of a device, zeroed before, that has this address. Nothing is opened yet. */

@@ -13,7 +13,6 @@
 #include "base/forked.h"
 #include "base/log.h"
 #include "hw/verbs/rdm/verbs.h"
-#include "hw/verbs/rdm/verbs_rails.h"
 
 #define NAP_NS 20000
 
@@ -73,8 +72,8 @@ int verbs_prepare(void *state, const struct wire_nic *theirs, struct wire_nic *o
 
 	if (err)
 		return err;
-	if (!theirs || theirs->flags & WIRE_NIC_RAILS)
-		verbs_rails_find(v);
+	if (verbs_rails_ops && (!theirs || theirs->flags & WIRE_NIC_RAILS))
+		verbs_rails_ops->find(v);
 	if (!verbs_usable(v))
 		return -FI_ENODEV;
 	if (theirs && !same_fabric(v, theirs))
@@ -127,7 +126,7 @@ int verbs_connect(void *state, const struct link_peer *peer, struct link **link)
 	int err;
 
 	if (v->multi && theirs->flags & WIRE_NIC_RAILS)
-		return verbs_rails_connect(l, peer, link);
+		return verbs_rails_ops->connect(l, peer, link);
 	err = verbs_link_join(l, theirs, peer->id);
 	if (!err)
 		*link = &l->link;
@@ -164,7 +163,7 @@ static const struct link_memory_ops verbs_memory_ops = {
 /* Is something under way on the link that will still arrive? */
 static bool under_way(const struct verbs_link *l)
 {
-	bool read = l->rails ? !verbs_rails_disconnected(l->rails) : !l->disconnected;
+	bool read = l->rails ? !verbs_rails_ops->disconnected(l->rails) : !l->disconnected;
 
 	return read && !l->err && l->heard && (l->arrived != l->posted || verbs_rdma_writes(l));
 }
@@ -227,7 +226,7 @@ void verbs_drain(void *state)
 	struct verbs *v = state;
 	uint64_t until = clock_coarse_ms() + VERBS_LINGER_MS;
 
-	while (v->multi && verbs_rails_queued(v) && clock_coarse_ms() < until)
+	while (v->multi && verbs_rails_ops->queued(v) && clock_coarse_ms() < until)
 		poll_devices(v);
 	confirm(v);
 	for (unsigned int i = 0; v->multi && i < v->multi->count; i++)

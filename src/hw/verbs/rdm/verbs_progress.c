@@ -8,7 +8,6 @@
 #include "base/reason.h"
 #include "core/mr_nic.h"
 #include "hw/verbs/rdm/verbs.h"
-#include "hw/verbs/rdm/verbs_rails.h"
 
 #define BATCH ((int)(sizeof(((struct verbs *)NULL)->wc) / sizeof(struct ibv_wc)))
 
@@ -86,7 +85,7 @@ static void hear(struct verbs_link *l)
 	l->heard = true;
 	l->credits = l->credit_limit;
 	if (l->rails)
-		verbs_rails_update(l->rails);
+		verbs_rails_ops->update(l->rails);
 	verbs_rdma_on(l);
 }
 
@@ -98,11 +97,11 @@ static bool take_head(struct verbs_link *l, const struct ibv_wc *wc, const struc
 	if (wc->byte_len < sizeof(*h) || h->flags & l->unknown ||
 	    h->freed > l->credit_limit - l->credits)
 		return false;
-	if (__builtin_expect(l->rails != NULL, 0) && !verbs_rails_spared(l, h))
+	if (__builtin_expect(l->rails != NULL, 0) && !verbs_rails_ops->spared(l, h))
 		return false;
 	l->credits += h->freed;
 	if (__builtin_expect(l->rails != NULL, 0))
-		verbs_rails_credited(l, h->freed);
+		verbs_rails_ops->credited(l, h->freed);
 	if (__builtin_expect(h->flags & VERBS_PLAIN && l->direct.qp, 0))
 		verbs_rdma_end(l, false);
 	return true;
@@ -133,7 +132,7 @@ static struct verbs_link *receive(struct verbs *v, const struct ibv_wc *wc, uint
 			    .payload = h + 1,
 			    .len = wc->byte_len - sizeof(*h)};
 	id = pool_id(l);
-	if (!l->rails || verbs_rails_take(l, h->flags, &p))
+	if (!l->rails || verbs_rails_ops->take(l, h->flags, &p))
 		v->opener->events->deliver(v->opener, l->id, &p);
 	l = pool_find(&v->links, id);
 	if (l)
@@ -192,7 +191,7 @@ static void attend(struct verbs *v)
 		else if (!l->ended) {
 			l->ended = true;
 			if (l->rails)
-				verbs_rails_broke(l);
+				verbs_rails_ops->broke(l);
 			else
 				v->opener->events->ended(v->opener, l->id, l->err);
 		}
@@ -225,7 +224,7 @@ static void take_last(struct verbs_link *l, const struct verbs_head *h)
 	if (!l->rails || l->err || h->freed > l->credit_limit - l->credits)
 		return;
 	l->credits += h->freed;
-	verbs_rails_credited(l, h->freed);
+	verbs_rails_ops->credited(l, h->freed);
 }
 
 void verbs_last_messages(struct verbs *v, const struct ibv_wc *wc)
@@ -282,7 +281,7 @@ bool verbs_progress(void *state)
 	bool any = verbs_progress_device(v);
 
 	if (__builtin_expect(v->multi != NULL, 0))
-		any |= verbs_rails_progress(v);
+		any |= verbs_rails_ops->progress(v);
 	return any;
 }
 
@@ -332,7 +331,7 @@ bool verbs_arm(void *state)
 	bool armed;
 
 	if (v->multi)
-		verbs_rails_sleep(v);
+		verbs_rails_ops->sleep(v);
 	armed = arm_device(v);
 	for (unsigned int i = 0; v->multi && i < v->multi->count; i++)
 		armed &= arm_device(&v->multi->further[i]);

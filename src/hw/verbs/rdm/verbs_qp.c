@@ -9,7 +9,6 @@
 #include "base/log.h"
 #include "core/mr_nic.h"
 #include "hw/verbs/rdm/verbs.h"
-#include "hw/verbs/rdm/verbs_rails.h"
 
 #define ACK_TIMEOUT 16 /* 4.096 us * 2^16 = 0.27 s until a retry */
 #define ACK_DIRECT                                                                                 \
@@ -176,7 +175,7 @@ static void join_direct(struct verbs_link *l, const struct wire_nic *theirs)
 	const struct ibv_device_attr *attr = &l->own->path.dev->attr;
 	struct ends e = {.qp = l->direct.qp,
 			 .to = theirs->direct_qpn,
-			 .timeout = l->rails ? verbs_rails_ack_timeout() : ACK_DIRECT,
+			 .timeout = l->rails ? verbs_rails_ops->ack_timeout() : ACK_DIRECT,
 			 .reads_in = reads(attr->max_qp_rd_atom),
 			 .reads_out = reads(attr->max_qp_init_rd_atom),
 			 .access = IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE};
@@ -195,7 +194,7 @@ int verbs_qp_join(struct verbs_link *l, const struct wire_nic *theirs)
 {
 	struct ends e = {.qp = l->qp,
 			 .to = theirs->qpn,
-			 .timeout = l->rails ? verbs_rails_ack_timeout() : ACK_TIMEOUT,
+			 .timeout = l->rails ? verbs_rails_ops->ack_timeout() : ACK_TIMEOUT,
 			 .access = l->rails ? IBV_ACCESS_REMOTE_WRITE : 0}; /* verbs_probe */
 	int err;
 

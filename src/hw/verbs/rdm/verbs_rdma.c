@@ -13,7 +13,6 @@
 #include "base/log.h"
 #include "core/mr_nic.h"
 #include "hw/verbs/rdm/verbs.h"
-#include "hw/verbs/rdm/verbs_rails.h"
 #include "hw/verbs/dev/verbs_mem.h"
 
 /* A position in a list of segments or ranges: entry, and byte within it. */
@@ -233,7 +232,7 @@ static bool has_to_wait(const struct verbs_direct *d, const struct verbs_rdma *m
 /* Is the link a rail, and another one works? That one does again what a broken one had. */
 static bool has_spare(const struct verbs_link *l)
 {
-	return l->rails && verbs_rails_spare(l);
+	return l->rails && verbs_rails_ops->spare(l);
 }
 
 /* Is more than RDMA over? A request may fail before a progress call has read that the device was taken away. */
@@ -326,7 +325,7 @@ void verbs_rdma_end(struct verbs_link *l, bool silent)
 	if (!l->err)
 		verbs_say(l, false);
 	if (l->rails)
-		verbs_rails_rdma_ended(l);
+		verbs_rails_ops->rdma_ended(l);
 	else
 		l->own->opener->events->rdma_failed(l->own->opener, l->id);
 }
@@ -379,7 +378,7 @@ void verbs_rdma_done(struct verbs_link *l, const struct ibv_wc *wc, bool silent)
 	if (silent)
 		return;
 	if (l->rails)
-		verbs_rails_done(l, id);
+		verbs_rails_ops->done(l, id);
 	else
 		l->own->opener->events->copied(l->own->opener, id,
 					       l->link.counted ? LINK_COUNTED : LINK_DONE);

@@ -10,7 +10,6 @@
 #include "base/forked.h"
 #include "base/log.h"
 #include "hw/verbs/rdm/verbs.h"
-#include "hw/verbs/rdm/verbs_rails.h"
 
 #define SRQ_MAX (VERBS_CHUNK * VERBS_CHUNKS)
 
@@ -117,7 +116,8 @@ void verbs_down(struct verbs *v)
 	const struct verbs_lib *lib = v->path.dev->lib;
 	bool forked = v->path.dev->forked != forked_count();
 
-	verbs_rails_drop_regions(v);
+	if (!list_empty(&v->asked_regions))
+		verbs_rails_ops->drop_regions(v);
 	if (!forked) {
 		lib->destroy_srq(v->srq);
 		lib->destroy_cq(v->cq);

@@ -8,7 +8,6 @@
 
 #include "info/providers.h"
 #include "hw/verbs/rdm/verbs.h"
-#include "hw/verbs/rdm/verbs_rails.h"
 #include "hw/transports.h"
 #include "core/domain.h"
 #include "link/link_state.h"
@@ -74,7 +73,8 @@ static void verbs_close(void *state)
 {
 	struct verbs *v = state;
 
-	verbs_rails_close(v);
+	if (v->multi)
+		verbs_rails_ops->close(v);
 	verbs_state_fini(v);
 	verbs_let_go(v);
 	close(v->epfd);
@@ -88,8 +88,20 @@ static int verbs_fd(void *state)
 
 static void verbs_describe(const struct link *link, struct link_state *state)
 {
-	state->credits = verbs_rails_carrier(link)->credits;
+	const struct verbs_link *l = (const struct verbs_link *)link;
+
+	if (verbs_rails_ops && verbs_rails_ops->has(link))
+		l = verbs_rails_ops->carrier(link);
+	state->credits = l->credits;
 }
+
+static bool verbs_answers(struct link *link)
+{
+	return verbs_rails_ops && verbs_rails_ops->has(link) && verbs_rails_ops->probe(link);
+}
+
+/* The one line that names the folder rails/. */
+const struct verbs_rails_ops *const verbs_rails_ops = &verbs_rails_here;
 
 const struct transport verbs_transport = {
 	.name = "verbs",
@@ -104,7 +116,7 @@ const struct transport verbs_transport = {
 	.prepare = verbs_prepare,
 	.abandon = verbs_abandon,
 	.connect = verbs_connect,
-	.probe = verbs_rails_probe,
+	.probe = verbs_answers,
 	.describe = verbs_describe,
 	.drain = verbs_drain,
 };

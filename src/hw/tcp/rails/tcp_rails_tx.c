@@ -9,7 +9,7 @@
 
 #include "base/log.h"
 #include "hw/tcp/tcp_flusher.h"
-#include "hw/tcp/tcp_rails.h"
+#include "hw/tcp/rails/tcp_rails.h"
 #include "hw/tcp/tcp_tls.h"
 
 #define ASK_SPANS (TCP_SPANS_NEW / 2) /* the sender also asks when so many parts are under way */

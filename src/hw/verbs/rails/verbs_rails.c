@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Life of links over two devices: the worker's devices, their rails, what happens when one breaks. */
-#include "hw/verbs/rdm/verbs_transfer.h"
+#include "hw/verbs/rails/verbs_transfer.h"
 
 #include <rdma/fi_errno.h>
 #include <stdlib.h>
@@ -45,7 +45,7 @@ uint64_t verbs_rails_time_limit(void)
 }
 
 /* All tries of a packet take half of the limit; until a packet goes out takes the other one. */
-uint8_t verbs_rails_ack_timeout(void)
+static uint8_t rails_ack_timeout(void)
 {
 	uint64_t tries_ns = verbs_rails_time_limit() / 2 * 1000000 / (VERBS_RETRIES + 1);
 	uint8_t exponent = 1;
@@ -105,7 +105,7 @@ static void add_devices(struct verbs *v, const struct rails_setting *s, const st
 			add_device(v, a);
 }
 
-void verbs_rails_find(struct verbs *v)
+static void rails_find(struct verbs *v)
 {
 	struct rails_setting s = rails_setting();
 	struct ifaces all;
@@ -132,12 +132,11 @@ none:
 	v->multi = NULL;
 }
 
-void verbs_rails_close(struct verbs *v)
+static void rails_close_all(struct verbs *v)
 {
-	for (unsigned int i = 0; v->multi && i < v->multi->count; i++)
+	for (unsigned int i = 0; i < v->multi->count; i++)
 		verbs_state_fini(&v->multi->further[i]);
-	if (v->multi)
-		pool_fini(&v->multi->pieces);
+	pool_fini(&v->multi->pieces);
 	free(v->multi);
 	v->multi = NULL;
 }
@@ -170,7 +169,7 @@ static void prove(struct verbs_rail *rail)
 	rail->device = rail->link->own;
 }
 
-int verbs_rails_connect(struct verbs_link *l, const struct link_peer *peer, struct link **link)
+static int rails_connect(struct verbs_link *l, const struct link_peer *peer, struct link **link)
 {
 	struct verbs_rails *r = calloc(1, sizeof(*r));
 	int err;
@@ -221,16 +220,29 @@ static const struct link_ops rails_ops = {
 	.close = close_link,
 };
 
-const struct verbs_link *verbs_rails_carrier(const struct link *link)
+static bool rails_has(const struct link *link)
+{
+	return link->ops == &rails_ops;
+}
+
+static const struct verbs_link *rails_carrier(const struct link *link)
 {
 	const struct verbs_rails *r = (const struct verbs_rails *)link;
 
-	return link->ops == &rails_ops ? r->rail[r->active].link : (const struct verbs_link *)link;
+	return r->rail[r->active].link;
+}
+
+bool verbs_rails_disconnected(const struct verbs_rails *r)
+{
+	for (unsigned int i = 0; i < VERBS_RAILS; i++)
+		if (r->rail[i].link && r->rail[i].link->disconnected)
+			return true;
+	return false;
 }
 
 /* ---- Rails that break ------------------------------------------------------------------------ */
 
-bool verbs_rails_spare(const struct verbs_link *l)
+static bool rails_spare(const struct verbs_link *l)
 {
 	const struct verbs_rails *r = l->rails;
 
@@ -263,7 +275,7 @@ int verbs_rails_detach(struct verbs_rails *r, unsigned int rail, int err)
 	return 0;
 }
 
-void verbs_rails_broke(struct verbs_link *l)
+static void rails_broke(struct verbs_link *l)
 {
 	struct verbs_rails *r = l->rails;
 	unsigned int rail = r->rail[0].link == l ? 0 : 1;
@@ -299,14 +311,11 @@ static void probe(struct verbs_rail *rail, uint64_t now)
 }
 
 /* A target that has not heard its peer cannot send, so it cannot tell. */
-bool verbs_rails_probe(struct link *link)
+static bool rails_probe(struct link *link)
 {
 	struct verbs_rails *r = (struct verbs_rails *)link;
-
 	bool can = false;
 
-	if (link->ops != &rails_ops)
-		return false;
 	for (unsigned int i = 0; i < VERBS_RAILS; i++) {
 		r->rail[i].probe_due = 0;
 		can |= verbs_rail_usable(&r->rail[i]);
@@ -357,13 +366,13 @@ static void return_credits(struct verbs_rails *r)
 			verbs_say(r->rail[i].link, false);
 }
 
-void verbs_rails_sleep(struct verbs *v)
+static void rails_sleep(struct verbs *v)
 {
 	LIST_EACH (node, &v->multi->links)
 		return_credits(LIST_ENTRY(node, struct verbs_rails, in_all));
 }
 
-bool verbs_rails_progress(struct verbs *v)
+static bool rails_progress(struct verbs *v)
 {
 	struct verbs_multi *m = v->multi;
 	uint64_t now = clock_coarse_ms();
@@ -380,3 +389,26 @@ bool verbs_rails_progress(struct verbs *v)
 	}
 	return any;
 }
+
+const struct verbs_rails_ops verbs_rails_here = {
+	.find = rails_find,
+	.close = rails_close_all,
+	.progress = rails_progress,
+	.sleep = rails_sleep,
+	.queued = verbs_rails_queued,
+	.drop_regions = verbs_rails_drop_regions,
+	.connect = rails_connect,
+	.has = rails_has,
+	.carrier = rails_carrier,
+	.probe = rails_probe,
+	.disconnected = verbs_rails_disconnected,
+	.update = verbs_rails_update,
+	.ack_timeout = rails_ack_timeout,
+	.spare = rails_spare,
+	.broke = rails_broke,
+	.spared = verbs_rails_spared,
+	.credited = verbs_rails_credited,
+	.take = verbs_rails_take,
+	.done = verbs_rails_done,
+	.rdma_ended = verbs_rails_rdma_ended,
+};

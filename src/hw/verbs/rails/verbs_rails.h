@@ -23,17 +23,6 @@
 /* Regions of a peer whose rkeys at its further devices are remembered. */
 #define VERBS_KEYS 32
 
-/* Further devices of a worker, and its links over several. */
-struct verbs_multi {
-	unsigned int count;
-	struct verbs further[WIRE_RAILS_MAX - 1];
-	struct addr at[WIRE_RAILS_MAX - 1];
-	uint32_t prefix[WIRE_RAILS_MAX - 1]; /* bits of the GID that name its network */
-	struct list links;                   /* struct verbs_rails.in_all */
-	struct pool pieces;                  /* struct verbs_piece of all links */
-	uint64_t due;                        /* ms: time of the next look at the links */
-};
-
 enum verbs_rail_what {
 	VERBS_RAIL_PROPOSED = 1, /* initiator to target: `nic` is one end of another rail */
 	VERBS_RAIL_ACCEPTED,     /* answer: `nic` is the other end, ready to receive */
@@ -122,40 +111,16 @@ static inline bool verbs_rail_usable(const struct verbs_rail *rail)
 	return rail->link && !rail->link->err && rail->link->heard;
 }
 
-/* Has the peer sent a disconnect message, over whichever rail? */
-static inline bool verbs_rails_disconnected(const struct verbs_rails *r)
-{
-	for (unsigned int i = 0; i < VERBS_RAILS; i++)
-		if (r->rail[i].link && r->rail[i].link->disconnected)
-			return true;
-	return false;
-}
+/* What has no comment implements struct verbs_rails_ops. */
 
 /* verbs_rails.c */
-/* Finds the further devices of the worker whose first one `v` is, if FI_WEFT_RAILS asks for some. */
-void verbs_rails_find(struct verbs *v);
-void verbs_rails_close(struct verbs *v);
-bool verbs_rails_progress(struct verbs *v);
-/* The worker may sleep: returns credits that peers may wait for. */
-void verbs_rails_sleep(struct verbs *v);
 /* FI_WEFT_RAIL_TIMEOUT, in ms; there is a least one. */
 uint64_t verbs_rails_time_limit(void);
-/* The device's exponent of the time after which a packet of a rail is sent again. */
-uint8_t verbs_rails_ack_timeout(void);
-/* As verbs_connect, if both sides have further devices. */
-int verbs_rails_connect(struct verbs_link *l, const struct link_peer *peer, struct link **link);
-/* Returns the link that carries the packets of a link. */
-const struct verbs_link *verbs_rails_carrier(const struct link *link);
-/* Implements transport.probe. */
-bool verbs_rails_probe(struct link *link);
+bool verbs_rails_disconnected(const struct verbs_rails *r);
 /* A link becomes a rail, before its queue pairs are connected; and is none if that fails. */
 void verbs_rails_add(struct verbs_rails *r, unsigned int rail, struct verbs_link *l,
 		     uint32_t serial);
 void verbs_rails_drop(struct verbs_rails *r, unsigned int rail);
-/* Can the link go on without this rail? */
-bool verbs_rails_spare(const struct verbs_link *l);
-/* The rail has broken: the other one goes on, or the engine's link ends. */
-void verbs_rails_broke(struct verbs_link *l);
 /*
  * Frees the rail's link; what was under way goes over the other one. Returns 0 or a negative error:
  * the link has ended, and `r` is freed.
@@ -180,22 +145,15 @@ int verbs_rails_sendv(struct link *link, const struct packet *p, const struct io
 		      size_t count);
 /* Sends a message about rails, later if there is no space now. 0, -FI_ENOMEM or -FI_EPROTO. */
 int verbs_rails_post(struct verbs_rails *r, const struct verbs_rail_message *m);
-/* The peer's process has returned so many credits of the rail. */
 void verbs_rails_credited(struct verbs_link *l, uint32_t credits);
-/*
- * Takes the spare slots that a packet returns, and notes that one of ours is free if it took one. False: the peer
- * returns, or has used, more than there are.
- */
 bool verbs_rails_spared(struct verbs_link *l, const struct verbs_head *h);
 /* Packets go over the first rail again, if it is back and the other one keeps none. */
 void verbs_rails_return(struct verbs_rails *r);
-/* Is the packet, received over this rail, one for the engine? May end the link. */
 bool verbs_rails_take(struct verbs_link *l, uint32_t flags, const struct packet *p);
 /* Moves the packets that the rail keeps to the queue. 0 or -FI_ENOMEM. */
 int verbs_rails_requeue(struct verbs_rails *r, unsigned int rail);
 /* Sends what is in the queue, as far as there is space. */
 void verbs_rails_flush(struct verbs_rails *r);
-/* Has any link of the worker a queue that its peer can still get? */
 bool verbs_rails_queued(const struct verbs *v);
 /* Frees the queue, and the slots of packets that are kept. */
 void verbs_rails_forget(struct verbs_rails *r);
@@ -211,7 +169,6 @@ void verbs_rails_forget_keys(struct verbs_rails *r, unsigned int rail);
 /* Handle VERBS_RAIL_KEY_ASKED and VERBS_RAIL_KEY. 0 or a negative error, as verbs_rails_post. */
 int verbs_rails_key_asked(struct verbs_rails *r, const struct verbs_rail_message *m);
 int verbs_rails_key_answered(struct verbs_rails *r, const struct verbs_rail_message *m);
-/* Ends the registrations that were made for peers with the device. */
 void verbs_rails_drop_regions(struct verbs *v);
 
 /* verbs_rails_mem.c */
@@ -226,9 +183,7 @@ void verbs_rails_abort(struct link *link);
 void verbs_rails_update(struct verbs_rails *r);
 /* Sets only the latter. */
 void verbs_rails_name(struct verbs_rails *r);
-/* Piece `id`, which the rail had, is done. */
 void verbs_rails_done(struct verbs_link *l, uint64_t id);
-/* RDMA has ended on a rail that goes on with packets. */
 void verbs_rails_rdma_ended(struct verbs_link *l);
 /* Our end of the rail is being destroyed: pieces of long messages wait for another one. */
 void verbs_rails_lost(struct verbs_rails *r, unsigned int rail);

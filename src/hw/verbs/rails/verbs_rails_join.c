@@ -9,7 +9,7 @@
 #define LOG_PROV "verbs"
 #include "base/clock.h"
 #include "base/log.h"
-#include "hw/verbs/rdm/verbs_rails.h"
+#include "hw/verbs/rails/verbs_rails.h"
 
 #define PAUSE          30u /* times FI_WEFT_RAIL_TIMEOUT: when no device has become a rail */
 #define GID_BITS       128u

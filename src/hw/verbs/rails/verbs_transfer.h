@@ -9,7 +9,7 @@
 
 #include <rdma/fi_rma.h>
 
-#include "hw/verbs/rdm/verbs_rails.h"
+#include "hw/verbs/rails/verbs_rails.h"
 
 /* A long message that is being read, or an operation on regions. */
 struct verbs_transfer {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "hw/verbs/rdm/verbs_transfer.h"
+#include "hw/verbs/rails/verbs_transfer.h"
 
 #include <rdma/fi_errno.h>
 #include <stdlib.h>

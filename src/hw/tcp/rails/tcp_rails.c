@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The rails of a link: their sockets, which come and go. */
-#include "hw/tcp/tcp_rails.h"
+#include "hw/tcp/rails/tcp_rails.h"
 
 #include <errno.h>
 #include <rdma/fi_errno.h>
@@ -125,8 +125,8 @@ static void ready(struct tcp_link *l, uint32_t rail)
 	tcp_rails_flush(l);
 }
 
-/* As tcp_rails_join, locked. */
-static int join(struct tcp_link *l, uint32_t rail, const struct link_peer *peer)
+/* As join, locked. */
+static int join_locked(struct tcp_link *l, uint32_t rail, const struct link_peer *peer)
 {
 	int err;
 
@@ -143,7 +143,7 @@ static int join(struct tcp_link *l, uint32_t rail, const struct link_peer *peer)
 	return 0;
 }
 
-int tcp_rails_join(struct link *link, uint32_t rail, const struct link_peer *peer)
+static int join(struct link *link, uint32_t rail, const struct link_peer *peer)
 {
 	struct tcp_link *l = (struct tcp_link *)link;
 	int err;
@@ -152,7 +152,7 @@ int tcp_rails_join(struct link *link, uint32_t rail, const struct link_peer *pee
 	    l->tx == TCP_FAILED)
 		return -FI_ENOTCONN;
 	tcp_flusher_lock(l);
-	err = join(l, rail, peer);
+	err = join_locked(l, rail, peer);
 	tcp_flusher_unlock(l);
 	return err;
 }
@@ -286,7 +286,7 @@ static void count(struct tcp *t)
 	t->timer = -1;
 }
 
-int tcp_rails_open(struct tcp_link *l, const struct link_peer *peer)
+static int rails_open(struct tcp_link *l, const struct link_peer *peer)
 {
 	int err;
 
@@ -310,3 +310,10 @@ int tcp_rails_open(struct tcp_link *l, const struct link_peer *peer)
 	count(l->own);
 	return 0;
 }
+
+const struct tcp_rails_ops tcp_rails_here = {
+	.open = rails_open,
+	.join = join,
+	.poll = tcp_rails_poll,
+	.period = tcp_rails_period,
+};

@@ -19,7 +19,7 @@
 #define WEFT_HW_TCP_RAILS_H
 
 #include "hw/tcp/tcp.h"
-#include "hw/tcp/tcp_window.h"
+#include "hw/tcp/rails/tcp_window.h"
 
 #define TCP_ASK   (TCP_WINDOW / 8) /* bytes after which the sender asks for an acknowledgement */
 #define TCP_MARKS 32u /* packets, or rows of them, whose ends are noted to report them */
@@ -89,10 +89,6 @@ struct tcp_rails {
 };
 
 /* tcp_rails.c */
-/* Makes the new link one with up to peer->rails rails, whose first is its socket. 0 or a negative error. */
-int tcp_rails_open(struct tcp_link *l, const struct link_peer *peer);
-/* Implements transport.join. */
-int tcp_rails_join(struct link *link, uint32_t rail, const struct link_peer *peer);
 /* Continues the handshake of a rail that is `securing`. */
 void tcp_rails_shake(struct tcp_link *l, uint32_t rail);
 /* A rail's socket has ended with `err` (positive; 0: in good order): closes it. */
@@ -101,9 +97,8 @@ void tcp_rails_end(struct tcp_link *l, uint32_t rail, int err);
 void tcp_rails_name(struct tcp_link *l);
 
 /* tcp_rails_check.c */
-/* Looks after all links with rails: finds stalled ones, asks for new sockets. Most calls do nothing. */
+/* Implement struct tcp_rails_ops. */
 void tcp_rails_poll(struct tcp *t, uint64_t now);
-/* Ms between two such looks: several fit into FI_WEFT_RAIL_TIMEOUT, and into FI_WEFT_PEER_TIMEOUT. */
 uint32_t tcp_rails_period(void);
 /* Makes the kernel keep little unsent for a rail's socket of this rate, in bytes a second. */
 void tcp_rails_limit(int sock, uint64_t rate);

@@ -11,7 +11,7 @@
 #include "base/env.h"
 #include "base/log.h"
 #include "hw/tcp/tcp_flusher.h"
-#include "hw/tcp/tcp_rails.h"
+#include "hw/tcp/rails/tcp_rails.h"
 
 /*
  * Bytes that a kernel keeps unsent for a rail: what it carries in UNSENT_MS, while the process may not run. More would

@@ -8,7 +8,7 @@
 #include "base/iov.h"
 #include "base/log.h"
 #include "hw/tcp/tcp_flusher.h"
-#include "hw/tcp/tcp_rails.h"
+#include "hw/tcp/rails/tcp_rails.h"
 #include "hw/tcp/tcp_tls.h"
 
 #define PULL_BYTES 262144u /* after this much of one rail the others get their turn */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "hw/tcp/tcp_window.h"
+#include "hw/tcp/rails/tcp_window.h"
 
 #include <string.h>
 #include <sys/mman.h>

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 
 #include "hw/verbs/dev/verbs_mem.h"
-#include "hw/verbs/rdm/verbs_rails.h"
+#include "hw/verbs/rails/verbs_rails.h"
 
 /* The segments of a message, registered with the device of each rail. */
 struct rails_region {

@@ -6,7 +6,7 @@
 
 #define LOG_PROV "verbs"
 #include "base/log.h"
-#include "hw/verbs/rdm/verbs_rails.h"
+#include "hw/verbs/rails/verbs_rails.h"
 
 #define QUEUE_MAX (2 * VERBS_WINDOW) /* packets: what a rail kept, and messages about rails */
 

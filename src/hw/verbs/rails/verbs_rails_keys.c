@@ -9,7 +9,7 @@
 
 #include "core/mr_nic.h"
 #include "hw/transports.h"
-#include "hw/verbs/rdm/verbs_rails.h"
+#include "hw/verbs/rails/verbs_rails.h"
 
 #define ASKED_MAX 4u /* questions without an answer: the peer has to keep its answers */
 
