@@ -67,15 +67,6 @@ enum link_copied {
 	LINK_UNDER_WAY /* link_events.copied tells the end, with one of the above or an error of `copy` */
 };
 
-/* The protocols by which a message goes out; the rendezvous protocols in order of preference. */
-enum proto {
-	PROTO_COPY,  /* one packet; the link copies the payload */
-	PROTO_ZCOPY, /* one packet; the link may send later, from the application's memory */
-	PROTO_RDMA,  /* RTS: the receiver's device reads the memory */
-	/* RTS: the receiver reads the memory by CMA or, if it cannot, sends CTS for fragments */
-	PROTO_FETCH
-};
-
 /* The functions of a link, one complete table per capability. link.c has the tables that refuse. */
 
 /* Sending packets. Every link can. */
@@ -120,7 +111,7 @@ struct link_zcopy_ops {
 /* Memory of messages and regions, ours and the peer's. */
 struct link_memory_ops {
 	/*
-	 * Makes these segments of a message readable for the peer's device, by `copy` (PROTO_RDMA). They
+	 * Makes these segments of a message readable for the peer's device, by `copy`. They
 	 * stay readable until `dereg(*registered)`, or longer if registrations are cached. Writes addresses, lengths and
 	 * keys to `at`. Returns 0, or a negative error if these segments cannot be registered.
 	 */
@@ -128,8 +119,8 @@ struct link_memory_ops {
 		   void **registered);
 	void (*dereg)(struct link *link, void *registered);
 	/*
-	 * Copies without the peer's software; in a host the peer may be asked to copy a part, from link->helped_min bytes
-	 * on. On regions, keys, rights and bounds of all ranges are looked up before the first byte moves, and no region
+	 * Copies without the peer's software; in a host the peer may be asked to copy a part. On
+	 * regions, keys, rights and bounds of all ranges are looked up before the first byte moves, and no region
 	 * closes during the copy. Copies on regions that a device was given are performed, and reported, in the order of the
 	 * calls; in a host the engine lets none begin while an operation that must precede it is outstanding. The link may
 	 * access our memory until the end is reported, or `abort` returns. Returns enum link_copied, or
@@ -174,7 +165,6 @@ struct link {
 	const struct link_memory_ops *memory;
 	size_t eager_max; /* longest message worth copying; longer ones go by rendezvous, or put */
 	bool local; /* the peer is on this host: `copy` and `perform` access its regions by themselves */
-	size_t helped_min; /* shortest copy (bytes) in which the peer may help; SIZE_MAX: none */
 	size_t packet_max; /* longest payload of one packet, at least WIRE_PACKET_MIN */
 	/* Shortest payload (bytes) for link_zcopy_ops.sendv; SIZE_MAX: none; 0 while packets wait for others: all get a number. */
 	size_t zcopy_min;
@@ -194,9 +184,7 @@ struct link {
 };
 
 /* Tables of a link that can only send packets. */
-#define LINK_BARE                                                                                  \
-	.zcopy = &link_no_zcopy, .memory = &link_no_memory, .zcopy_min = SIZE_MAX,                 \
-	.helped_min = SIZE_MAX
+#define LINK_BARE .zcopy = &link_no_zcopy, .memory = &link_no_memory, .zcopy_min = SIZE_MAX
 
 /* Is a zero-copy send not out yet? */
 static inline bool link_holds(const struct link *link)

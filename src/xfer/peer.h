@@ -11,6 +11,7 @@
 #include "link/wire.h"
 #include "xfer/conn/conn_end.h"
 #include "xfer/msg/budget.h"
+#include "xfer/rndv/way.h"
 
 struct attempt;
 struct ep;
@@ -95,7 +96,7 @@ struct peer_conn {
 /* What became of long messages and connections, for reports. Counted on slow paths alone. */
 struct peer_counts {
 	uint64_t connections;
-	uint64_t sent[PROTO_FETCH + 1];     /* by enum proto; not PROTO_COPY */
+	uint64_t sent[OUT_RTS + 1];         /* by enum way_out; of OUT_COPY few */
 	uint64_t streamed;                  /* of those, asked for by CTS */
 	uint64_t read, helped, rdma, asked; /* received, by how the bytes came */
 	uint64_t xoff_sent, xoff_received;

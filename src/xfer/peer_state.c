@@ -129,9 +129,9 @@ static void describe_link(const struct peer *peer, struct fi_weft_peer *state)
 static void describe_counts(const struct peer_counts *c, struct fi_weft_peer *state)
 {
 	state->connections = c->connections;
-	state->sent_zcopy = c->sent[PROTO_ZCOPY];
-	state->sent_rdma = c->sent[PROTO_RDMA];
-	state->sent_rts = c->sent[PROTO_FETCH];
+	state->sent_zcopy = c->sent[OUT_ZCOPY];
+	state->sent_rdma = c->sent[OUT_RDMA];
+	state->sent_rts = c->sent[OUT_RTS];
 	state->sent_streamed = c->streamed;
 	state->received_read = c->read;
 	state->received_joint = c->helped;

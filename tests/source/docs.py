@@ -68,7 +68,8 @@ def enumerators(path, name):
 
 states = [n.removeprefix("TXREQ_") for n in enumerators("src/xfer/peer.h", "txreq_state")]
 demand("docs/REQUEST-LIFECYCLE.md", [n for n in states if n not in ("NEW", "LISTS", "STATES")], 8)
-demand("docs/ARCHITECTURE.md", enumerators("src/link/link.h", "proto"), 4)
+demand("docs/ARCHITECTURE.md", enumerators("src/xfer/rndv/way.h", "way_out"), 4)
+demand("docs/ARCHITECTURE.md", enumerators("src/xfer/rndv/way.h", "way_in"), 3)
 
 # Names of locks: members, and those of the process.
 LOCK = re.compile(r"^\s*(?:struct lock|pthread_mutex_t) (\w+);", re.M)

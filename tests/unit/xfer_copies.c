@@ -6,7 +6,7 @@
 #include "fake_far.h"
 #include "xfer/events.h"
 
-#define LONG   1000 /* helped_min */
+#define LONG   1000 /* bytes of a copy with which the peer may help */
 #define RTS_ID 0x4711u
 
 static int begins; /* result of the next copy that the peer may help with */
@@ -60,7 +60,6 @@ static void setup(void)
 	ops.copy = copy_both;
 	ops.abort = abandon;
 	fake.link.memory = &ops;
-	fake.link.helped_min = LONG;
 	begins = LINK_DONE;
 	calls = alone = aborted = 0;
 	under_way = false;

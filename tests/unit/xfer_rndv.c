@@ -44,6 +44,7 @@ static void open_both(void)
 	ops = link_no_memory;
 	ops.copy = fetch;
 	fake.link.memory = &ops;
+	fake.link.local = true;
 	fake.link.packet_max = FRAGMENT;
 	fetches = fetch_error = 0;
 	for (size_t i = 0; i < LEN; i++)

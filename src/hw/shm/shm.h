@@ -52,6 +52,7 @@ struct shm_link {
 	struct shm_copier copier[2];
 	uint64_t looked; /* when the peer was last known to be alive (clock_coarse_ms) */
 	struct mr_view regions;
+	size_t joint_min;         /* shortest joint copy, in bytes */
 	struct trial joint_trial; /* of joint copies: of use if the peer takes a part */
 	void *recalled;           /* payload of a cancelled packet: SHM_PACKET_MAX bytes, or NULL */
 	int cma_error;            /* positive: why `pid` is 0; 0: no process is known */

@@ -218,7 +218,7 @@ static int shm_connect(void *state, const struct link_peer *peer, struct link **
 	shm_expect(s, s->next);
 	probe_fetch(s, peer);
 	s->link.packet_max = SHM_PACKET_MAX;
-	s->link.helped_min = s->pid ? at_least(env_get()->joint_min, SHM_JOINT_MIN) : SIZE_MAX;
+	s->joint_min = at_least(env_get()->joint_min, SHM_JOINT_MIN);
 	s->link.silent = true;
 	s->link.eager_max = s->pid ? eager_limit() : SHM_PACKET_MAX;
 	*link = &s->link;

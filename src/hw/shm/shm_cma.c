@@ -66,7 +66,6 @@ static void give_up(struct shm_link *s, const char *what, int err)
 		 (int)s->pid, fi_strerror(err));
 	s->pid = 0;
 	s->cma_error = err;
-	s->link.helped_min = SIZE_MAX;
 }
 
 int shm_cma_copy(struct shm_link *s, struct shm_cma *c)

@@ -256,7 +256,7 @@ static int outcome(const struct joint_copy *c, int ret)
 static bool suits(const struct shm_link *s, const struct link_copy *c)
 {
 	return !c->at_once && c->local_count == 1 && c->remote_count == 1 &&
-	       c->local->iov_len >= s->link.helped_min && c->local->iov_len == c->remote->len;
+	       c->local->iov_len >= s->joint_min && c->local->iov_len == c->remote->len;
 }
 
 static void set_under_way(struct shm *shm, bool yes)

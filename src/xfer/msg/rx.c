@@ -148,63 +148,16 @@ size_t rx_reserve(struct rx *rx, struct recv *r, size_t len)
 	return capacity;
 }
 
-/* Has a device registered all of these ranges? */
-static bool are_registered(const struct fi_rma_iov *range, size_t count)
-{
-	for (size_t i = 0; i < count; i++)
-		if (!range[i].key)
-			return false;
-	return count != 0;
-}
-
-/* Receives the message by an RDMA read, or by CTS. */
-static void pull(struct rx *rx, struct recv *r, const struct message *m, const struct wire_rts *rts,
-		 const struct iovec *iov, size_t capacity)
-{
-	struct fi_rma_iov remote[WIRE_IOV_MAX];
-	struct iovec local[RX_IOV_MAX];
-	size_t want = m->len < capacity ? m->len : capacity;
-	struct link_copy op = {.message = true, .local = local, .remote = remote};
-
-	op.remote_count = rxreq_ranges(remote, rts, want);
-	op.local_count = iov_slice(local, iov, r->iov_count, 0, &want);
-	rxreq_send_cts(rx, r, m, capacity, r->flags & FI_MULTI_RECV ? iov[0].iov_base : NULL,
-		       are_registered(remote, op.remote_count) ? &op : NULL);
-}
-
 static void accept_rts(struct rx *rx, struct recv *r, struct message *m)
 {
+	void *base = r->flags & FI_MULTI_RECV ? r->iov[0].iov_base : NULL;
 	struct wire_rts rts;
-	struct iovec iov[RX_IOV_MAX];
-	unsigned int count = r->iov_count;
-	size_t capacity, want;
-	void *base;
 
 	memcpy(&rts, m->payload, offsetof(struct wire_rts, segment));
 	memcpy(rts.segment, (const char *)m->payload + offsetof(struct wire_rts, segment),
 	       rts.count * sizeof(rts.segment[0]));
 	m->len = rts.len;
-	memcpy(iov, r->iov, count * sizeof(iov[0]));
-	base = r->flags & FI_MULTI_RECV ? r->iov[0].iov_base : NULL;
-	capacity = rx_reserve(rx, r, m->len);
-	want = m->len < capacity ? m->len : capacity;
-	if (m->peer->real && want >= m->peer->real->helped_min) {
-		struct rxreq *a = rxreq_begin(rx, r, m, capacity, base);
-
-		if (a) {
-			a->ack_pending = true;
-			if (!rxreq_read(a, &rts))
-				rxreq_ask(a);
-			return;
-		}
-	}
-	if (rxreq_fetch(m->peer, &rts, iov, count, want)) {
-		pull(rx, r, m, &rts, iov, capacity);
-		return;
-	}
-	m->peer->counts.read++;
-	rx_send_ats(m, 0);
-	rx_finish(rx, r, m, capacity, base, 0);
+	rxreq_rts(rx, r, m, &rts, rx_reserve(rx, r, m->len), base);
 }
 
 /* Applies an atomic message to the receive's buffer. */

@@ -10,7 +10,7 @@
 #include "xfer/conn/conn.h"
 #include "xfer/defer/defer.h"
 #include "xfer/rma/rma.h"
-#include "xfer/rndv/proto.h"
+#include "xfer/rndv/way.h"
 #include "xfer/worker.h"
 
 static uint64_t ack_flags(uint64_t flags)
@@ -21,24 +21,22 @@ static uint64_t ack_flags(uint64_t flags)
 }
 
 /*
- * Chooses the protocol and registers the memory if the protocol needs it. Fills in req->remote for
- * the RTS: addresses, with keys if registered. A registration stays with the request until that
- * ends.
+ * Fills in req->remote for the RTS: addresses, with keys if the device is to read the memory and it can be registered. A
+ * registration stays with the request until that ends. Returns the way that the message goes.
  */
-static enum proto prepare_rndv(struct peer *peer, struct txreq *req)
+static enum way_out prepare_rndv(struct txreq *req, enum way_out way)
 {
-	struct link *link = peer->real;
-	enum proto proto = PROTO_COPY;
+	struct link *link = req->peer->real;
 
 	if (req->rndv)
-		return req->proto;
-	while ((proto = proto_select(link, proto)) < PROTO_FETCH)
-		if (!link->memory->reg(link, req->iov, req->count, req->remote, &req->rndv))
-			return req->proto = proto;
+		return OUT_RDMA;
+	if (way == OUT_RDMA &&
+	    !link->memory->reg(link, req->iov, req->count, req->remote, &req->rndv))
+		return OUT_RDMA;
 	for (size_t i = 0; i < req->count; i++)
 		req->remote[i] = (struct fi_rma_iov){.addr = (uintptr_t)req->iov[i].iov_base,
 						     .len = req->iov[i].iov_len};
-	return proto;
+	return OUT_RTS;
 }
 
 static int send_rts(struct link *link, struct txreq *req)
@@ -74,16 +72,10 @@ static void end_sent(struct txreq *req)
 		tx_req_end(req, 0);
 }
 
-static int send_rndv(struct txreq *req)
+static int send_rndv(struct txreq *req, enum way_out *way)
 {
-	struct peer *peer = req->peer;
-	enum proto proto = prepare_rndv(peer, req);
-	int err = send_rts(peer->real, req);
-
-	if (err)
-		return err;
-	peer->counts.sent[proto]++;
-	return 0;
+	*way = prepare_rndv(req, *way);
+	return send_rts(req->peer->real, req);
 }
 
 /* Moves a sent request, which the peer will answer, to its next state. */
@@ -117,16 +109,15 @@ int tx_send(struct txreq *req)
 	uint64_t asked = ack_flags(req->flags);
 	struct peer *peer = req->peer;
 	bool paused = is_paused(req);
-	bool whole =
-		!proto_is_long(peer->real, req->len) && (!paused || req->len <= WIRE_PAUSED_MAX);
+	enum way_out way = way_out(peer->real, req->len, paused);
+	bool whole = way <= OUT_ZCOPY;
 	uint64_t ack = paused && !asked ? WIRE_ACK_MATCH : asked;
-	int err = whole ? send_whole(req, ack) : send_rndv(req);
+	int err = whole ? send_whole(req, ack) : send_rndv(req, &way);
 
 	if (err)
 		return err;
 	PROBE4(send, req, peer, req->tag, req->len);
-	if (whole && proto_of_packet(peer->real, req->len) == PROTO_ZCOPY)
-		peer->counts.sent[PROTO_ZCOPY]++;
+	peer->counts.sent[way]++;
 	if (paused)
 		tx_req_unmatched(req);
 	if (paused && whole && !asked)
@@ -235,16 +226,12 @@ void tx_announce(const struct peer *peer)
 		peer->real->zcopy->more(peer->real);
 }
 
-/*
- * May the link copy the message, whose end is then reported at once? While packets wait for others
- * (zcopy_min is 0), only if its end is not reported.
- */
+/* May the link copy the message, whose end is then reported at once? */
 static bool may_copy(const struct link *link, const struct xfer *x)
 {
 	bool silent = (x->flags & (FI_INJECT | FI_COMPLETION)) == FI_INJECT;
 
-	return !ack_flags(x->flags) && !x->work && !proto_is_long(link, x->len) &&
-	       (proto_of_packet(link, x->len) == PROTO_COPY || (!link->zcopy_min && silent));
+	return !ack_flags(x->flags) && !x->work && way_copies(link, x->len, silent);
 }
 
 /* Sends to a connected peer without a backlog. 0 or a negative error. */
@@ -280,7 +267,7 @@ static int tx_now(struct ep *ep, struct peer *peer, const struct xfer *x)
 static bool may_queue(const struct peer *peer, const struct xfer *x)
 {
 	return tx_may_queue(peer, x->flags, x->work) &&
-	       (x->work || x->flags & FI_FENCE || proto_is_long(peer->real, x->len));
+	       (x->work || x->flags & FI_FENCE || way_is_long(peer->real, x->len));
 }
 
 static int tx_try(struct ep *ep, struct peer *peer, const struct xfer *x)
@@ -324,7 +311,7 @@ static int tx_begin(struct ep *ep, struct peer *peer, const struct xfer *x)
 /* Fits one packet? An endpoint that injects by default may exceed inject_size up to that. */
 static bool copies(const struct peer *peer, size_t len)
 {
-	return peer->real && !proto_is_long(peer->real, len);
+	return peer->real && !way_is_long(peer->real, len);
 }
 
 int tx_slow(struct ep *ep, struct xfer x)

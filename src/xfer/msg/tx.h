@@ -50,11 +50,10 @@ struct txreq {
 	uint64_t place; /* link->last after its packet was sent */
 	struct wire_amo amo;
 	enum txreq_state state : 8;
-	enum proto proto : 8; /* protocol of the rendezvous, while `rndv` is not NULL */
-	bool whole;           /* one-sided, and one packet holds all data */
-	bool packets;         /* no device can perform the operation: send packets */
-	bool unmatched;       /* sent under XOFF and not answered: in peer->tx.unmatched_count */
-	bool reported;        /* in TXREQ_ACK or TXREQ_RMA, as done: nobody waits for its answer */
+	bool whole;     /* one-sided, and one packet holds all data */
+	bool packets;   /* no device can perform the operation: send packets */
+	bool unmatched; /* sent under XOFF and not answered: in peer->tx.unmatched_count */
+	bool reported;  /* in TXREQ_ACK or TXREQ_RMA, as done: nobody waits for its answer */
 	uint8_t checks; /* of conn_stuck.c in a row that found it as it was; 0: none has seen it */
 	size_t count;
 	size_t got;    /* bytes of the result received */

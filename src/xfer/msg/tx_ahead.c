@@ -7,7 +7,7 @@
 #include "xfer/defer/defer.h"
 #include "xfer/worker.h"
 #include "xfer/msg/tx.h"
-#include "xfer/rndv/proto.h"
+#include "xfer/rndv/way.h"
 
 static struct txreq *make(struct peer *peer, const struct packet *p, struct work *work)
 {
@@ -47,9 +47,9 @@ static int send_copy(struct link *link, const struct packet *p)
 {
 	struct iovec iov = {(void *)(uintptr_t)p->payload, p->len};
 
-	if (proto_copies(link, p->len))
+	if (way_out(link, p->len, false) == OUT_COPY)
 		return link->ops->send(link, p->payload, p->len, p->data, p->head, p->tag);
-	return proto_gathers(link, p->len) ? link->ops->sendv(link, p, &iov, 1) : -FI_EAGAIN;
+	return way_gathers(link, p->len) ? link->ops->sendv(link, p, &iov, 1) : -FI_EAGAIN;
 }
 
 int tx_ahead(struct peer *peer, const struct packet *p, struct work *work)

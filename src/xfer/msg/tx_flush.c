@@ -9,14 +9,14 @@
 #include "xfer/rma/rma.h"
 #include "xfer/worker.h"
 #include "xfer/msg/tx.h"
-#include "xfer/rndv/proto.h"
+#include "xfer/rndv/way.h"
 
 int tx_zcopy(struct txreq *req, const struct packet *p, const struct iovec *iov, size_t count)
 {
 	struct link *link = req->peer->real;
 	int err;
 
-	if (proto_of_packet(link, p->len) == PROTO_COPY)
+	if (way_of_packet(link, p->len) == OUT_COPY)
 		return link->ops->sendv(link, p, iov, count);
 	err = link->zcopy->sendv(link, p, iov, count);
 	if (!err && link_holds(link)) {

@@ -3,7 +3,7 @@
 #include <rdma/fi_errno.h>
 
 #include "xfer/rma/rma.h"
-#include "xfer/rndv/proto.h"
+#include "xfer/rndv/way.h"
 #include "xfer/msg/tx.h"
 #include "xfer/worker.h"
 
@@ -18,7 +18,7 @@ bool rma_wants_direct(const struct peer *peer, const struct txreq *req)
 {
 	bool spell = peer->rma.direct_spell && !tx_completes_sent(req);
 
-	return (proto_is_long(peer->real, req->len) || spell) && rma_may_go_direct(peer, req);
+	return (way_is_long(peer->real, req->len) || spell) && rma_may_go_direct(peer, req);
 }
 
 void rma_notify(const struct txreq *req, bool counts)

@@ -10,7 +10,7 @@
 #include "xfer/events.h"
 #include "xfer/rndv/rxreq.h"
 #include "xfer/rma/rma.h"
-#include "xfer/rndv/proto.h"
+#include "xfer/rndv/way.h"
 #include "xfer/worker.h"
 #include "xfer/msg/tx.h"
 
@@ -39,7 +39,7 @@ static bool suits(const struct peer *peer, const struct txreq *req)
 	 * The notification with the CQ data must wait until the operation is done, so a packet is
 	 * quicker.
 	 */
-	if (wire_flags(req->head) & WIRE_CQ && !proto_is_long(link, req->len))
+	if (wire_flags(req->head) & WIRE_CQ && !way_is_long(link, req->len))
 		return false;
 	return keys_lead(req);
 }

@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "link/wire.h"
 #include "xfer/rndv/rdma.h"
+#include "xfer/rndv/way.h"
 #include "xfer/worker.h"
 #include "xfer/msg/tx.h"
 
@@ -55,13 +56,15 @@ void rxreq_end(struct rxreq *a, int err)
 	pool_put(&worker->rxreq_pool, a);
 }
 
-void rxreq_ask(struct rxreq *a)
+/* Sends CTS: the sender is to stream the message. */
+static void ask(struct rxreq *a)
 {
 	a->asked = true;
 	tx_control(a->peer, WIRE_HEAD(WIRE_CTS, 0, 0, wire_id(a->head)), pool_id(a));
 }
 
-size_t rxreq_ranges(struct fi_rma_iov *range, const struct wire_rts *rts, size_t want)
+/* Fills in the ranges of the first `want` bytes. Returns their number. */
+static size_t ranges_of(struct fi_rma_iov *range, const struct wire_rts *rts, size_t want)
 {
 	size_t count = 0;
 
@@ -76,57 +79,78 @@ size_t rxreq_ranges(struct fi_rma_iov *range, const struct wire_rts *rts, size_t
 	return count;
 }
 
-/* Copies the first `want` bytes of the message. */
-static int copy_message(const struct peer *peer, const struct wire_rts *rts, size_t want,
-			struct link_copy *c)
+/* Counts a message that has been read, and ends the request. */
+static void end_read(struct rxreq *a, int copied, uint64_t *alone)
 {
-	struct fi_rma_iov remote[WIRE_IOV_MAX];
-
-	c->message = true;
-	c->remote = remote;
-	c->remote_count = rxreq_ranges(remote, rts, want);
-	return peer->real ? peer->real->memory->copy(peer->real, c) : -FI_ENOTCONN;
-}
-
-int rxreq_fetch(const struct peer *peer, const struct wire_rts *rts, const struct iovec *iov,
-		size_t count, size_t want)
-{
-	struct link_copy c = {.at_once = true, .local = iov, .local_count = count};
-	int ret = want ? copy_message(peer, rts, want, &c) : 0;
-
-	return ret < 0 ? ret : 0;
-}
-
-bool rxreq_read(struct rxreq *a, const struct wire_rts *rts)
-{
-	size_t want = a->len < a->capacity ? a->len : a->capacity;
-	struct iovec whole = {a->base, want}, iov[RX_IOV_MAX];
-	struct link_copy c = {.id = pool_id(a), .at_once = a->peer->conn.end != 0, .local = iov};
-	int ret;
-
-	c.local_count = a->base ? iov_slice(iov, &whole, 1, 0, &want)
-				: iov_slice(iov, a->recv->iov, a->recv->iov_count, 0, &want);
-	ret = copy_message(a->peer, rts, want, &c);
-	if (ret < 0)
-		return false;
-	if (ret == LINK_UNDER_WAY) {
-		a->state = RXREQ_READ;
-		worker_look(a->peer->worker); /* no packet tells its end */
-		return true;
-	}
-	if (ret == LINK_TOGETHER)
+	if (copied == LINK_TOGETHER)
 		a->peer->counts.helped++;
 	else
-		a->peer->counts.read++;
+		++*alone;
 	rxreq_end(a, 0);
+}
+
+/* False: it cannot be read. Else the request has ended, or rxreq_copied ends it. */
+static bool read_message(struct rxreq *a, const struct fi_rma_iov *remote, size_t count,
+			 size_t want)
+{
+	struct link *link = a->peer->real;
+	struct iovec whole = {a->base, want}, local[RX_IOV_MAX];
+	struct link_copy c = {.id = pool_id(a),
+			      .message = true,
+			      .at_once = a->peer->conn.end != 0,
+			      .local = local,
+			      .remote = remote,
+			      .remote_count = count};
+	int ret;
+
+	c.local_count = a->base ? iov_slice(local, &whole, 1, 0, &want)
+				: iov_slice(local, a->recv->iov, a->recv->iov_count, 0, &want);
+	ret = link->memory->copy(link, &c);
+	if (ret < 0)
+		return false;
+	if (ret != LINK_UNDER_WAY) {
+		end_read(a, ret, &a->peer->counts.read);
+		return true;
+	}
+	a->state = RXREQ_READ;
+	if (link->local) /* no packet and no device tells its end */
+		worker_look(a->peer->worker);
 	return true;
+}
+
+void rxreq_rts(struct rx *rx, struct recv *r, const struct message *m, const struct wire_rts *rts,
+	       size_t capacity, void *base)
+{
+	struct rxreq *a = rxreq_begin(rx, r, m, capacity, base);
+	size_t want = m->len < capacity ? m->len : capacity, count;
+	struct fi_rma_iov remote[WIRE_IOV_MAX];
+
+	if (!a) {
+		rx_send_ats(m, FI_ENOMEM);
+		rx_finish(rx, r, m, capacity, base, FI_ENOMEM);
+		return;
+	}
+	a->ack_pending = true;
+	count = ranges_of(remote, rts, want);
+	switch (way_in(m->peer->real, remote, count)) {
+	case IN_NOTHING:
+		end_read(a, LINK_DONE, &m->peer->counts.read);
+		return;
+	case IN_READ:
+		if (read_message(a, remote, count, want))
+			return;
+		break;
+	case IN_STREAM:
+		break;
+	}
+	ask(a);
 }
 
 /* It is not read, so all of it is to be sent: fragments that came meanwhile were dropped. */
 static void ask_again(struct rxreq *a)
 {
 	a->state = RXREQ_COMES;
-	rxreq_ask(a);
+	ask(a);
 }
 
 void rxreq_copied(struct worker *worker, uint32_t id, int ret)
@@ -135,36 +159,10 @@ void rxreq_copied(struct worker *worker, uint32_t id, int ret)
 
 	if (!a || a->state != RXREQ_READ)
 		return;
-	if (ret < 0) {
+	if (ret < 0)
 		ask_again(a);
-		return;
-	}
-	if (ret == LINK_TOGETHER)
-		a->peer->counts.helped++;
 	else
-		a->peer->counts.rdma++;
-	rxreq_end(a, 0);
-}
-
-void rxreq_send_cts(struct rx *rx, struct recv *r, const struct message *m, size_t capacity,
-		    void *base, struct link_copy *op)
-{
-	struct link *link = m->peer->real;
-	struct rxreq *a = rxreq_begin(rx, r, m, capacity, base);
-
-	if (!a) {
-		rx_send_ats(m, FI_ENOMEM);
-		rx_finish(rx, r, m, capacity, base, FI_ENOMEM);
-		return;
-	}
-	a->ack_pending = true;
-	if (op && link && link->rdma_usable) {
-		op->id = pool_id(a);
-		if (link->memory->copy(link, op) == LINK_UNDER_WAY)
-			a->state = RXREQ_READ;
-	}
-	if (a->state == RXREQ_COMES)
-		rxreq_ask(a);
+		end_read(a, ret, &a->peer->counts.rdma);
 }
 
 void rxreq_rdma_failed(struct peer *peer)

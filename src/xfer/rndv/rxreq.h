@@ -38,30 +38,11 @@ struct rxreq *rxreq_begin(struct rx *rx, struct recv *r, const struct message *m
 			  void *base);
 /* Ends a request: complete (0), or with `err` (positive). Sends ATS if `ack_pending`. */
 void rxreq_end(struct rxreq *a, int err);
-/*
- * Reads the first `want` bytes of the message out of the sender's memory into the segments, within the call. 0, or
- * negative: not possible.
- */
-int rxreq_fetch(const struct peer *peer, const struct wire_rts *rts, const struct iovec *iov,
-		size_t count, size_t want);
-/*
- * Reads the message out of the sender's memory. True: the request has ended, or rxreq_copied ends it. False: not
- * possible.
- */
-bool rxreq_read(struct rxreq *a, const struct wire_rts *rts);
 /* What `copy` reads into the request `id` has ended, as `ret` says. */
 void rxreq_copied(struct worker *worker, uint32_t id, int ret);
-/* Sends CTS: the sender is to stream the message. */
-void rxreq_ask(struct rxreq *a);
-
-/*
- * Receives a message announced by RTS into `r`: by the device's copy `op` if that is not NULL and the link
- * can perform it, else by CTS. Fills in op->id.
- */
-void rxreq_send_cts(struct rx *rx, struct recv *r, const struct message *m, size_t capacity,
-		    void *base, struct link_copy *op);
-/* Fills in the ranges of the first `want` bytes of an RTS. Returns their number. */
-size_t rxreq_ranges(struct fi_rma_iov *range, const struct wire_rts *rts, size_t want);
+/* Receives a message announced by RTS into `r`, of which `capacity` bytes are reserved: the request ends it. */
+void rxreq_rts(struct rx *rx, struct recv *r, const struct message *m, const struct wire_rts *rts,
+	       size_t capacity, void *base);
 /* Sends CTS for all messages that the device was to read: RDMA has failed. */
 void rxreq_rdma_failed(struct peer *peer);
 /* Is a copy of a message of this peer into a receive of the context under way? */
