@@ -13,6 +13,7 @@
 #include "xfer/rndv/rxreq.h"
 #include "xfer/conn/attempt.h"
 #include "xfer/conn/conn.h"
+#include "xfer/conn/conn_options.h"
 #include "xfer/conn/conn_rows.h"
 #include "xfer/conn/connect.h"
 #include "xfer/group.h"
@@ -150,7 +151,7 @@ void peer_free(struct peer *peer)
 	list_remove(&peer->target.in_acks_pending);
 	addr_free(&peer->name);
 	free(peer->also);
-	conn_rails_forget(peer);
+	conn_options_changed(peer);
 	pool_put(&peer->worker->peer_pool, peer);
 }
 
@@ -285,7 +286,7 @@ static void close_link(struct peer *peer)
 	peer->real->failed = peer->conn.end < END_CLOSED || peer_expelled(peer);
 	peer->real->ops->close(peer->real);
 	peer->real = NULL;
-	conn_rails_forget(peer);
+	conn_options_changed(peer);
 }
 
 /* The connection is over, and so is what it was ended for. */

@@ -18,6 +18,7 @@
 #include "info/providers.h"
 #include "link/transports.h"
 #include "xfer/conn/conn.h"
+#include "xfer/conn/conn_options.h"
 #include "xfer/dgram/dgram.h"
 #include "xfer/events.h"
 #include "xfer/conn/listen.h"
@@ -68,6 +69,7 @@ static void init_fields(struct worker *worker, struct domain *dom)
 					 .name = &worker->name,
 					 .idle = &worker->driven.idle};
 	worker->groups = dom->calls->groups;
+	worker->options = conn_options;
 	worker->cm_sock = worker->timer = worker->stall.timer = -1;
 	list_init(&worker->busy);
 	list_init(&worker->awaiting);
@@ -212,7 +214,7 @@ int worker_open(struct domain *dom, const struct fi_info *info, unsigned int bar
 	if (err)
 		goto free_worker;
 	if (info->ep_attr->type == FI_EP_RDM) {
-		err = conn_relay_open(worker);
+		err = conn_options_open(worker);
 		if (!err)
 			err = conn_listen(worker);
 	} else if (info->ep_attr->type == FI_EP_MSG && !worker->offload) {
@@ -246,7 +248,7 @@ void worker_close(struct worker *worker)
 	worker->coll = NULL;
 	worker_quiesce(worker);
 	conn_close(worker);
-	conn_rails_close(worker);
+	conn_options_close(worker);
 	close_hw(worker);
 	budget_fini(&worker->budget);
 	/* Contexts are closed after their worker, with what they keep. */
@@ -329,7 +331,7 @@ static void worker_forget(struct worker *worker, fi_addr_t fi_addr)
 void worker_reach_out(struct worker *worker)
 {
 	worker->reaches_out = true;
-	conn_relay_check(worker, clock_coarse_ms());
+	conn_options_tick(worker, clock_coarse_ms());
 	for (fi_addr_t i = 0; worker->av && i < av_count(worker->av); i++)
 		conn_reach_out(worker, i);
 }

@@ -31,6 +31,7 @@ struct dgram;
 struct group_ops;
 struct offload;
 struct addresses;
+struct conn_option;
 struct rails;
 
 struct worker {
@@ -82,16 +83,19 @@ struct worker {
 	void *cm_arg;               /* argument of `cm`: the struct ep */
 	void *cm_data; /* application data of the connection request, owned here; or NULL */
 	size_t cm_len;
-	bool reaches_out;     /* peers cannot connect to it: see worker_reach_out */
-	bool probing;         /* some peer's conn.probing is set */
-	unsigned int wanted;  /* PROVIDER_ bits of the transports that may be used */
-	uint64_t expired_ms;  /* ms: when held connections and deadlines were last looked at */
-	int cm_sock;          /* socket of the connection; not owned */
-	int timer;            /* of an attempt to connect, in `epfd`: conn_timer.c; -1: none */
-	bool cm_named;        /* the port number of `name` was taken from our connecting socket */
-	uint64_t hellos;      /* number of hellos sent */
-	uint64_t incarnation; /* random number of this run of the worker */
-	uint64_t probe;       /* peers read this word to test whether CMA works */
+	bool reaches_out;    /* peers cannot connect to it: see worker_reach_out */
+	bool probing;        /* some peer's conn.probing is set */
+	unsigned int wanted; /* PROVIDER_ bits of the transports that may be used */
+	uint64_t expired_ms; /* ms: when held connections and deadlines were last looked at */
+	uint64_t looked_ms;  /* ms: the same of the descriptors that the acceptor lacks */
+	int cm_sock;         /* socket of the connection; not owned */
+	int timer;           /* of an attempt to connect, in `epfd`: conn_timer.c; -1: none */
+	bool cm_named;       /* the port number of `name` was taken from our connecting socket */
+	const struct conn_option *const *options; /* of connections; the last one is NULL */
+	uint64_t hellos;                          /* number of hellos sent */
+	uint16_t hello_flags;                     /* in each, of conn_options.c: WIRE_HELLO_ */
+	uint64_t incarnation;                     /* random number of this run of the worker */
+	uint64_t probe; /* peers read this word to test whether CMA works */
 	/* Peers that the address vector does not hold: conn_unknown.c. */
 	struct {
 		uint64_t seen_av; /* av_version when they were looked up last */
@@ -103,10 +107,9 @@ struct worker {
 	uint64_t nonmember_refused;
 	/* Idle connections that make room: conn_retire.c. */
 	struct {
-		uint64_t next;   /* ms: not before, peers are asked again */
-		uint64_t heard;  /* ms: when a peer's question was last looked at */
-		uint64_t looked; /* ms: when the acceptor's need was last looked at */
-		bool possible;   /* there was a connection that could make room */
+		uint64_t next;  /* ms: not before, peers are asked again */
+		uint64_t heard; /* ms: when a peer's question was last looked at */
+		bool possible;  /* there was a connection that could make room */
 	} retire;
 	/* Introductions: conn_introduce.c. */
 	struct {

@@ -2,6 +2,7 @@
 /* Progress of a worker: what is done at every call, rarely, or not at all while nothing can have come. */
 #include "base/clock.h"
 #include "xfer/conn/conn.h"
+#include "xfer/conn/conn_options.h"
 #include "xfer/group.h"
 #include "xfer/msg/tx.h"
 #include "xfer/rma/rma.h"
@@ -54,7 +55,7 @@ static __attribute__((noinline, cold)) bool poll_sockets(struct worker *worker)
 	conn_stuck_check(worker, now);
 	stats_poll(worker);
 	heard = conn_poll(worker);
-	conn_relay_check(worker, now); /* the poll may have heard of its end */
+	conn_options_tick(worker, now); /* the poll may have heard of its end */
 	return heard;
 }
 

@@ -16,7 +16,7 @@ import sys
 os.chdir(os.path.join(os.path.dirname(os.path.realpath(__file__)), "../.."))
 build = os.environ.get("BUILD", "build")
 
-UP, CIRCLE = 1, 46  # names used from below, and files of the largest circle, contracts or not
+UP, CIRCLE = 1, 43  # names used from below, and files of the largest circle, contracts or not
 
 # As in includes.sh and docs/ARCHITECTURE.md.
 LEVEL = {"base": 1, "atomic": 2, "link": 2, "info": 3, "core": 4, "cntr": 4, "hook": 4, "entry": 5, "hw": 6, "xfer": 7,

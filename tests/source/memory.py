@@ -54,7 +54,7 @@ SITES = {
     "src/xfer/conn/attempt.c": {"attempt_begin": PEER},
     "src/xfer/conn/auth.c": {"auth_new": PEER},
     "src/xfer/conn/conn_names.c": {"conn_names_keep": PEER},
-    "src/xfer/conn/conn_rails.c": {"rails_of": OWN, "add": PEER, "conn_rail_wanted": PEER},
+    "src/xfer/conn/conn_rails.c": {"rails_of": OWN, "add": PEER, "rail_wanted": PEER},
     "src/xfer/conn/conn_single.c": {"conn_request": OWN},
     "src/xfer/conn/listen.c": {"bind_next_name": OWN},
     "src/xfer/conn/source.c": {"source_wrong_key": TRIES},

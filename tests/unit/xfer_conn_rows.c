@@ -10,12 +10,19 @@
 
 #include "fake_link.h"
 #include "base/log.h"
+#include "xfer/conn/conn_options.h"
 #include "xfer/conn/conn_own.h"
 
 #define RUN 7 /* of who sends a hello */
 
 static char logged[512];
+static bool asked;            /* for others' help with a peer that has to come */
 static int far, newcomer_end; /* the other ends of the peer's socket, and of a newcomer's */
+
+static void ask(struct peer *peer)
+{
+	asked = peer == fake.peer;
+}
 
 static bool enabled(const char *prov, int level, int subsys)
 {
@@ -64,10 +71,13 @@ static ssize_t comes(int end)
 /* The peer as it is in this state when this event comes: what brings events about has begun in PEER_IDLE, too. */
 static void open_in(enum peer_state state, enum conn_event event)
 {
+	static const struct conn_option asks = {.await = ask};
+	static const struct conn_option *const options[] = {&asks, NULL};
 	bool attempts = state > PEER_IDLE && state < PEER_SECURING;
 	struct peer *peer;
 
 	fake_open();
+	fake.worker->options = options;
 	peer = fake.peer;
 	if (!attempts && !(state == PEER_IDLE && event >= CONN_REACHES))
 		attempt_end(peer);
@@ -75,6 +85,7 @@ static void open_in(enum peer_state state, enum conn_event event)
 		peer->real = &fake.link;
 	peer->state = state;
 	logged[0] = '\0';
+	asked = false;
 	far = -1;
 	if (state != PEER_CONNECTING && state != PEER_HANDSHAKE && state < PEER_SECURING)
 		return;
@@ -108,7 +119,7 @@ static bool is_done(enum conn_action action, int ret)
 	case DO_ANEW:
 		return err == FI_ECONNREFUSED && !a;
 	case DO_ASK:
-		return a->again_ms && fake.worker->relay.wanted;
+		return asked;
 	case DO_GIVE_UP:
 		return (err == FI_ETIMEDOUT || err == FI_EFIREWALLADDR) && !a;
 	case DO_EXPEL:

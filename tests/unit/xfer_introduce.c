@@ -7,6 +7,7 @@
 #include "core/av.h"
 #include "core/av_store.h"
 #include "fake_link.h"
+#include "xfer/conn/conn_options.h"
 #include "xfer/conn/conn_own.h"
 
 #define INTRODUCE WIRE_HEAD(WIRE_INTRODUCE, 0, 0, 0)
@@ -496,7 +497,7 @@ START_TEST(all_are_asked)
 {
 	struct peer *awaited = await();
 
-	conn_introduce_ask(awaited);
+	conn_options_await(awaited);
 	ck_assert_uint_eq(fake.count, 1);
 	ck_assert_uint_eq(other->count, 1);
 	ck_assert(has_heard(other, WIRE_INTRODUCE_ASK, NOBODY));
@@ -507,7 +508,7 @@ END_TEST
 START_TEST(who_does_not_understand_is_not_asked)
 {
 	other->peer->conn.hello_flags = fake.peer->conn.hello_flags = 0;
-	conn_introduce_ask(await());
+	conn_options_await(await());
 	ck_assert_uint_eq(other->count + fake.count, 0);
 }
 END_TEST
@@ -526,7 +527,7 @@ START_TEST(others_each_second)
 	}
 	awaited = await();
 	for (unsigned int times = 1; times <= 3; times++) {
-		conn_introduce_ask(awaited);
+		conn_options_await(awaited);
 		awaited->conn.attempt_ms -= 1000;
 		sum = 0;
 		for (int i = 0; i < FARS; i++)
@@ -544,11 +545,11 @@ START_TEST(relay_first)
 	struct peer *awaited = await();
 
 	fake.worker->relay.name = address(RELAY);
-	conn_introduce_ask(awaited);
+	conn_options_await(awaited);
 	ck_assert_uint_eq(other->count, 0);
 	ck_assert_uint_lt(awaited->conn.attempt->again_ms, awaited->conn.attempt_ms + 1000);
 	join(&far[1], RELAY);
-	conn_introduce_ask(awaited);
+	conn_options_await(awaited);
 	ck_assert(has_heard(&far[1], WIRE_INTRODUCE_ASK, NOBODY));
 	ck_assert_uint_eq(far[1].count, 1);
 	ck_assert_uint_eq(other->count, 1);
@@ -561,7 +562,7 @@ START_TEST(relay_that_never_comes)
 
 	fake.worker->relay.name = address(RELAY);
 	awaited->conn.attempt_ms -= 1000;
-	conn_introduce_ask(awaited);
+	conn_options_await(awaited);
 	ck_assert_uint_eq(other->count, 1);
 }
 END_TEST
@@ -610,7 +611,7 @@ END_TEST
 static void look_for_relay(void)
 {
 	fake.worker->relay.next = 0;
-	conn_relay_check(fake.worker, clock_coarse_ms());
+	conn_options_tick(fake.worker, clock_coarse_ms());
 }
 
 /* A relay that is down is told once, and again when it has been there. Meanwhile a timer wakes sleepers. */
@@ -642,7 +643,7 @@ START_TEST(relay_is_not_wanted)
 	fake.worker->relay.name = address(RELAY);
 	look_for_relay();
 	ck_assert(!has_peer(RELAY));
-	conn_introduce_ask(await());
+	conn_options_await(await());
 	look_for_relay();
 	ck_assert_uint_eq(warnings, 1);
 	look_for_relay();
@@ -659,7 +660,8 @@ START_TEST(relay_behind_a_firewall)
 	ck_assert_int_eq(fi_av_insert(fake.av, "fi_shm://relay", 1, &addr, 0, NULL), 1);
 	av_store_set_firewall(fake.worker->av->store, (uint32_t)addr);
 	fake.worker->relay.name = address(RELAY);
-	conn_relay(fake.worker)->addr = addr; /* vectors of shm take no address that others have */
+	conn_relay_option.await(fake.peer);
+	fake.worker->relay.peer->addr = addr; /* vectors of shm take no address that others have */
 	fake.worker->reaches_out = true;
 	fake.worker->via[LINK_SOCKET].state = fake.worker; /* as if it used a network */
 	for (int i = 0; i < 10; i++)

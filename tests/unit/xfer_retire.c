@@ -6,6 +6,7 @@
 #include "coll/coll.h"
 #include "fake_link.h"
 #include "hw/transports.h"
+#include "xfer/conn/conn_options.h"
 #include "xfer/conn/conn_own.h"
 #include "xfer/msg/rx.h"
 
@@ -205,7 +206,7 @@ END_TEST
 START_TEST(a_connection_that_becomes_encrypted)
 {
 	fake.peer->state = PEER_SECURING;
-	ck_assert(conn_retire_some(fake.worker));
+	ck_assert(conn_options_make_room(fake.worker));
 	fake.peer->state = PEER_CONNECTED;
 }
 END_TEST
@@ -214,7 +215,7 @@ END_TEST
 START_TEST(a_connection_within_the_host)
 {
 	fake.peer->conn.kind = LINK_HOST;
-	ck_assert(!conn_retire_some(fake.worker));
+	ck_assert(!conn_options_make_room(fake.worker));
 	fake.peer->conn.kind = LINK_SOCKET;
 }
 END_TEST

@@ -47,3 +47,15 @@ void attempt_end(struct peer *peer)
 	peer->conn.attempt = NULL;
 	peer->worker->handshakes--;
 }
+
+bool attempt_introduced(const struct peer *peer)
+{
+	const struct attempt *a = peer->conn.attempt;
+
+	return a && a->until && peer->addr == FI_ADDR_NOTAVAIL;
+}
+
+bool attempt_forsaken(const struct peer *peer, uint64_t now)
+{
+	return attempt_introduced(peer) && now >= peer->conn.attempt->until;
+}

@@ -33,6 +33,10 @@ struct attempt {
 int attempt_begin(struct peer *peer);
 /* Ends it, if there is one, with its proof and its pending link, but leaves the socket. */
 void attempt_end(struct peer *peer);
+/* Has an endpoint that a third one has named, and no entry does, had its time to answer? The attempt is to end then. */
+bool attempt_forsaken(const struct peer *peer, uint64_t now);
+/* Is it one to such an endpoint? */
+bool attempt_introduced(const struct peer *peer);
 /* Abandons a pending link between RDMA devices, if *pending is one. */
 void attempt_abandon(struct worker *worker, void **pending);
 /* Ends its proof and its pending link: it goes on with another socket. */

@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/reason.h"
+#include "xfer/conn/conn_options.h"
 #include "xfer/conn/conn_own.h"
 #include "xfer/conn/connect.h"
 #include "xfer/msg/tx.h"
@@ -116,7 +117,7 @@ static void dispatch(struct worker *worker, uint64_t data)
 			conn_event(peer, CONN_SOCKET, NULL);
 		break;
 	case WORKER_RAIL:
-		conn_rails_event(worker, (uint32_t)data);
+		conn_options_socket(worker, (uint32_t)data);
 		break;
 	default:
 		if (acceptor_event(&worker->acceptor, data, &conn))
@@ -129,7 +130,7 @@ static void peer_tick(struct peer *peer, uint64_t now)
 {
 	const struct attempt *a = peer->conn.attempt;
 
-	if (conn_introduce_overdue(peer, now))
+	if (attempt_forsaken(peer, now))
 		conn_event(peer, CONN_FORSAKEN, NULL);
 	else if (a && now >= a->deadline)
 		conn_event(peer, CONN_OVERDUE, NULL);
@@ -154,6 +155,21 @@ static void expire(struct worker *worker, bool heard)
 		peer_tick(LIST_ENTRY(node, struct peer, in_worker), now);
 }
 
+/* Connections that come are accepted again once descriptors are free. */
+static void look_for_room(struct worker *worker)
+{
+	uint64_t now = clock_coarse_ms();
+
+	if (now == worker->looked_ms)
+		return;
+	worker->looked_ms = now;
+	worker->acceptor.lacks_files = !connect_affordable();
+	if (worker->acceptor.lacks_files)
+		conn_options_make_room(worker);
+	else
+		acceptor_resume(&worker->acceptor);
+}
+
 bool conn_poll(struct worker *worker)
 {
 	struct epoll_event events[EVENTS_PER_POLL];
@@ -171,7 +187,7 @@ bool conn_poll(struct worker *worker)
 	if (any)
 		idle_end(&worker->driven.idle);
 	if (worker->acceptor.lacks_files)
-		conn_retire_for_accept(worker);
+		look_for_room(worker);
 	if (worker->handshakes || worker->acceptor.count || worker->unread)
 		expire(worker, any);
 	return any;

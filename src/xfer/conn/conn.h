@@ -42,26 +42,8 @@ void conn_reach_out(struct worker *worker, fi_addr_t addr);
  * first: the peer has accepted us, and sent its hello before the packet.
  */
 void conn_finish(struct peer *peer);
-/* Gives up sockets that were to become rails of the peer's link, and what is known of these. */
-void conn_rails_forget(struct peer *peer);
-/* Frees what the worker has for rails. All peers are gone. */
-void conn_rails_close(struct worker *worker);
-/* Handles the disconnect message of a packet. The peer may be freed. */
-void conn_hear_disconnect(struct peer *peer);
-/* Handles a packet about closing an idle connection. The peer may be freed. */
-void conn_retire_hear(struct peer *peer, const struct packet *p);
-/*
- * Handles an introduction: passes it on, or connects to the endpoint that waits for us. Bad ones, and too many, are logged
- * and dropped.
- */
-void conn_introduce_hear(struct peer *from, const struct packet *p);
-/* Reads FI_WEFT_RELAY. 0; -FI_EINVAL: it is no address of an endpoint, which is logged. */
-int conn_relay_open(struct worker *worker);
-/*
- * Connects to the relay, if the worker has one that is not connected and needs it: the worker reaches out, or an operation
- * waits for a peer that alone can connect. To be called often; a worker that reaches out wakes its sleepers for that.
- */
-void conn_relay_check(struct worker *worker, uint64_t now);
+/* Handles a packet about the connection. The peer may be freed. False: it is of an unknown kind. */
+bool conn_hear(struct peer *peer, const struct packet *p);
 /* Disconnects a peer that is over its budget. */
 void conn_expel(struct peer *peer);
 /*

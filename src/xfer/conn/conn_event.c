@@ -3,6 +3,7 @@
 #include <rdma/fi_errno.h>
 
 #include "base/log.h"
+#include "xfer/conn/conn_options.h"
 #include "xfer/conn/conn_own.h"
 
 static int do_action(struct peer *peer, enum conn_action action, const struct conn_with *with)
@@ -18,7 +19,7 @@ static int do_action(struct peer *peer, enum conn_action action, const struct co
 		conn_again(peer);
 		break;
 	case DO_ASK:
-		conn_introduce_ask(peer);
+		conn_options_await(peer);
 		break;
 	case DO_ANEW:
 		conn_handshake_anew(peer);

@@ -21,6 +21,7 @@
 #include "core/av.h"
 #include "xfer/conn/addresses.h"
 #include "xfer/conn/advertise.h"
+#include "xfer/conn/conn_options.h"
 #include "xfer/conn/conn_own.h"
 
 #define ASK_MS     1000 /* between two questions about one peer */
@@ -97,14 +98,13 @@ static void go_last(struct peer *awaited)
 	list_push(&awaited->worker->peers_list, &awaited->in_worker);
 }
 
-void conn_introduce_ask(struct peer *awaited)
+static void introduce_ask(struct peer *awaited)
 {
 	struct worker *worker = awaited->worker;
 	uint64_t now = clock_coarse_ms(), times = (now - awaited->conn.attempt_ms) / ASK_MS;
-	struct peer *relay = conn_relay(worker);
+	struct peer *relay = worker->relay.peer;
 	unsigned int asked = 0;
 
-	worker->relay.wanted = true;
 	if (relay && !times && !listens(relay)) {
 		awaited->conn.attempt->again_ms = now + SOON_MS;
 		return;
@@ -159,17 +159,6 @@ static void pass_on(struct peer *asker, const struct addr *hidden)
 		LOG_INFO(LOG_EP_CTRL, "%s is told that another one waits for it", peer_text(to));
 }
 
-/* Do we try to connect to an introduced endpoint that no entry names? */
-static bool is_unanswered(const struct peer *peer)
-{
-	return peer_attempts(peer) && peer->conn.attempt->until && peer->addr == FI_ADDR_NOTAVAIL;
-}
-
-bool conn_introduce_overdue(const struct peer *peer, uint64_t now)
-{
-	return is_unanswered(peer) && now >= peer->conn.attempt->until;
-}
-
 /*
  * Is there a place for one more attempt? Those to entries of the vector are limited by these. The oldest attempt is given up
  * for it once an endpoint that is there would have answered: *goes, else NULL. Else a few names of nobody would keep all
@@ -184,7 +173,7 @@ static bool has_place(struct worker *worker, struct peer **goes)
 	LIST_EACH (node, &worker->peers_list) {
 		struct peer *peer = LIST_ENTRY(node, struct peer, in_worker);
 
-		if (!is_unanswered(peer) || conn_introduce_overdue(peer, now))
+		if (!attempt_introduced(peer) || attempt_forsaken(peer, now))
 			continue;
 		n++;
 		if (!oldest || peer->conn.attempt->until < oldest->conn.attempt->until)
@@ -275,7 +264,7 @@ static bool read_address(const struct packet *p, struct addr *a)
 	return addresses_read(&w, a);
 }
 
-void conn_introduce_hear(struct peer *from, const struct packet *p)
+static void introduce_hear(struct peer *from, const struct packet *p)
 {
 	struct worker *worker = from->worker;
 	struct addr of;
@@ -295,3 +284,10 @@ void conn_introduce_hear(struct peer *from, const struct packet *p)
 		follow(from, &of);
 	}
 }
+
+const struct conn_option conn_introduce_option = {
+	.packet = WIRE_INTRODUCE,
+	.flag = WIRE_HELLO_INTRODUCES,
+	.hear = introduce_hear,
+	.await = introduce_ask,
+};

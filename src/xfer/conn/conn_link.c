@@ -3,6 +3,7 @@
 #include <rdma/fi_errno.h>
 #include <string.h>
 
+#include "xfer/conn/conn_options.h"
 #include "xfer/conn/conn_own.h"
 #include "xfer/conn/connect.h"
 #include "xfer/stall.h"
@@ -14,14 +15,15 @@ static int make_link(struct peer *peer, struct accepted *conn, enum link_kind ki
 	struct worker *worker = peer->worker;
 	struct link_peer lp = {.key = key,
 			       .initiator = conn->hello.kind == HELLO_ACCEPT,
-			       .rails = kind == LINK_SOCKET ? conn_rails_count(peer) : 0,
 			       .hello = &conn->hello,
 			       .id = conn->inside ? conn->hello.your_id : pool_id(peer),
 			       .sock = peer->conn.wake,
 			       .pid = conn->pid,
 			       .pending = pending};
-	int err;
+	int err = kind == LINK_SOCKET ? conn_options_link(peer, conn, &lp) : 0;
 
+	if (err)
+		return err;
 	memcpy(lp.fds, conn->fds, sizeof(lp.fds));
 	err = worker->via[kind].transport->connect(worker->via[kind].state, &lp, &peer->real);
 	if (err)
@@ -99,8 +101,6 @@ static int link_sockets(struct peer *peer, struct accepted *conn)
 
 	if (!err && encrypts && !auth_link_key(auth, key))
 		err = -FI_EIO;
-	if (!err)
-		err = conn_rails_agree(peer, conn);
 	if (!err)
 		err = make_link(peer, conn, LINK_SOCKET, encrypts ? key : NULL, NULL);
 	explicit_bzero(key, sizeof(key));

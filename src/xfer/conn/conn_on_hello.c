@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "xfer/conn/conn_options.h"
 #include "xfer/conn/conn_own.h"
 #include "xfer/conn/connect.h"
 
@@ -27,8 +28,7 @@ int conn_take(struct peer *peer, struct accepted *conn, const struct hello_field
 	peer->conn.sock = peer->conn.wake = conn->sock;
 	peer->conn.kind = conn->inside ? LINK_HOST : LINK_SOCKET;
 	err = conn_link(peer, conn, &answer.nic);
-	answer.token = conn_rails_answer(peer, &rails);
-	answer.rails = answer.token ? &rails : NULL;
+	conn_options_say(peer, &answer, &rails);
 	if (!err)
 		err = hello_send(peer->worker, conn->sock, conn->inside, &answer);
 	if (!err && peer->conn.sock >= 0)
@@ -164,7 +164,7 @@ void conn_on_hello(struct worker *worker, struct accepted *conn)
 	int error;
 
 	if (conn->hello.kind == HELLO_JOIN || conn->joins) {
-		conn_rails_take(worker, conn);
+		conn_options_join(worker, conn);
 		return;
 	}
 	peer = identify(worker, conn, &also, &error);

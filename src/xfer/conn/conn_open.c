@@ -10,6 +10,7 @@
 #include "base/env.h"
 #include "base/log.h"
 #include "xfer/conn/advertise.h"
+#include "xfer/conn/conn_options.h"
 #include "xfer/conn/conn_own.h"
 #include "xfer/conn/connect.h"
 #include "xfer/conn/listen.h"
@@ -99,7 +100,7 @@ int conn_say_hello(struct peer *peer)
 		return auth_greet(peer, peer->conn.sock, peer_inside(peer),
 				  &peer->conn.attempt->auth);
 	conn_prepare(peer, NULL, &fields.nic, &peer->conn.attempt->pending);
-	fields.rails = conn_rails_propose(peer, &rails) ? &rails : NULL;
+	conn_options_say(peer, &fields, &rails);
 	return hello_send(worker, peer->conn.sock, peer_inside(peer), &fields);
 }
 
@@ -171,7 +172,7 @@ static int connect_somehow(struct peer *peer)
 			      ? conn_event(peer, CONN_HIDDEN, NULL)
 			      : attempt(peer, connect_network(&to, source), false);
 	peer->conn.attempt->no_files = err == -FI_EMFILE;
-	if (err != -FI_EMFILE || !conn_retire_some(worker))
+	if (err != -FI_EMFILE || !conn_options_make_room(worker))
 		return err;
 	peer->conn.attempt->again_ms = peer->conn.attempt_ms + ROOM_MS;
 	return -FI_EAGAIN;

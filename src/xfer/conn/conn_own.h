@@ -116,19 +116,12 @@ void conn_retry_held(struct worker *worker);
 int conn_take(struct peer *peer, struct accepted *conn, const struct hello_fields *fields);
 
 /* conn_socket.c */
+/* Handles the disconnect message of a packet. The peer may be freed. */
+void conn_hear_disconnect(struct peer *peer);
 /* Makes the peer's link find out soon whether the peer is out of reach. False: it cannot. */
 bool conn_probe(struct peer *peer);
 /* Reads wake-ups and the disconnect message of a connected peer's socket, whose end is that of the connection. */
 void conn_socket_hear(struct peer *peer);
-
-/* conn_retire.c: connections that make room */
-/*
- * No descriptor is free: asks peers whose connection was not used for longest to close it. False: no connection of the
- * worker could ever make room.
- */
-bool conn_retire_some(struct worker *worker);
-/* The same for connections that come; more of them are accepted again once descriptors are free. */
-void conn_retire_for_accept(struct worker *worker);
 
 /* conn_reach.c: networks where only one side can connect */
 /* Can only the peer connect to us, as the application has said (FI_FIREWALL_ADDR)? */
@@ -155,34 +148,10 @@ bool conn_reach_unanswered(const struct peer *peer);
  * to? Only if the network or a reset ended it, and it has lasted: a second, and after each such renewal twice as long.
  */
 bool conn_reach_renews(struct peer *peer, int err);
+/* Notes how the last attempt to connect to the relay has ended: error `err` (positive), or 0. Is that new? */
+bool conn_reach_news(struct worker *worker, int err);
 /* Logs that an attempt failed with `err` (positive): what was tried, and why each of it failed. */
 void conn_reach_explain(const struct peer *peer, int err);
-
-/* conn_introduce.c */
-/* Asks others to tell the peer that we wait for it to connect, and sets when to ask again. */
-void conn_introduce_ask(struct peer *awaited);
-/* Has an endpoint that a third one has named, and no entry does, had its time to answer? Our attempt is to end then. */
-bool conn_introduce_overdue(const struct peer *peer, uint64_t now);
-
-/* conn_relay.c */
-/* Returns the relay, which is never freed while the worker is open. NULL: there is none beside the worker itself, or no memory. */
-struct peer *conn_relay(struct worker *worker);
-/* Notes how the last attempt to connect to the relay has ended: error `err` (positive), or 0. Is that new? */
-bool conn_relay_news(struct worker *worker, int err);
-
-/* conn_rails.c */
-/* Fills in our interfaces for a hello of ours. False: the link has one rail in any case. */
-bool conn_rails_propose(struct peer *peer, struct wire_rails *list);
-/* Decides by the peer's hello, before the link is made, if it has several rails. 0 or a negative error. */
-int conn_rails_agree(struct peer *peer, const struct accepted *conn);
-/* How many rails may the link have that is about to be made? 0: it has none, but for its one socket. */
-uint32_t conn_rails_count(const struct peer *peer);
-/* Fills in our interfaces for HELLO_ACCEPT, and returns its token; NULL: the link has one rail. */
-const uint8_t *conn_rails_answer(struct peer *peer, struct wire_rails *list);
-/* Handles an event of a socket that is to become a rail. */
-void conn_rails_event(struct worker *worker, uint32_t id);
-/* Handles HELLO_JOIN. Owns `conn`. */
-void conn_rails_take(struct worker *worker, struct accepted *conn);
 
 /* conn.c */
 /*

@@ -14,7 +14,7 @@
 #include "base/clock.h"
 #include "base/hmac.h"
 #include "base/log.h"
-#include "xfer/events.h"
+#include "xfer/conn/conn_options.h"
 #include "xfer/conn/conn_own.h"
 #include "xfer/conn/connect.h"
 #include "xfer/conn/rails.h"
@@ -58,7 +58,7 @@ static void end(struct peer *peer, struct rail_attempt *a)
 	pool_put(&peer->worker->rails->pool, a);
 }
 
-void conn_rails_close(struct worker *worker)
+static void rails_close(struct worker *worker)
 {
 	if (!worker->rails)
 		return;
@@ -105,7 +105,7 @@ static struct peer_rails *add(struct peer *peer)
 	return peer->rails;
 }
 
-void conn_rails_forget(struct peer *peer)
+static void rails_forget(struct peer *peer)
 {
 	for (uint32_t i = 0; peer->rails && i < WIRE_RAILS_MAX; i++)
 		if (peer->rails->attempt[i])
@@ -114,13 +114,22 @@ void conn_rails_forget(struct peer *peer)
 	peer->rails = NULL;
 }
 
-bool conn_rails_propose(struct peer *peer, struct wire_rails *list)
+/* Our hello tells our interfaces if the link may have several rails; our answer, if it has. */
+static void rails_say(struct peer *peer, struct hello_fields *fields, struct wire_rails *list)
 {
-	conn_rails_forget(peer);
-	if (!usable(peer) || !add(peer))
-		return false;
+	const struct peer_rails *link = agreed(peer);
+
+	if (fields->kind != HELLO_ACCEPT) {
+		rails_forget(peer);
+		if (!usable(peer) || !add(peer))
+			return;
+	} else if (link) {
+		fields->token = link->token;
+	} else {
+		return;
+	}
 	*list = rails_list(peer->worker->rails);
-	return true;
+	fields->rails = list;
 }
 
 /* The peer has agreed: its link has rails, so ours must. 0 or -FI_EPROTO. */
@@ -154,40 +163,28 @@ static void agree(struct peer *peer, const struct accepted *conn, const struct w
 	link->agreed = link->count &&
 		       getrandom(link->token, sizeof(link->token), 0) == sizeof(link->token);
 	if (!link->agreed)
-		conn_rails_forget(peer);
+		rails_forget(peer);
 }
 
-int conn_rails_agree(struct peer *peer, const struct accepted *conn)
+/* Decides by the peer's hello if the link has several rails, or one that is no bare socket. */
+static int rails_link(struct peer *peer, const struct accepted *conn, struct link_peer *lp)
 {
 	struct wire_rails theirs;
+	bool offered = hello_rails(&conn->hello, &theirs);
+	int err = 0;
 
-	if (!hello_rails(&conn->hello, &theirs)) {
-		conn_rails_forget(peer);
-		return 0;
-	}
-	if (conn->hello.kind == HELLO_ACCEPT)
-		return confirm(peer, conn, &theirs);
-	conn_rails_forget(peer);
-	agree(peer, conn, &theirs);
-	return 0;
+	if (offered && conn->hello.kind == HELLO_ACCEPT)
+		err = confirm(peer, conn, &theirs);
+	else
+		rails_forget(peer);
+	if (offered && conn->hello.kind != HELLO_ACCEPT)
+		agree(peer, conn, &theirs);
+	if (agreed(peer))
+		lp->rails = peer->rails->count ? peer->rails->count : 1;
+	return err;
 }
 
-uint32_t conn_rails_count(const struct peer *peer)
-{
-	const struct peer_rails *link = agreed(peer);
-
-	return !link ? 0 : link->count ? link->count : 1;
-}
-
-const uint8_t *conn_rails_answer(struct peer *peer, struct wire_rails *list)
-{
-	const struct peer_rails *link = agreed(peer);
-
-	if (!link)
-		return NULL;
-	*list = rails_list(peer->worker->rails);
-	return link->token;
-}
+static void rails_socket(struct worker *worker, uint32_t id);
 
 /* Ends an attempt that is overdue, unless its answer has just come. Returns whether that is so. */
 static bool overdue(struct peer *peer, struct rail_attempt *a, uint64_t now)
@@ -195,7 +192,7 @@ static bool overdue(struct peer *peer, struct rail_attempt *a, uint64_t now)
 	uint32_t rail = a->rail;
 
 	if (a->stage != CONNECTING)
-		conn_rails_event(peer->worker, pool_id(a));
+		rails_socket(peer->worker, pool_id(a));
 	if (!peer->rails->attempt[rail] || now < a->deadline)
 		return true;
 	end(peer, a);
@@ -228,7 +225,7 @@ static void log_failure(const struct rails_pair *pair, uint32_t rail, int err)
 		 fi_strerror(err));
 }
 
-void conn_rail_wanted(struct opener *o, uint32_t src, uint32_t rail, uint32_t ms)
+static void rail_wanted(struct opener *o, uint32_t src, uint32_t rail, uint32_t ms)
 {
 	struct worker *worker = worker_opener(o);
 	struct peer *peer = pool_find(&worker->peer_pool, src);
@@ -253,7 +250,7 @@ void conn_rail_wanted(struct opener *o, uint32_t src, uint32_t rail, uint32_t ms
 		end(peer, a); /* else it stands for the time until the next try */
 }
 
-bool conn_rail_coming(struct opener *o, uint32_t src)
+static bool rail_coming(struct opener *o, uint32_t src)
 {
 	const struct worker *worker = worker_opener(o);
 	const struct peer *peer = pool_find(&worker->peer_pool, src);
@@ -356,7 +353,7 @@ static int hear(struct peer *peer, const struct peer_rails *link, struct rail_at
 	return 1;
 }
 
-void conn_rails_event(struct worker *worker, uint32_t id)
+static void rails_socket(struct worker *worker, uint32_t id)
 {
 	struct rail_attempt *a = worker->rails ? pool_find(&worker->rails->pool, id) : NULL;
 	struct peer *peer = a ? pool_find(&worker->peer_pool, a->peer) : NULL;
@@ -396,7 +393,7 @@ static const char *fault(const struct peer *peer, const struct peer_rails *link,
 	return number < WIRE_RAILS_MAX ? NULL : "there are not so many rails";
 }
 
-void conn_rails_take(struct worker *worker, struct accepted *conn)
+static void rails_join(struct worker *worker, struct accepted *conn)
 {
 	struct peer *peer = pool_find(&worker->peer_pool, conn->hello.your_id);
 	struct peer_rails *link = peer ? agreed(peer) : NULL;
@@ -426,3 +423,14 @@ void conn_rails_take(struct worker *worker, struct accepted *conn)
 	if (err)
 		acceptor_dismiss(conn);
 }
+
+const struct conn_option conn_rails_option = {
+	.close = rails_close,
+	.changed = rails_forget,
+	.say = rails_say,
+	.link = rails_link,
+	.join = rails_join,
+	.socket = rails_socket,
+	.rail_wanted = rail_wanted,
+	.rail_coming = rail_coming,
+};

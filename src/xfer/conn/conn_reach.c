@@ -110,6 +110,14 @@ static void inside(const struct peer *peer, char *text, size_t len)
 		snprintf(text, len, "within the host: %s; ", fi_strerror(peer->conn.host_error));
 }
 
+bool conn_reach_news(struct worker *worker, int err)
+{
+	bool news = err != worker->relay.err;
+
+	worker->relay.err = err;
+	return news;
+}
+
 /* Attempts that no operation waits for are repeated without end, or others bring them about: not each is told. */
 static bool is_news(const struct peer *peer, int err)
 {
@@ -118,7 +126,7 @@ static bool is_news(const struct peer *peer, int err)
 	if (!peer->conn.attempt->early || peer_behind(peer))
 		return true;
 	if (peer == worker->relay.peer)
-		return conn_relay_news(worker, err);
+		return conn_reach_news(worker, err);
 	return !peer->conn.attempt->until || log_due(&worker->introduce.logged);
 }
 

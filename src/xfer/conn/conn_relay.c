@@ -8,12 +8,14 @@
 
 #include "base/env.h"
 #include "base/log.h"
+#include "xfer/conn/conn_options.h"
 #include "xfer/conn/conn_own.h"
 
 #define RELAY_MS 3000 /* between two attempts to connect to the relay */
 #define LAG_MS   10   /* coarse clocks lag behind timers by no more */
 
-int conn_relay_open(struct worker *worker)
+/* Reads FI_WEFT_RELAY. -FI_EINVAL: it is no address of an endpoint. */
+static int relay_open(struct worker *worker)
 {
 	const char *text = env_get()->relay;
 	struct addr relay = {.kind = ADDR_NONE};
@@ -32,7 +34,8 @@ int conn_relay_open(struct worker *worker)
 	return -FI_EINVAL;
 }
 
-struct peer *conn_relay(struct worker *worker)
+/* Returns the relay, which is never freed while the worker is open. NULL: there is none beside the worker itself, or no memory. */
+static struct peer *relay_of(struct worker *worker)
 {
 	const struct addr *name = &worker->relay.name;
 
@@ -44,36 +47,38 @@ struct peer *conn_relay(struct worker *worker)
 	return worker->relay.peer;
 }
 
-bool conn_relay_news(struct worker *worker, int err)
+static void relay_await(struct peer *awaited)
 {
-	bool news = err != worker->relay.err;
-
-	worker->relay.err = err;
-	return news;
+	awaited->worker->relay.wanted = true;
+	relay_of(awaited->worker);
 }
 
 static void refuse_hidden(struct peer *relay)
 {
-	if (conn_relay_news(relay->worker, FI_EFIREWALLADDR))
+	if (conn_reach_news(relay->worker, FI_EFIREWALLADDR))
 		LOG_WARN(LOG_EP_CTRL,
 			 "FI_WEFT_RELAY=%s: it is in the address vector with FI_FIREWALL_ADDR, so "
 			 "nobody connects to it: both sides have to reach a relay",
 			 peer_text(relay));
 }
 
-void conn_relay_check(struct worker *worker, uint64_t now)
+/*
+ * Connects to the relay, if the worker has one that is not connected and needs it: the worker reaches out, or an operation
+ * waits for a peer that alone can connect. A worker that reaches out wakes its sleepers for that.
+ */
+static void relay_check(struct worker *worker, uint64_t now)
 {
 	struct peer *relay;
 
 	if (now < worker->relay.next || !(worker->reaches_out || worker->relay.wanted))
 		return;
-	relay = conn_relay(worker);
+	relay = relay_of(worker);
 	if (!relay)
 		return;
 	worker->relay.wanted = false;
 	if (peer_linked(relay)) {
 		conn_timer_clear(worker);
-		if (conn_relay_news(worker, 0))
+		if (conn_reach_news(worker, 0))
 			LOG_INFO(LOG_EP_CTRL, "the relay %s is connected again", peer_text(relay));
 		return;
 	}
@@ -85,3 +90,9 @@ void conn_relay_check(struct worker *worker, uint64_t now)
 	else if (relay->state == PEER_IDLE)
 		conn_start_early(relay, 0);
 }
+
+const struct conn_option conn_relay_option = {
+	.open = relay_open,
+	.tick = relay_check,
+	.await = relay_await,
+};

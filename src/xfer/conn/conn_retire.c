@@ -16,6 +16,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "xfer/conn/conn_options.h"
 #include "xfer/conn/conn_own.h"
 #include "xfer/conn/connect.h"
 #include "xfer/group.h"
@@ -123,7 +124,7 @@ static void hear_done(struct peer *peer)
 		conn_fail(peer, FI_EPROTO, NULL);
 }
 
-void conn_retire_hear(struct peer *peer, const struct packet *p)
+static void retire_hear(struct peer *peer, const struct packet *p)
 {
 	bool agreed = peer->state == PEER_RETIRING, asked = peer->conn.asked;
 
@@ -207,7 +208,7 @@ static bool ask_some(struct worker *worker)
 	return count;
 }
 
-bool conn_retire_some(struct worker *worker)
+static bool retire_some(struct worker *worker)
 {
 	uint64_t now = clock_coarse_ms();
 
@@ -218,16 +219,8 @@ bool conn_retire_some(struct worker *worker)
 	return worker->retire.possible;
 }
 
-void conn_retire_for_accept(struct worker *worker)
-{
-	uint64_t now = clock_coarse_ms();
-
-	if (now == worker->retire.looked)
-		return;
-	worker->retire.looked = now;
-	worker->acceptor.lacks_files = !connect_affordable();
-	if (worker->acceptor.lacks_files)
-		conn_retire_some(worker);
-	else
-		acceptor_resume(&worker->acceptor);
-}
+const struct conn_option conn_retire_option = {
+	.packet = WIRE_RETIRE,
+	.hear = retire_hear,
+	.make_room = retire_some,
+};

@@ -48,7 +48,7 @@ static int describe_sender(struct worker *worker, struct wire_hello *hello)
 {
 	size_t len = sizeof(hello->name);
 
-	hello->flags = worker->cm ? 0 : WIRE_HELLO_INTRODUCES;
+	hello->flags = worker->hello_flags;
 	if (worker->opener.all && !worker->cm)
 		hello->flags |= WIRE_HELLO_ALL;
 	hello->incarnation = worker->incarnation;

@@ -167,19 +167,12 @@ static void deliver_control(struct worker *worker, struct peer *peer, const stru
 	case WIRE_FAILED:
 		rma_answer(peer, p);
 		break;
-	case WIRE_DISCONNECT:
-		conn_hear_disconnect(peer);
-		break;
 	case WIRE_GROUP:
 		worker->groups->hear(worker, peer, p);
 		break;
-	case WIRE_RETIRE:
-		conn_retire_hear(peer, p);
-		break;
-	case WIRE_INTRODUCE:
-		conn_introduce_hear(peer, p);
-		break;
 	default:
+		if (conn_hear(peer, p))
+			break;
 		LOG_PEER(
 			LOG_EP_DATA,
 			"%s: packet of unknown kind %u dropped; do both sides use the same version of the library?",
