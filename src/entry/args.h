@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Arguments that the entries of entry_rma.h and entry_atomic.h pass to their includer. */
+/* Arguments that the entries of entry_msg.h, entry_rma.h and entry_atomic.h pass to their includer. */
 #ifndef WEFT_ENTRY_ARGS_H
 #define WEFT_ENTRY_ARGS_H
 
-#include <rdma/fi_atomic.h>
-#include <rdma/fi_rma.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/uio.h>
@@ -12,7 +10,20 @@
 #include "atomic/atomic.h"
 #include "base/iov.h"
 #include "base/misuse.h"
+#include "entry/tables.h"
 #include "link/wire.h"
+
+/* A send of one buffer. */
+struct entry_msg {
+	const void *buf;
+	size_t len;
+	void *desc;
+	fi_addr_t addr; /* of the peer */
+	uint64_t
+		kind; /* FI_INJECT, FI_REMOTE_CQ_DATA, both or none: the default flags are not in it */
+	uint64_t data; /* with FI_REMOTE_CQ_DATA */
+	void *context;
+};
 
 /* A read or write of one buffer and one range of the same length. */
 struct entry_rma {

@@ -2,7 +2,6 @@
 /*
  * Template: the entries of an atomic table, fi_atomic(3). The including file is the implementation.
  * It includes entry/args.h and core/ep.h, and defines before:
- *   ENTRY_ATOMIC                  the name of the table
  *   ENTRY_FETCH_FLAGS(ep)         the default flags of an atomic with a result
  *   ENTRY_MSG_FLAGS(ep, flags)    the flags of a ...msg call
  *   atomic_one(ep, struct entry_atomic)               posts an atomic on one buffer of each kind
@@ -220,20 +219,3 @@ static int atomic_compwritevalid(struct fid_ep *fid, enum fi_datatype datatype, 
 	(void)fid;
 	return atomic_valid(ATOMIC_COMPARE, datatype, op, count);
 }
-
-const struct fi_ops_atomic ENTRY_ATOMIC = {
-	.size = sizeof(struct fi_ops_atomic),
-	.write = atomic_write,
-	.writev = atomic_writev,
-	.writemsg = atomic_writemsg,
-	.inject = atomic_inject,
-	.readwrite = atomic_readwrite,
-	.readwritev = atomic_readwritev,
-	.readwritemsg = atomic_readwritemsg,
-	.compwrite = atomic_compwrite,
-	.compwritev = atomic_compwritev,
-	.compwritemsg = atomic_compwritemsg,
-	.writevalid = atomic_writevalid,
-	.readwritevalid = atomic_readwritevalid,
-	.compwritevalid = atomic_compwritevalid,
-};

@@ -2,7 +2,6 @@
 /*
  * Template: the entries of an rma table, fi_rma(3). The including file is the implementation. It
  * includes entry/args.h and core/ep.h, and defines before:
- *   ENTRY_RMA                     the name of the table
  *   ENTRY_READ_FLAGS(ep)          the default flags of a read
  *   ENTRY_MSG_FLAGS(ep, flags)    the flags of a ...msg call
  *   rma_one(ep, struct entry_rma, write)       posts an operation on one buffer and one range
@@ -136,16 +135,3 @@ static ssize_t rma_injectdata(struct fid_ep *fid, const void *buf, size_t len, u
 					  .data = data},
 		       true);
 }
-
-const struct fi_ops_rma ENTRY_RMA = {
-	.size = sizeof(struct fi_ops_rma),
-	.read = rma_read,
-	.readv = rma_readv,
-	.readmsg = rma_readmsg,
-	.write = rma_write,
-	.writev = rma_writev,
-	.writemsg = rma_writemsg,
-	.inject = rma_inject,
-	.writedata = rma_writedata,
-	.injectdata = rma_injectdata,
-};

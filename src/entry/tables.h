@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The tables of an endpoint's data calls, and those that refuse. */
+/* The tables of an endpoint's data calls, those that they come from, and those that refuse. */
 #ifndef WEFT_ENTRY_TABLES_H
 #define WEFT_ENTRY_TABLES_H
 
@@ -20,6 +20,47 @@ struct ep_tables {
 	struct fi_ops_atomic atomic;
 	struct fi_ops_collective collective;
 };
+
+/* Whole tables of those who perform calls: an endpoint gets what its capabilities permit. Static; none is NULL. */
+struct entry_tables {
+	const struct fi_ops_msg *msg;
+	const struct fi_ops_tagged *tagged;
+	const struct fi_ops_rma *rma;
+	const struct fi_ops_atomic *atomic;
+};
+
+/* What the templates name their functions. */
+#define ENTRY_MSG_OPS                                                                              \
+	{                                                                                          \
+		.recv = msg_recv, .recvv = msg_recvv, .recvmsg = msg_recvmsg, .send = msg_send,    \
+		.sendv = msg_sendv, .sendmsg = msg_sendmsg, .inject = msg_inject,                  \
+		.senddata = msg_senddata, .injectdata = msg_injectdata,                            \
+		.size = sizeof(struct fi_ops_msg)                                                  \
+	}
+#define ENTRY_TAGGED_OPS                                                                           \
+	{                                                                                          \
+		.recv = tagged_recv, .recvv = tagged_recvv, .recvmsg = tagged_recvmsg,             \
+		.send = tagged_send, .sendv = tagged_sendv, .sendmsg = tagged_sendmsg,             \
+		.inject = tagged_inject, .senddata = tagged_senddata,                              \
+		.injectdata = tagged_injectdata, .size = sizeof(struct fi_ops_tagged)              \
+	}
+#define ENTRY_RMA_OPS                                                                              \
+	{                                                                                          \
+		.read = rma_read, .readv = rma_readv, .readmsg = rma_readmsg, .write = rma_write,  \
+		.writev = rma_writev, .writemsg = rma_writemsg, .inject = rma_inject,              \
+		.writedata = rma_writedata, .injectdata = rma_injectdata,                          \
+		.size = sizeof(struct fi_ops_rma)                                                  \
+	}
+#define ENTRY_ATOMIC_OPS                                                                           \
+	{                                                                                          \
+		.write = atomic_write, .writev = atomic_writev, .writemsg = atomic_writemsg,       \
+		.inject = atomic_inject, .readwrite = atomic_readwrite,                            \
+		.readwritev = atomic_readwritev, .readwritemsg = atomic_readwritemsg,              \
+		.compwrite = atomic_compwrite, .compwritev = atomic_compwritev,                    \
+		.compwritemsg = atomic_compwritemsg, .writevalid = atomic_writevalid,              \
+		.readwritevalid = atomic_readwritevalid, .compwritevalid = atomic_compwritevalid,  \
+		.size = sizeof(struct fi_ops_atomic)                                               \
+	}
 
 /* Tables whose entry functions all refuse. */
 extern const struct ep_tables refuse_state;   /* -FI_EOPBADSTATE: not enabled */

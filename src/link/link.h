@@ -21,9 +21,9 @@
 #define TRANSPORT_OWNER_MASK 0xfffffu /* bits of an id that `blocked` of a transport knows */
 
 struct addr;
+struct entry_tables;
 struct fi_info;
 struct fi_mr_dmabuf;
-struct fi_ops_msg;
 struct fi_rma_iov;
 struct link;
 struct link_cursor;
@@ -253,14 +253,14 @@ struct device_ops {
 	int (*atomic)(int form, int datatype, int op, size_t *count, size_t *size);
 	/*
 	 * A receive queue that endpoints of the domain share: `srx_open` returns -FI_EOPNOTSUPP if
-	 * the device has none. The receive calls of `srx_msg` post to it; their context holds the
+	 * the device has none. The receive calls of `srx_entries` post to it; their context holds the
 	 * queue in `device_srx`. Domain locked, except for `srx_open`. `srx_cancel` is like
 	 * offload_ops.cancel.
 	 */
 	int (*srx_open)(void *device, size_t size, void **srx);
 	void (*srx_close)(void *srx);
 	int (*srx_cancel)(void *srx, void *context);
-	const struct fi_ops_msg *srx_msg;
+	const struct entry_tables *srx_entries;
 	/* Returns the meaning of a prov_errno of a failed operation. */
 	const char *(*error_text)(int prov_errno);
 };

@@ -12,10 +12,8 @@
 #include <stdint.h>
 
 #include "base/addr.h"
-#include <rdma/fi_atomic.h>
-#include <rdma/fi_endpoint.h>
-#include <rdma/fi_rma.h>
 
+struct entry_tables;
 struct ep;
 struct fi_info;
 struct offload;
@@ -65,10 +63,8 @@ struct offload_events {
 /* Embedded at the start of the transport's state. */
 struct offload {
 	const struct offload_ops *ops;
-	const struct fi_ops_msg *msg; /* complete tables; their functions take the domain's lock */
-	const struct fi_ops_rma *rma;
-	const struct fi_ops_atomic *atomic;
-	struct addr peer;    /* the peer's address; ADDR_NONE while there is none */
+	const struct entry_tables *entries; /* they take the domain's lock */
+	struct addr peer;                   /* the peer's address; ADDR_NONE while there is none */
 	size_t connect_most; /* application data (bytes) in a request, in an acceptance */
 	size_t accept_most;
 	/* The engine fills these in after the transport's `open`. */

@@ -32,10 +32,10 @@ START_TEST(by_role)
 	ck_assert_ptr_eq(ep.fid.msg->send, refuse_state.msg.send);
 	xfer_install(&ep, &(struct xfer_roles){.receives = true});
 	ck_assert_ptr_eq(ep.fid.msg->send, refuse_support.msg.send);
-	ck_assert_ptr_eq(ep.fid.msg->recv, entry_mt.msg.recv);
+	ck_assert_ptr_eq(ep.fid.msg->recv, entry_mt.msg->recv);
 	ck_assert_ptr_eq(ep.fid.rma->read, refuse_support.rma.read);
 	xfer_install(&ep, &all);
-	ck_assert_ptr_eq(ep.fid.msg->send, entry_mt.msg.send);
+	ck_assert_ptr_eq(ep.fid.msg->send, entry_mt.msg->send);
 	ck_assert_ptr_eq(ep.fid.rma->read, entry_rma_mt.read);
 	ck_assert_uint_eq(ep.fid.atomic->size, sizeof(struct fi_ops_atomic));
 }
@@ -60,7 +60,8 @@ START_TEST(again)
 	xfer_install(&ep, &all);
 	ck_assert_int_eq(pthread_create(&thread, NULL, install, NULL), 0);
 	while (!__atomic_load_n(&done, __ATOMIC_ACQUIRE)) { /* pairs with install */
-		others += __atomic_load_n(&ep.fid.msg->send, __ATOMIC_RELAXED) != entry_mt.msg.send;
+		others +=
+			__atomic_load_n(&ep.fid.msg->send, __ATOMIC_RELAXED) != entry_mt.msg->send;
 		others += __atomic_load_n(&ep.fid.rma->read, __ATOMIC_RELAXED) != entry_rma_mt.read;
 	}
 	ck_assert_int_eq(pthread_join(thread, NULL), 0);

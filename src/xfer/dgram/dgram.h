@@ -12,6 +12,7 @@
 #include "link/dgram.h"
 #include "xfer/worker.h"
 
+struct entry_tables;
 struct xfer;
 
 extern const struct dgram_events dgram_events;
@@ -41,7 +42,7 @@ int dgram_recv(struct ep *ep, const struct recv_args *args);
 /* Returns the multicast group of a fi_addr_t, or NULL. */
 struct dgram_group *dgram_group_find(struct dgram *d, fi_addr_t addr);
 
-extern const struct fi_ops_msg dgram_st; /* no lock */
-extern const struct fi_ops_msg dgram_mt; /* the domain's lock */
+extern const struct entry_tables dgram_st; /* no lock */
+extern const struct entry_tables dgram_mt; /* the domain's lock */
 
 #endif

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Template of the entry functions in the msg table of a datagram endpoint. dgram_st.c and
+ * What the calls of a datagram endpoint do, for the template entry/entry_msg.h. dgram_st.c and
  * dgram_mt.c include it and define ENTRY_LOCK(ep), ENTRY_UNLOCK(ep) and DGRAM_TABLE, as for
  * entry.h.
  */
 #include <rdma/fi_errno.h>
 
-#include "base/iov.h"
-#include "base/misuse.h"
+#include "entry/args.h"
 #include "xfer/dgram/dgram.h"
 #include "xfer/msg/tx.h"
 
@@ -36,127 +35,57 @@ static ssize_t post_iov(struct ep *ep, struct xfer x)
 	return err ? refuse(ep, x.flags, err) : post(ep, &x);
 }
 
-static ssize_t dgram_msg_send(struct fid_ep *fid, const void *buf, size_t len, void *desc,
-			      fi_addr_t dest_addr, void *context)
+/* A datagram has no field for remote CQ data. */
+static ssize_t msg_send_one(struct ep *ep, struct entry_msg m)
 {
-	struct ep *ep = ep_of(fid);
-	(void)desc;
-
-	return post(ep, &(struct xfer){.flags = ep->tx_flags,
-				       .buf = buf,
-				       .len = len,
-				       .context = context,
-				       .addr = dest_addr});
+	if (m.kind & FI_REMOTE_CQ_DATA)
+		return refuse(ep, 0, -FI_EOPNOTSUPP);
+	return post(ep, &(struct xfer){.flags = m.kind ? m.kind | (ep->tx_flags & FI_MULTICAST)
+						       : ep->tx_flags,
+				       .buf = m.buf,
+				       .len = m.len,
+				       .context = m.context,
+				       .addr = m.addr});
 }
 
-static ssize_t dgram_msg_sendv(struct fid_ep *fid, const struct iovec *iov, void **desc,
-			       size_t count, fi_addr_t dest_addr, void *context)
+static ssize_t msg_send_list(struct ep *ep, const struct fi_msg *msg, uint64_t flags)
 {
-	struct ep *ep = ep_of(fid);
-	(void)desc;
-
-	return post_iov(ep, (struct xfer){.flags = ep->tx_flags,
-					  .iov = iov,
-					  .count = count,
-					  .context = context,
-					  .addr = dest_addr});
-}
-
-static ssize_t dgram_msg_sendmsg(struct fid_ep *fid, const struct fi_msg *msg, uint64_t flags)
-{
-	struct ep *ep = ep_of(fid);
-
-	if (MISUSED_MSG("fi_sendmsg", msg))
-		return -FI_EINVAL;
-	return post_iov(ep, (struct xfer){.flags = (flags & ep->tx_msg_mask) | ep->tx_msg_flags,
+	return post_iov(ep, (struct xfer){.flags = flags,
 					  .iov = msg->msg_iov,
 					  .count = msg->iov_count,
 					  .context = msg->context,
 					  .addr = msg->addr});
 }
 
-static ssize_t dgram_msg_inject(struct fid_ep *fid, const void *buf, size_t len,
-				fi_addr_t dest_addr)
-{
-	struct ep *ep = ep_of(fid);
-
-	return post(ep, &(struct xfer){.flags = FI_INJECT | (ep->tx_flags & FI_MULTICAST),
-				       .buf = buf,
-				       .len = len,
-				       .addr = dest_addr});
-}
-
-/* A datagram has no field for remote CQ data. */
-static ssize_t no_senddata(struct fid_ep *fid, const void *buf, size_t len, void *desc,
-			   uint64_t data, fi_addr_t dest_addr, void *context)
-{
-	(void)buf, (void)len, (void)desc, (void)data, (void)dest_addr, (void)context;
-	return refuse(ep_of(fid), 0, -FI_EOPNOTSUPP);
-}
-
-static ssize_t no_injectdata(struct fid_ep *fid, const void *buf, size_t len, uint64_t data,
-			     fi_addr_t dest_addr)
-{
-	(void)buf, (void)len, (void)data, (void)dest_addr;
-	return refuse(ep_of(fid), 0, -FI_EOPNOTSUPP);
-}
-
-static ssize_t receive(struct ep *ep, const struct recv_args *args)
+static ssize_t msg_recv_list(struct ep *ep, const struct fi_msg *msg, uint64_t flags)
 {
 	ssize_t ret;
 
 	ENTRY_LOCK(ep);
-	ret = dgram_recv(ep, args);
+	ret = dgram_recv(ep, &(struct recv_args){.iov = msg->msg_iov,
+						 .iov_count = msg->iov_count,
+						 .flags = flags,
+						 .context = msg->context});
 	ENTRY_UNLOCK(ep);
 	return ret;
 }
 
-static ssize_t dgram_msg_recv(struct fid_ep *fid, void *buf, size_t len, void *desc,
-			      fi_addr_t src_addr, void *context)
+static ssize_t msg_recv_one(struct ep *ep, void *buf, size_t len, void *desc, fi_addr_t src,
+			    void *context)
 {
 	struct iovec iov = {buf, len};
-	struct ep *ep = ep_of(fid);
-	(void)desc, (void)src_addr;
+	(void)desc, (void)src;
 
-	return receive(ep, &(struct recv_args){.iov = &iov,
-					       .iov_count = 1,
-					       .flags = ep_rx_flags(ep),
-					       .context = context});
+	return msg_recv_list(ep,
+			     &(struct fi_msg){.msg_iov = &iov, .iov_count = 1, .context = context},
+			     ep_rx_flags(ep));
 }
 
-static ssize_t dgram_msg_recvv(struct fid_ep *fid, const struct iovec *iov, void **desc,
-			       size_t count, fi_addr_t src_addr, void *context)
-{
-	struct ep *ep = ep_of(fid);
-	(void)desc, (void)src_addr;
+#define ENTRY_SEND_FLAGS(ep) ((ep)->tx_flags)
+#include "entry/entry_msg.h"
 
-	return receive(ep, &(struct recv_args){.iov = iov,
-					       .iov_count = count,
-					       .flags = ep_rx_flags(ep),
-					       .context = context});
-}
-
-static ssize_t dgram_msg_recvmsg(struct fid_ep *fid, const struct fi_msg *msg, uint64_t flags)
-{
-	struct ep *ep = ep_of(fid);
-
-	if (MISUSED_MSG("fi_recvmsg", msg))
-		return -FI_EINVAL;
-	return receive(ep, &(struct recv_args){.iov = msg->msg_iov,
-					       .iov_count = msg->iov_count,
-					       .flags = flags | ep_rx_msg_flags(ep),
-					       .context = msg->context});
-}
-
-const struct fi_ops_msg DGRAM_TABLE = {
-	.size = sizeof(struct fi_ops_msg),
-	.recv = dgram_msg_recv,
-	.recvv = dgram_msg_recvv,
-	.recvmsg = dgram_msg_recvmsg,
-	.send = dgram_msg_send,
-	.sendv = dgram_msg_sendv,
-	.sendmsg = dgram_msg_sendmsg,
-	.inject = dgram_msg_inject,
-	.senddata = no_senddata,
-	.injectdata = no_injectdata,
-};
+static const struct fi_ops_msg msg_ops = ENTRY_MSG_OPS;
+const struct entry_tables DGRAM_TABLE = {.msg = &msg_ops,
+					 .tagged = &refuse_support.tagged,
+					 .rma = &refuse_support.rma,
+					 .atomic = &refuse_support.atomic};

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Template of the entry functions in the msg and tagged tables. Included by entry_st.c (without the lock: the application
+ * Template: what the calls of the msg table do, for entry/entry_msg.h, and the entries of the tagged table. Included by entry_st.c (without the lock: the application
  * promised one thread at a time), entry_mt.c and entry_pair.c (with the domain's lock). So no call tests at run time
- * whether to lock. The includer defines ENTRY_LOCK(ep), ENTRY_UNLOCK(ep), ENTRY_TABLE and ENTRY_ADDR(addr), the index
+ * whether to lock. The includer defines ENTRY_LOCK(ep), ENTRY_UNLOCK(ep) and ENTRY_ADDR(addr), the index
  * into worker->peers for an address on the fast path.
  */
 #include <rdma/fi_errno.h>
 
-#include "base/iov.h"
-#include "base/misuse.h"
+#include "entry/args.h"
 #include "xfer/defer/defer.h"
 #include "xfer/entry/entry_tables.h"
 #include "xfer/worker.h"
@@ -129,51 +128,21 @@ static inline ssize_t post_iov(struct ep *ep, struct xfer x, uint64_t flags,
 	return post(ep, x, &flags);
 }
 
-static ssize_t msg_send(struct fid_ep *fid, const void *buf, size_t len, void *desc,
-			fi_addr_t dest_addr, void *context)
+static inline __attribute__((always_inline)) ssize_t msg_send_one(struct ep *ep, struct entry_msg m)
 {
-	(void)desc;
-	return post_plain(ep_of(fid), (struct xfer){.head = MSG_HEAD,
-						    .flags = FI_MSG | FI_SEND,
-						    .buf = buf,
-						    .len = len,
-						    .context = context,
-						    .addr = dest_addr});
+	struct xfer x = {.head = MSG_HEAD | (m.kind & FI_REMOTE_CQ_DATA ? DATA_HEAD : 0),
+			 .flags = FI_MSG | FI_SEND,
+			 .data = m.data,
+			 .buf = m.buf,
+			 .len = m.len,
+			 .context = m.context,
+			 .addr = m.addr};
+
+	return m.kind & FI_INJECT ? post_inject(ep, x) : post_plain(ep, x);
 }
 
-static ssize_t msg_senddata(struct fid_ep *fid, const void *buf, size_t len, void *desc,
-			    uint64_t data, fi_addr_t dest_addr, void *context)
+static ssize_t msg_send_list(struct ep *ep, const struct fi_msg *msg, uint64_t flags)
 {
-	(void)desc;
-	return post_plain(ep_of(fid), (struct xfer){.head = MSG_HEAD | DATA_HEAD,
-						    .flags = FI_MSG | FI_SEND,
-						    .data = data,
-						    .buf = buf,
-						    .len = len,
-						    .context = context,
-						    .addr = dest_addr});
-}
-
-static ssize_t msg_sendv(struct fid_ep *fid, const struct iovec *iov, void **desc, size_t count,
-			 fi_addr_t dest_addr, void *context)
-{
-	struct ep *ep = ep_of(fid);
-	(void)desc;
-
-	return post_iov(ep,
-			(struct xfer){.head = MSG_HEAD,
-				      .flags = FI_MSG | FI_SEND,
-				      .context = context,
-				      .addr = dest_addr},
-			ep->tx_flags, iov, count);
-}
-
-static ssize_t msg_sendmsg(struct fid_ep *fid, const struct fi_msg *msg, uint64_t flags)
-{
-	struct ep *ep = ep_of(fid);
-
-	if (MISUSED_MSG("fi_sendmsg", msg))
-		return -FI_EINVAL;
 	return post_iov(
 		ep,
 		(struct xfer){.head = MSG_HEAD | (flags & FI_REMOTE_CQ_DATA ? DATA_HEAD : 0),
@@ -181,27 +150,7 @@ static ssize_t msg_sendmsg(struct fid_ep *fid, const struct fi_msg *msg, uint64_
 			      .data = msg->data,
 			      .context = msg->context,
 			      .addr = msg->addr},
-		(flags & ep->tx_msg_mask) | ep->tx_msg_flags, msg->msg_iov, msg->iov_count);
-}
-
-static ssize_t msg_inject(struct fid_ep *fid, const void *buf, size_t len, fi_addr_t dest_addr)
-{
-	return post_inject(ep_of(fid), (struct xfer){.head = MSG_HEAD,
-						     .flags = FI_MSG | FI_SEND,
-						     .buf = buf,
-						     .len = len,
-						     .addr = dest_addr});
-}
-
-static ssize_t msg_injectdata(struct fid_ep *fid, const void *buf, size_t len, uint64_t data,
-			      fi_addr_t dest_addr)
-{
-	return post_inject(ep_of(fid), (struct xfer){.head = MSG_HEAD | DATA_HEAD,
-						     .flags = FI_MSG | FI_SEND,
-						     .data = data,
-						     .buf = buf,
-						     .len = len,
-						     .addr = dest_addr});
+		flags, msg->msg_iov, msg->iov_count);
 }
 
 static ssize_t tagged_send(struct fid_ep *fid, const void *buf, size_t len, void *desc,
@@ -344,42 +293,27 @@ static inline __attribute__((always_inline)) ssize_t receive_one(struct ep *ep, 
 	return 0;
 }
 
-static ssize_t msg_recv(struct fid_ep *fid, void *buf, size_t len, void *desc, fi_addr_t src_addr,
-			void *context)
+static inline __attribute__((always_inline)) ssize_t
+msg_recv_one(struct ep *ep, void *buf, size_t len, void *desc, fi_addr_t src, void *context)
 {
 	(void)desc;
 	return receive_one(
-		ep_of(fid), false,
-		(struct recv_one){.buf = buf, .len = len, .src = src_addr, .context = context});
+		ep, false,
+		(struct recv_one){.buf = buf, .len = len, .src = src, .context = context});
 }
 
-static ssize_t msg_recvv(struct fid_ep *fid, const struct iovec *iov, void **desc, size_t count,
-			 fi_addr_t src_addr, void *context)
+static ssize_t msg_recv_list(struct ep *ep, const struct fi_msg *msg, uint64_t flags)
 {
-	struct ep *ep = ep_of(fid);
-	(void)desc;
-
-	return receive(ep, false,
-		       &(struct recv_args){.iov = iov,
-					   .iov_count = count,
-					   .src = src_addr,
-					   .flags = ep_rx_flags(ep),
-					   .context = context});
-}
-
-static ssize_t msg_recvmsg(struct fid_ep *fid, const struct fi_msg *msg, uint64_t flags)
-{
-	struct ep *ep = ep_of(fid);
-
-	if (MISUSED_MSG("fi_recvmsg", msg))
-		return -FI_EINVAL;
 	return receive(ep, false,
 		       &(struct recv_args){.iov = msg->msg_iov,
 					   .iov_count = msg->iov_count,
 					   .src = msg->addr,
-					   .flags = (flags & ~XFER_ENDED) | ep_rx_msg_flags(ep),
+					   .flags = flags,
 					   .context = msg->context});
 }
+
+#define ENTRY_SEND_FLAGS(ep) ((ep)->tx_flags)
+#include "entry/entry_msg.h"
 
 static ssize_t tagged_recv(struct fid_ep *fid, void *buf, size_t len, void *desc,
 			   fi_addr_t src_addr, uint64_t tag, uint64_t ignore, void *context)
@@ -426,25 +360,5 @@ static ssize_t tagged_recvmsg(struct fid_ep *fid, const struct fi_msg_tagged *ms
 					   .context = msg->context});
 }
 
-const struct entry_tables ENTRY_TABLE = {
-	.msg = {.size = sizeof(struct fi_ops_msg),
-		.recv = msg_recv,
-		.recvv = msg_recvv,
-		.recvmsg = msg_recvmsg,
-		.send = msg_send,
-		.sendv = msg_sendv,
-		.sendmsg = msg_sendmsg,
-		.inject = msg_inject,
-		.senddata = msg_senddata,
-		.injectdata = msg_injectdata},
-	.tagged = {.size = sizeof(struct fi_ops_tagged),
-		   .recv = tagged_recv,
-		   .recvv = tagged_recvv,
-		   .recvmsg = tagged_recvmsg,
-		   .send = tagged_send,
-		   .sendv = tagged_sendv,
-		   .sendmsg = tagged_sendmsg,
-		   .inject = tagged_inject,
-		   .senddata = tagged_senddata,
-		   .injectdata = tagged_injectdata},
-};
+static const struct fi_ops_msg msg_ops = ENTRY_MSG_OPS;
+static const struct fi_ops_tagged tagged_ops = ENTRY_TAGGED_OPS;

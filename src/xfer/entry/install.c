@@ -49,30 +49,37 @@ static void take_tagged(struct fi_ops_tagged *to, const struct fi_ops_tagged *fr
 	}
 }
 
-static void choose_messages(const struct ep *ep, struct ep_tables *to, bool sends, bool receives)
+/* Who performs the endpoint's calls. */
+static const struct entry_tables *performer(const struct ep *ep)
 {
-	const struct entry_tables *from = ep->base->cm        ? &entry_pair
-					  : ep->dom->unlocked ? &entry_st
-							      : &entry_mt;
-	const struct fi_ops_msg *msg = &from->msg;
+	const struct worker *worker = ep->worker;
+
+	if (worker && worker->dgram)
+		return ep->dom->unlocked ? &dgram_st : &dgram_mt;
+	if (worker && worker->offload)
+		return worker->offload->entries;
+	if (ep->device_srx)
+		return ep->dom->device_ops->srx_entries;
+	if (ep->base->cm)
+		return &entry_pair;
+	return ep->dom->unlocked ? &entry_st : &entry_mt;
+}
+
+static void choose_messages(const struct ep *ep, struct ep_tables *to,
+			    const struct entry_tables *from, const struct xfer_roles *roles)
+{
 	uint64_t caps = ep->info->caps;
 
-	if (ep->worker && ep->worker->dgram)
-		msg = ep->dom->unlocked ? &dgram_st : &dgram_mt;
-	else if (ep->worker && ep->worker->offload)
-		msg = ep->worker->offload->msg;
-	else if (ep->device_srx)
-		msg = ep->dom->device_ops->srx_msg;
 	to->msg = refuse_support.msg;
 	to->tagged = refuse_support.tagged;
-	if (sends && caps & (FI_MSG | FI_MULTICAST))
-		take_msg(&to->msg, msg, true);
-	if (receives && caps & (FI_MSG | FI_MULTICAST))
-		take_msg(&to->msg, msg, false);
-	if (sends && caps & FI_TAGGED)
-		take_tagged(&to->tagged, &from->tagged, true);
-	if (receives && caps & FI_TAGGED)
-		take_tagged(&to->tagged, &from->tagged, false);
+	if (roles->sends && caps & (FI_MSG | FI_MULTICAST))
+		take_msg(&to->msg, from->msg, true);
+	if (roles->receives && caps & (FI_MSG | FI_MULTICAST))
+		take_msg(&to->msg, from->msg, false);
+	if (roles->sends && caps & FI_TAGGED)
+		take_tagged(&to->tagged, from->tagged, true);
+	if (roles->receives && caps & FI_TAGGED)
+		take_tagged(&to->tagged, from->tagged, false);
 }
 
 static void take_writes(struct fi_ops_rma *to, const struct fi_ops_rma *from)
@@ -115,26 +122,16 @@ static void take_atomics(struct fi_ops_atomic *to, const struct fi_ops_atomic *f
 	}
 }
 
-static void choose_rma(const struct ep *ep, struct ep_tables *to, bool initiates)
+static void choose_rma(uint64_t caps, struct ep_tables *to, const struct entry_tables *from)
 {
-	const struct offload *offload = ep->worker ? ep->worker->offload : NULL;
-	bool locked = !ep->dom->unlocked;
-	uint64_t caps = initiates ? ep->info->caps : 0;
-	const struct fi_ops_rma *rma = locked ? &entry_rma_mt : &entry_rma_st;
-	const struct fi_ops_atomic *atomic = locked ? &entry_atomic_mt : &entry_atomic_st;
-
-	if (offload) {
-		rma = offload->rma;
-		atomic = offload->atomic;
-	}
 	to->rma = refuse_support.rma;
 	to->atomic = refuse_support.atomic;
 	if (caps & FI_RMA && caps & FI_WRITE)
-		take_writes(&to->rma, rma);
+		take_writes(&to->rma, from->rma);
 	if (caps & FI_RMA && caps & FI_READ)
-		take_reads(&to->rma, rma);
+		take_reads(&to->rma, from->rma);
 	if (caps & FI_ATOMIC)
-		take_atomics(&to->atomic, atomic, caps);
+		take_atomics(&to->atomic, from->atomic, caps);
 }
 
 /*
@@ -206,10 +203,11 @@ static void replace(struct ep_tables *tables, const struct ep_tables *by)
 
 void xfer_install(struct ep *ep, const struct xfer_roles *roles)
 {
+	const struct entry_tables *from = performer(ep);
 	struct ep_tables tables;
 
-	choose_messages(ep, &tables, roles->sends, roles->receives);
-	choose_rma(ep, &tables, roles->initiates);
+	choose_messages(ep, &tables, from, roles);
+	choose_rma(roles->initiates ? ep->info->caps : 0, &tables, from);
 	if (ep->tx_flags & (FI_FENCE | FI_TRIGGER))
 		refuse_injects(&tables);
 	tables.collective = joins(ep) ? *ep->worker->groups->entries : refuse_support.collective;

@@ -187,7 +187,8 @@ int rc_cancel(const struct offload *n, void *context);
 extern const struct device_ops rc_device;
 
 /* rc_msg.c, rc_rma.c, rc_atomic.c */
-extern const struct fi_ops_msg rc_msg_ops;
+struct entry_tables;
+extern const struct entry_tables rc_entries;
 extern const struct fi_ops_rma rc_rma_ops;
 extern const struct fi_ops_atomic rc_atomic_ops;
 /* See device_ops.atomic. */

@@ -143,5 +143,6 @@ static int atomic_valid(enum atomic_form form, enum fi_datatype datatype, enum f
 #define ENTRY_FETCH_FLAGS(ep) ((ep)->tx_flags & ~FI_INJECT)
 #define ENTRY_MSG_FLAGS(ep, flags)                                                                 \
 	(((flags) & ((ep)->tx_msg_mask | FI_TAGGED)) | (ep)->tx_msg_flags)
-#define ENTRY_ATOMIC rc_atomic_ops
 #include "entry/entry_atomic.h"
+
+const struct fi_ops_atomic rc_atomic_ops = ENTRY_ATOMIC_OPS;

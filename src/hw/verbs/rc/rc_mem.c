@@ -159,6 +159,6 @@ const struct device_ops rc_device = {
 	.srx_open = rc_srx_open,
 	.srx_close = rc_srx_close,
 	.srx_cancel = rc_srx_cancel,
-	.srx_msg = &rc_msg_ops,
+	.srx_entries = &rc_entries,
 	.error_text = verbs_status_text,
 };

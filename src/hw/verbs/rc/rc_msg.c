@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Entry functions of the msg table of a bare queue pair. */
+/* What the calls of the msg table of a bare queue pair do. */
 #include <arpa/inet.h>
 
-#include "base/misuse.h"
+#include "entry/args.h"
 #include "hw/verbs/rc/rc_post.h"
 #include "hw/verbs/rc/rc_srx.h"
 
@@ -65,16 +65,13 @@ static __attribute__((noinline, cold)) ssize_t give_failed(struct rc *rc, int er
 }
 
 /* Only `rc` is live across a call, which saves instructions. */
-static ssize_t msg_send(struct fid_ep *fid, const void *buf, size_t len, void *desc,
-			fi_addr_t dest_addr, void *context)
+RC_INLINE ssize_t send_plain(struct ep *ep, const void *buf, size_t len, void *desc, void *context)
 {
-	struct ep *ep = ep_of(fid);
 	struct rc *rc = rc_of_ep(ep);
 	struct rc_op op = {.flags = ep->tx_flags, .context = context, .len = len};
 	unsigned int send_flags = IBV_SEND_INLINE;
 	uint32_t lkey = 0;
 	int err;
-	(void)dest_addr;
 
 	if (__builtin_expect(op.flags & (RC_SPECIAL | FI_INJECT), 0))
 		goto unusual;
@@ -98,33 +95,18 @@ unusual:
 	return send_unusual(ep, buf, len, desc, context);
 }
 
-static ssize_t msg_inject(struct fid_ep *fid, const void *buf, size_t len, fi_addr_t dest_addr)
+RC_INLINE ssize_t msg_send_one(struct ep *ep, struct entry_msg m)
 {
-	(void)dest_addr;
-	return send_one(ep_of(fid), rc_sge(buf, len, NULL), false,
-			(struct rc_op){.flags = FI_INJECT, .len = len}, NULL);
+	if (!m.kind)
+		return send_plain(ep, m.buf, m.len, m.desc, m.context);
+	return send_one(ep, rc_sge(m.buf, m.len, m.desc), m.desc,
+			(struct rc_op){.flags = m.kind & FI_INJECT ? FI_INJECT : rc_send_flags(ep),
+				       .context = m.context,
+				       .len = m.len},
+			m.kind & FI_REMOTE_CQ_DATA ? &m.data : NULL);
 }
 
-static ssize_t msg_senddata(struct fid_ep *fid, const void *buf, size_t len, void *desc,
-			    uint64_t data, fi_addr_t dest_addr, void *context)
-{
-	struct ep *ep = ep_of(fid);
-	(void)dest_addr;
-
-	return send_one(ep, rc_sge(buf, len, desc), desc,
-			(struct rc_op){.flags = rc_send_flags(ep), .context = context, .len = len},
-			&data);
-}
-
-static ssize_t msg_injectdata(struct fid_ep *fid, const void *buf, size_t len, uint64_t data,
-			      fi_addr_t dest_addr)
-{
-	(void)dest_addr;
-	return send_one(ep_of(fid), rc_sge(buf, len, NULL), false,
-			(struct rc_op){.flags = FI_INJECT, .len = len}, &data);
-}
-
-static ssize_t send_vector(struct ep *ep, const struct fi_msg *msg, uint64_t flags)
+static ssize_t msg_send_list(struct ep *ep, const struct fi_msg *msg, uint64_t flags)
 {
 	struct ibv_send_wr wr = {.opcode = IBV_WR_SEND};
 	struct rc_list list;
@@ -143,28 +125,6 @@ static ssize_t send_vector(struct ep *ep, const struct fi_msg *msg, uint64_t fla
 		(struct rc_op){
 			.flags = flags, .kind = KIND, .context = msg->context, .len = list.len},
 		list.keyed);
-}
-
-static ssize_t msg_sendv(struct fid_ep *fid, const struct iovec *iov, void **desc, size_t count,
-			 fi_addr_t dest_addr, void *context)
-{
-	struct ep *ep = ep_of(fid);
-	(void)dest_addr;
-
-	return send_vector(
-		ep,
-		&(struct fi_msg){
-			.msg_iov = iov, .desc = desc, .iov_count = count, .context = context},
-		rc_send_flags(ep));
-}
-
-static ssize_t msg_sendmsg(struct fid_ep *fid, const struct fi_msg *msg, uint64_t flags)
-{
-	struct ep *ep = ep_of(fid);
-
-	if (MISUSED_MSG("fi_sendmsg", msg))
-		return -FI_EINVAL;
-	return send_vector(ep, msg, (flags & ep->tx_msg_mask) | ep->tx_msg_flags);
 }
 
 /* ---- Receives -------------------------------------------------------------------------------- */
@@ -208,13 +168,12 @@ static ssize_t post_recv(struct ep *ep, struct ibv_recv_wr *wr, const struct rc_
 	return err;
 }
 
-static ssize_t msg_recv(struct fid_ep *fid, void *buf, size_t len, void *desc, fi_addr_t src_addr,
-			void *context)
+RC_INLINE ssize_t msg_recv_one(struct ep *ep, void *buf, size_t len, void *desc, fi_addr_t src,
+			       void *context)
 {
-	struct ep *ep = ep_of(fid);
 	struct ibv_sge sge = rc_sge(buf, len, desc);
 	struct ibv_recv_wr wr = {.sg_list = &sge, .num_sge = len != 0};
-	(void)src_addr;
+	(void)src;
 
 	if (__builtin_expect((!desc && len) || len > RULES_RC_MSG_MAX, 0))
 		return -FI_EINVAL;
@@ -223,7 +182,7 @@ static ssize_t msg_recv(struct fid_ep *fid, void *buf, size_t len, void *desc, f
 		&(struct rc_work){.context = context, .flags = ep_rx_flags(ep), .buf = buf});
 }
 
-static ssize_t recv_vector(struct ep *ep, const struct fi_msg *msg, uint64_t flags)
+static ssize_t msg_recv_list(struct ep *ep, const struct fi_msg *msg, uint64_t flags)
 {
 	struct rc_list list;
 	struct ibv_recv_wr wr = {.sg_list = list.sge, .num_sge = (int)msg->iov_count};
@@ -237,37 +196,11 @@ static ssize_t recv_vector(struct ep *ep, const struct fi_msg *msg, uint64_t fla
 					   .buf = msg->iov_count ? msg->msg_iov->iov_base : NULL});
 }
 
-static ssize_t msg_recvv(struct fid_ep *fid, const struct iovec *iov, void **desc, size_t count,
-			 fi_addr_t src_addr, void *context)
-{
-	struct ep *ep = ep_of(fid);
-	(void)src_addr;
+#define ENTRY_SEND_FLAGS rc_send_flags
+#include "entry/entry_msg.h"
 
-	return recv_vector(
-		ep,
-		&(struct fi_msg){
-			.msg_iov = iov, .desc = desc, .iov_count = count, .context = context},
-		ep_rx_flags(ep));
-}
-
-static ssize_t msg_recvmsg(struct fid_ep *fid, const struct fi_msg *msg, uint64_t flags)
-{
-	struct ep *ep = ep_of(fid);
-
-	if (MISUSED_MSG("fi_recvmsg", msg))
-		return -FI_EINVAL;
-	return recv_vector(ep, msg, flags | ep_rx_msg_flags(ep));
-}
-
-const struct fi_ops_msg rc_msg_ops = {
-	.size = sizeof(struct fi_ops_msg),
-	.recv = msg_recv,
-	.recvv = msg_recvv,
-	.recvmsg = msg_recvmsg,
-	.send = msg_send,
-	.sendv = msg_sendv,
-	.sendmsg = msg_sendmsg,
-	.inject = msg_inject,
-	.senddata = msg_senddata,
-	.injectdata = msg_injectdata,
-};
+static const struct fi_ops_msg msg_ops = ENTRY_MSG_OPS;
+const struct entry_tables rc_entries = {.msg = &msg_ops,
+					.tagged = &refuse_support.tagged,
+					.rma = &rc_rma_ops,
+					.atomic = &rc_atomic_ops};

@@ -115,7 +115,8 @@ static ssize_t rma_lists(struct ep *ep, const struct fi_msg_rma *msg, uint64_t f
 	return write ? write_lists(ep, msg, flags) : read_lists(ep, msg, flags);
 }
 
-#define ENTRY_RMA                  rc_rma_ops
 #define ENTRY_READ_FLAGS(ep)       ((ep)->tx_flags & ~NOT_READ)
 #define ENTRY_MSG_FLAGS(ep, flags) (((flags) & (ep)->tx_msg_mask) | (ep)->tx_msg_flags)
 #include "entry/entry_rma.h"
+
+const struct fi_ops_rma rc_rma_ops = ENTRY_RMA_OPS;

@@ -100,8 +100,7 @@ static int rc_open(struct opener *opener, void **state)
 	rc->lock = &opener->dom->main_shard->lock;
 	rc->lib = verbs_cmlib();
 	rc->path = opener->dom->device;
-	rc->offload = (struct offload){
-		.ops = &ops, .msg = &rc_msg_ops, .rma = &rc_rma_ops, .atomic = &rc_atomic_ops};
+	rc->offload = (struct offload){.ops = &ops, .entries = &rc_entries};
 	*state = rc;
 	return 0;
 }
