@@ -22,13 +22,13 @@ static int no_copy_out(struct link *link)
 }
 
 /* Nothing waits. */
-static void no_waiting(struct link *link)
+static void no_cork(struct link *link, bool more)
 {
-	(void)link;
+	(void)link, (void)more;
 }
 
 const struct link_zcopy_ops link_no_zcopy = {
-	.sendv = no_zcopy_sendv, .copy_out = no_copy_out, .more = no_waiting, .flush = no_waiting};
+	.sendv = no_zcopy_sendv, .copy_out = no_copy_out, .cork = no_cork};
 
 int link_registers_nothing(struct link *link, const struct iovec *iov, size_t count,
 			   struct fi_rma_iov *at, void **registered)
@@ -53,13 +53,6 @@ static void no_abort(struct link *link)
 	(void)link;
 }
 
-bool link_never_reaches(struct link *link, const struct fi_rma_iov *remote, size_t remote_count,
-			bool write)
-{
-	(void)link, (void)remote, (void)remote_count, (void)write;
-	return false;
-}
-
 int link_performs_nothing(struct link *link, uint64_t place, const struct link_copy *copy)
 {
 	(void)link, (void)place, (void)copy;
@@ -71,6 +64,5 @@ const struct link_memory_ops link_no_memory = {
 	.dereg = link_deregisters_nothing,
 	.copy = no_copy,
 	.abort = no_abort,
-	.reach = link_never_reaches,
 	.perform = link_performs_nothing,
 };

@@ -51,6 +51,7 @@ struct link_copy {
 	bool write;   /* from us to the peer; false: from the peer to us */
 	bool message; /* `remote` is a message's memory, as the sender named it; false: regions */
 	bool at_once; /* ends within the call, or is refused */
+	bool look;    /* moves nothing: could it be done right now, in regions, at once? */
 	bool now;     /* a device gets all of it within the call, or it fails with -FI_EAGAIN */
 	/* Of a message it may be longer than `remote`, all of which is copied. */
 	const struct iovec *local;
@@ -102,10 +103,11 @@ struct link_zcopy_ops {
 		     size_t count);
 	/* Copies posted payloads: their memory is free. Returns 0 or -FI_ENOMEM: link failed. */
 	int (*copy_out)(struct link *link);
-	/* More packets will be sent right after the next one (FI_MORE), which may wait for them. */
-	void (*more)(struct link *link);
-	/* Sends packets that wait for others, as far as there is space. */
-	void (*flush)(struct link *link);
+	/*
+	 * With `more`, more packets will be sent right after the next one (FI_MORE), which may wait for them. Without, sends
+	 * packets that wait for others, as far as there is space.
+	 */
+	void (*cork)(struct link *link, bool more);
 };
 
 /* Memory of messages and regions, ours and the peer's. */
@@ -133,9 +135,6 @@ struct link_memory_ops {
 	int (*copy)(struct link *link, const struct link_copy *copy);
 	/* Abandons all copies under way, unreported. Nobody accesses our memory for them any more. */
 	void (*abort)(struct link *link);
-	/* Could a copy access all these ranges right now? Moves nothing. */
-	bool (*reach)(struct link *link, const struct fi_rma_iov *remote, size_t remote_count,
-		      bool write);
 	/*
 	 * Performs the one-sided request of packet `place`, link->last from just after it was sent, which the peer has not
 	 * begun with: the peer skips the packet. A write (WIRE_PUT) takes the data from the packet, whose payload they end,
@@ -153,9 +152,7 @@ extern const struct link_memory_ops link_no_memory;
 int link_registers_nothing(struct link *link, const struct iovec *iov, size_t count,
 			   struct fi_rma_iov *at, void **registered);
 void link_deregisters_nothing(struct link *link, void *registered);
-/* `reach` and `perform` of a link whose device alone accesses the peer's memory. */
-bool link_never_reaches(struct link *link, const struct fi_rma_iov *remote, size_t remote_count,
-			bool write);
+/* `perform` of a link whose device alone accesses the peer's memory. */
 int link_performs_nothing(struct link *link, uint64_t place, const struct link_copy *copy);
 
 /* Embedded at the start of a transport's own link. */

@@ -92,9 +92,9 @@ static int far_zcopy_copy_out(struct link *link)
 	return 0;
 }
 
-static void far_flush(struct link *link)
+static void far_cork(struct link *link, bool more)
 {
-	(void)link;
+	(void)link, (void)more;
 }
 
 static void far_close(struct link *link)
@@ -111,7 +111,7 @@ static const struct link_ops far_ops = {
 static const struct link_zcopy_ops far_zcopy_ops = {
 	.sendv = far_zcopy,
 	.copy_out = far_zcopy_copy_out,
-	.flush = far_flush,
+	.cork = far_cork,
 };
 
 /* Connects the peer, if it is not connected. */

@@ -12,7 +12,7 @@ import sys
 
 os.chdir(os.path.join(os.path.dirname(os.path.realpath(__file__)), "../.."))
 
-POINTERS = 47  # pointers to functions in link.h
+POINTERS = 45  # pointers to functions in link.h
 # Identifiers that no file of these rooms has: how packets lie in a ring; copies by both processes, but for a figure of the interface.
 SEALED = {"src/core": r"link_slots?", "src/xfer": r"link_slots?|(?!received_)(\w+_)?joint(_\w+)?"}
 # The thresholds of a way, and the file of the engine that alone compares lengths with them.

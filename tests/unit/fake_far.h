@@ -13,7 +13,7 @@
 
 static struct {
 	unsigned char memory[REGION]; /* the peer's */
-	/* Result of `reach`; if `crowded`, the next access fails with -FI_EAGAIN. */
+	/* What `look` of a copy finds; if `crowded`, the next access fails with -FI_EAGAIN. */
 	bool reachable, crowded;
 	int put_ends, get_ends; /* results of `put` and `get` */
 	unsigned int begun;     /* the peer has begun the packets before this number */
@@ -70,22 +70,22 @@ static int access(const char *what, int ends, const struct iovec *local, size_t 
 	return ends;
 }
 
+static int far_look(const struct link_copy *c)
+{
+	ck_assert_uint_gt(c->remote_count, 0);
+	ck_assert_uint_eq(c->remote[0].key, FAR_KEY);
+	return there.reachable ? LINK_DONE : -FI_EAGAIN;
+}
+
 static int far_copy(struct link *link, const struct link_copy *c)
 {
 	(void)link;
+	if (c->look)
+		return far_look(c);
 	if (c->message)
 		return -FI_ENOSYS;
 	return access(c->write ? "put" : "get", c->write ? there.put_ends : there.get_ends,
 		      c->local, c->local_count, c->remote, c->remote_count);
-}
-
-static bool far_reach(struct link *link, const struct fi_rma_iov *remote, size_t remote_count,
-		      bool write)
-{
-	(void)link, (void)write;
-	ck_assert_uint_gt(remote_count, 0);
-	ck_assert_uint_eq(remote[0].key, FAR_KEY);
-	return there.reachable;
 }
 
 /* The peer has not begun with the packet: takes it. NULL: it has. */
@@ -137,7 +137,6 @@ static const struct link_memory_ops far_ops = {
 	.dereg = link_deregisters_nothing,
 	.copy = far_copy,
 	.abort = far_abort,
-	.reach = far_reach,
 	.perform = far_perform,
 };
 

@@ -244,14 +244,14 @@ START_TEST(more)
 	uint32_t id = join_both();
 
 	for (uint64_t i = 0; i < 3; i++) {
-		link_of(id)->zcopy->more(link_of(id));
+		link_of(id)->zcopy->cork(link_of(id), true);
 		put_row(id, i, i + 1);
 		ck_assert(link_holds(link_of(id)));
 	}
 	put_row(id, 3, 4);
 	ck_assert(!link_holds(link_of(id)));
 	/* None comes: progress sends them. */
-	link_of(id)->zcopy->more(link_of(id));
+	link_of(id)->zcopy->cork(link_of(id), true);
 	put_row(id, 4, 5);
 	ck_assert(link_holds(link_of(id)));
 	make_progress(0);
@@ -328,7 +328,7 @@ START_TEST(closed)
 		ck_assert_int_eq(link_of(id)->zcopy->copy_out(link_of(id)), 0);
 		ck_assert(!link_holds(link_of(id)));
 	} else {
-		link_of(id)->zcopy->flush(link_of(id));
+		link_of(id)->zcopy->cork(link_of(id), false);
 		ck_assert(!link_holds(link_of(id)));
 	}
 	expect_row(id + 1, 100);

@@ -112,6 +112,7 @@ int shm_put(struct link *link, const struct iovec *local, size_t local_count,
 	    const struct fi_rma_iov *remote, size_t remote_count);
 int shm_get(struct link *link, const struct iovec *local, size_t local_count,
 	    const struct fi_rma_iov *remote, size_t remote_count);
+/* Could all these ranges be accessed right now? */
 bool shm_reach(struct link *link, const struct fi_rma_iov *remote, size_t remote_count, bool write);
 /*
  * Takes back a WIRE_PUT packet that the peer has not begun to process. `place` is link->last from just after the packet was

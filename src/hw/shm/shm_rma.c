@@ -189,8 +189,12 @@ static int access_alone(struct link *link, const struct link_copy *c)
 static int copy(struct link *link, const struct link_copy *c)
 {
 	struct shm_link *s = (struct shm_link *)link;
-	int ret = shm_joint_copy(s, c);
+	int ret;
 
+	if (c->look)
+		return shm_reach(link, c->remote, c->remote_count, c->write) ? LINK_DONE
+									     : -FI_EAGAIN;
+	ret = shm_joint_copy(s, c);
 	if (c->message)
 		return ret < 0 ? read_message(s, c) : ret;
 	return ret < 0 && ret != -FI_EFAULT ? access_alone(link, c) : ret;
@@ -240,6 +244,5 @@ const struct link_memory_ops shm_memory_ops = {
 	.dereg = link_deregisters_nothing,
 	.copy = copy,
 	.abort = shm_joint_abandon,
-	.reach = shm_reach,
 	.perform = perform,
 };

@@ -83,8 +83,7 @@ static const struct link_ops tcp_link_ops = {
 static const struct link_zcopy_ops tcp_zcopy_ops = {
 	.sendv = tcp_zcopy,
 	.copy_out = tcp_zcopy_copy_out,
-	.more = tcp_gather_more,
-	.flush = tcp_gather_flush,
+	.cork = tcp_gather_cork,
 };
 
 static void add_link(struct tcp *t, struct tcp_link *l)

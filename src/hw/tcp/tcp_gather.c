@@ -185,17 +185,16 @@ int tcp_gather_add(struct tcp_link *l, const struct packet *p, const struct iove
 	return 0;
 }
 
-void tcp_gather_more(struct link *link)
+void tcp_gather_cork(struct link *link, bool more)
 {
 	struct tcp_link *l = (struct tcp_link *)link;
 
+	if (!more) {
+		tcp_gather_end(l);
+		return;
+	}
 	tcp_gather_row(l);
 	if (!l->waits)
 		tcp_gather_begin(l, TCP_MORE);
 	l->more = true;
-}
-
-void tcp_gather_flush(struct link *link)
-{
-	tcp_gather_end((struct tcp_link *)link);
 }

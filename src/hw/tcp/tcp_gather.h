@@ -77,8 +77,7 @@ bool tcp_gather_end_all(struct tcp *t);
 void tcp_gather_send(struct tcp_link *l);
 /* Drops what waits: the link has failed. */
 void tcp_gather_drop(struct tcp_link *l);
-/* Implement link_zcopy_ops.more and flush. */
-void tcp_gather_more(struct link *link);
-void tcp_gather_flush(struct link *link);
+/* Implements link_zcopy_ops.cork. */
+void tcp_gather_cork(struct link *link, bool more);
 
 #endif

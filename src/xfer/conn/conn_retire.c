@@ -97,7 +97,7 @@ static bool has_all(struct peer *peer)
 {
 	const struct transport *t = peer->worker->via[LINK_SOCKET].transport;
 
-	peer->real->zcopy->flush(peer->real);
+	peer->real->zcopy->cork(peer->real, false);
 	return t->arrived(peer->real);
 }
 

@@ -96,7 +96,7 @@ static void report_sent(struct txreq *req)
 	struct link *link = req->peer->real;
 
 	if (link_holds(link))
-		link->zcopy->flush(link);
+		link->zcopy->cork(link, false);
 	tx_req_report(req);
 }
 
@@ -223,7 +223,7 @@ bool tx_must_queue(const struct peer *peer, uint64_t flags)
 void tx_announce(const struct peer *peer)
 {
 	if (peer->state == PEER_CONNECTED)
-		peer->real->zcopy->more(peer->real);
+		peer->real->zcopy->cork(peer->real, true);
 }
 
 /* May the link copy the message, whose end is then reported at once? */

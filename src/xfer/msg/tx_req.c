@@ -242,7 +242,7 @@ void tx_forget(struct worker *worker, struct ep *ep, struct ep *successor)
 
 		/* What only waits for more to send goes out, and completes. */
 		if (peer->real && link_holds(peer->real)) {
-			peer->real->zcopy->flush(peer->real);
+			peer->real->zcopy->cork(peer->real, false);
 			tx_end_zcopy(peer);
 		}
 		for (unsigned int i = 0; i < REPORTED; i++)

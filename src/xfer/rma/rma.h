@@ -91,6 +91,8 @@ void rma_rdma_failed(struct peer *peer);
 bool rma_may_go_direct(const struct peer *peer, const struct txreq *req);
 /* And is that faster than packets? */
 bool rma_wants_direct(const struct peer *peer, const struct txreq *req);
+/* Could we access the memory in the place of the peer right now? */
+bool rma_reaches(const struct txreq *req);
 /* Performs a direct access. 0: done, the request has ended or will; else it must be sent in packets. */
 int rma_go_direct(struct txreq *req);
 /*

@@ -156,14 +156,14 @@ static bool tells_later(const struct txreq *req)
  * Can the operation be performed in the place of a peer that does not poll? Not if its answer has
  * begun, nor if only the peer can perform it.
  */
-static bool reachable(struct link *link, const struct txreq *req)
+static bool may_perform(const struct txreq *req)
 {
 	bool put = wire_op(req->head) == WIRE_PUT;
 
 	if (wire_op(req->head) == WIRE_AMO || (wire_flags(req->head) & WIRE_CQ && tells_later(req)))
 		return false;
 	return !req->got && (req->whole || !put) && !(wire_flags(req->head) & WIRE_COMMIT) &&
-	       link->memory->reach(link, req->remote, req->remote_count, put);
+	       rma_reaches(req);
 }
 
 /* Performs the operation. False: wait for the peer, and its answer. */
@@ -176,7 +176,7 @@ static bool perform(struct peer *peer, struct txreq *req)
 				 .remote_count = req->remote_count};
 	int ret;
 
-	if (!reachable(peer->real, req))
+	if (!may_perform(req))
 		return false;
 	/* The result for a closed endpoint is not needed, and its memory may be freed. */
 	if (!write && req->ep) {

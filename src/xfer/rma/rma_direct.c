@@ -21,6 +21,18 @@ bool rma_wants_direct(const struct peer *peer, const struct txreq *req)
 	return (way_is_long(peer->real, req->len) || spell) && rma_may_go_direct(peer, req);
 }
 
+bool rma_reaches(const struct txreq *req)
+{
+	const struct link_copy look = {.write = wire_op(req->head) == WIRE_PUT,
+				       .at_once = true,
+				       .look = true,
+				       .remote = req->remote,
+				       .remote_count = req->remote_count};
+	struct link *link = req->peer->real;
+
+	return link->memory->copy(link, &look) == LINK_DONE;
+}
+
 void rma_notify(const struct txreq *req, bool counts)
 {
 	uint64_t flags = (wire_op(req->head) == WIRE_GET ? WIRE_LONG : 0) |

@@ -200,9 +200,7 @@ bool rma_waits(const struct peer *peer, const struct txreq *req)
 		return true; /* the peer copies a part of one */
 	if (list_empty(&peer->txreqs[TXREQ_RMA]) || req->sent)
 		return false;
-	return rma_wants_direct(peer, req) &&
-	       peer->real->memory->reach(peer->real, req->remote, req->remote_count,
-					 wire_op(req->head) == WIRE_PUT);
+	return rma_wants_direct(peer, req) && rma_reaches(req);
 }
 
 int rma_send(struct txreq *req)

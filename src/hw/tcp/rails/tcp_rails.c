@@ -258,8 +258,7 @@ static const struct link_ops rails_link_ops = {
 static const struct link_zcopy_ops rails_zcopy_ops = {
 	.sendv = tcp_rails_post,
 	.copy_out = tcp_rails_copy_out,
-	.more = tcp_rails_more,
-	.flush = tcp_rails_push,
+	.cork = tcp_rails_cork,
 };
 
 /* Each message gets a number, by which its end is reported when it is out. */

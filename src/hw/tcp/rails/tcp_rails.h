@@ -116,8 +116,7 @@ int tcp_rails_sendv(struct link *link, const struct packet *p, const struct iove
 int tcp_rails_post(struct link *link, const struct packet *p, const struct iovec *iov,
 		   size_t count);
 int tcp_rails_copy_out(struct link *link);
-void tcp_rails_more(struct link *link);
-void tcp_rails_push(struct link *link);
+void tcp_rails_cork(struct link *link, bool more);
 /* Implements tcp_stream_ops.push: gives the rails what they take. */
 void tcp_rails_fill(struct tcp_link *l);
 /* The same for the owner: asks and answers, too, and finds out what is out. True: something went. */

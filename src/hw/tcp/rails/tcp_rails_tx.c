@@ -402,14 +402,11 @@ int tcp_rails_copy_out(struct link *link)
 	return 0;
 }
 
-void tcp_rails_more(struct link *link)
+/* Each packet goes at once, as far as the rails take it. */
+void tcp_rails_cork(struct link *link, bool more)
 {
-	(void)link; /* each packet goes at once */
-}
-
-void tcp_rails_push(struct link *link)
-{
-	tcp_rails_flush((struct tcp_link *)link);
+	if (!more)
+		tcp_rails_flush((struct tcp_link *)link);
 }
 
 /* A message is reported when it is out: tcp_rails_post says when. */

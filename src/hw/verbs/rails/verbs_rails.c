@@ -33,7 +33,6 @@ static const struct link_memory_ops rails_memory_ops = {
 	.dereg = verbs_rails_deregister,
 	.copy = rails_copy,
 	.abort = verbs_rails_abort,
-	.reach = link_never_reaches,
 	.perform = link_performs_nothing,
 };
 

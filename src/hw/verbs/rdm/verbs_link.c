@@ -156,7 +156,6 @@ static const struct link_memory_ops verbs_memory_ops = {
 	.dereg = verbs_rndv_deregister,
 	.copy = verbs_copy,
 	.abort = verbs_rdma_abort,
-	.reach = link_never_reaches,
 	.perform = link_performs_nothing,
 };
 
