@@ -110,9 +110,6 @@
 	ROW(size_t, tcp_eager_max, "FI_WEFT_TCP_EAGER_MAX", "262144",                              \
 	    "Bytes of a message up to which tcp sends it at once, from 4096 to 1048576; longer "   \
 	    "ones go by rendezvous")                                                               \
-	ROW(size_t, tcp_zcopy_min, "FI_WEFT_TCP_ZCOPY_MIN", "16384",                               \
-	    "Bytes of a packet from which on tcp sends it from the application's memory instead "  \
-	    "of a copy, at least 16384; -1: never")                                                                \
 	ROW(size_t, unexpected_max, "FI_WEFT_UNEXPECTED_MAX", "67108864",                          \
 	    "Bytes of unexpected messages kept for an endpoint before senders are asked to pause") \
 	ROW(size_t, pending_max, "FI_WEFT_PENDING_MAX", "64",                                      \

@@ -115,8 +115,8 @@ int main(int argc, char **argv)
 		{"both-no-cma", both, 2, {"FI_SHM_DISABLE_CMA=yes"}},
 		{"small-ring", whole, 2, {"FI_SHM_DISABLE_CMA=yes", "FI_WEFT_RING_SIZE=65536"}},
 		{"eager-less", both, 2, {"FI_WEFT_EAGER_MAX=64"}},
-		{"tcp-least", both, 2, {"FI_WEFT_TCP_EAGER_MAX=0", "FI_WEFT_TCP_ZCOPY_MIN=0"}},
-		{"tcp-most", both, 2, {"FI_WEFT_TCP_EAGER_MAX=-1", "FI_WEFT_TCP_ZCOPY_MIN=-1"}},
+		{"tcp-least", both, 2, {"FI_WEFT_TCP_EAGER_MAX=0"}},
+		{"tcp-most", both, 2, {"FI_WEFT_TCP_EAGER_MAX=-1"}},
 	};
 
 	return api_main(argc, argv, cases, API_COUNT(cases));

@@ -222,7 +222,6 @@ int main(int argc, char **argv)
 		 2,
 		 {"FI_WEFT_EAGER_MAX=16384", "FI_WEFT_TCP_EAGER_MAX=1048576"}},
 		{"short-packets", all, 2, {"FI_WEFT_TCP_EAGER_MAX=4096"}},
-		{"no-zero-copy", all, 2, {"FI_WEFT_TCP_ZCOPY_MIN=-1"}},
 		{"connected", all, 2, {"EP=msg"}},
 	};
 

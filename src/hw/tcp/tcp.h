@@ -35,7 +35,7 @@ _Static_assert(sizeof(struct tcp_frame) == 32, "layout of a frame");
  * packet has space for 1 MiB and the header of a one-sided request.
  */
 #define TCP_PACKET_MAX ((1u << 20) + 4096) /* longest payload, in bytes */
-#define TCP_ZCOPY_MIN  16384u              /* least value of FI_WEFT_TCP_ZCOPY_MIN */
+#define TCP_ZCOPY_MIN  16384u  /* bytes; shorter payloads are copied, and go with others */
 #define TCP_ROW        262144u /* bytes of long packets; more before the next progress call batch */
 #define TCP_BATCH_MAX  1048576u /* bytes after which a batch goes out at the latest */
 #define TCP_READ       65536u   /* bytes of the read buffer */

@@ -102,14 +102,13 @@ static size_t between(size_t want, size_t least, size_t most)
 /* An injected message is always one packet. */
 void tcp_bare(struct tcp_link *l)
 {
-	const struct env_settings *set = env_get();
 	struct link *link = &l->link;
 
 	l->stream = &tcp_socket_ops;
 	link->ops = &tcp_link_ops;
 	link->zcopy = &tcp_zcopy_ops;
-	link->eager_max = between(set->tcp_eager_max, XFER_INJECT_MAX, TCP_BATCH_MAX);
-	link->zcopy_min = l->zcopy_min = between(set->tcp_zcopy_min, TCP_ZCOPY_MIN, SIZE_MAX);
+	link->eager_max = between(env_get()->tcp_eager_max, XFER_INJECT_MAX, TCP_BATCH_MAX);
+	link->zcopy_min = l->zcopy_min = TCP_ZCOPY_MIN;
 	link->packet_max = TCP_PACKET_MAX;
 }
 

@@ -298,8 +298,7 @@ static inline void draw_settings(struct draw *d)
 
 		"FI_SHM_DISABLE_CMA=yes",       "FI_WEFT_EAGER_MAX=8192",
 		"FI_WEFT_EAGER_MAX=16384",      "FI_WEFT_TCP_EAGER_MAX=4096",
-		"FI_WEFT_JOINT_MIN=-1",         "FI_WEFT_TCP_ZCOPY_MIN=-1",
-		"FI_WEFT_RING_SIZE=65536",
+		"FI_WEFT_JOINT_MIN=-1",         "FI_WEFT_RING_SIZE=65536",
 	};
 	static const uint64_t batches[] = {1, 1, 2, 8, 64};
 	struct program *p = d->p;
