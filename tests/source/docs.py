@@ -79,6 +79,9 @@ demand("docs/LOCKING.md", [n for n in enumerators("src/base/forked.h", "forked_l
 
 settings = set(re.findall(r'"(FI_[A-Z_]+)", (?:NULL|")', read("src/base/env.h")))
 demand("man/weft-env.7", sorted(settings), 15)
+if len(settings) > 45:
+    print(f"src/base/env.h: {len(settings)} settings, at most 45")
+    failed = True
 for name in sorted(set(re.findall(r"^\.It Ev (\w+)", read("man/weft-env.7"), re.M)) - settings):
     print(f"man/weft-env.7: {name} is no setting")
     failed = True
@@ -131,6 +134,25 @@ assert len(ends) == len(names_of_ends) > 10, (ends, names_of_ends)
 for row in [r for r in told_ends + ends if told_ends.count(r) != 1 or ends.count(r) != 1]:
     print(f"docs/NETWORKS.md, src/xfer/conn/conn_end.c: not in both: {row}")
     failed = True
+
+# A sentence of these pages that says "all" or "never" is held by a test, or says less.
+ABSOLUTE = re.compile(r"\b(alone|all|never|at most|none)\b", re.I)
+HELD = {"A header includes at most 12 headers": "source_includes", "way.h alone compares the length": "source_contract"}
+
+
+def absolute(text):
+    """The sentences with such a word, code left out."""
+    plain = re.sub(r"```.*?```|`[^`]*`", "", text, flags=re.S)
+    parts = re.split(r"\n\s*\n|\n(?=[*#|] ?)|\||(?<=[.;:!?])\s+", plain)
+    return [re.sub(r"\s+", " ", p).strip() for p in parts if ABSOLUTE.search(p)]
+
+
+assert absolute("`none` is. It never\nends; so. | all |\n* b") == ["It never ends;", "all"]
+for page in "docs/ARCHITECTURE.md", "CONTRIBUTING.md", "docs/GLOSSARY.md":
+    for sentence in absolute(read(page)):
+        if not any(words in sentence and is_test(test) for words, test in HELD.items()):
+            print(f"{page}: no test holds {sentence!r}")
+            failed = True
 
 if (length := len(read("README.md").split())) > 1000:
     print(f"README.md: {length} words, at most 1,000; what explains belongs into docs")
