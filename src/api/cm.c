@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * Connected endpoints: the calls of link/engine.h for listeners (acceptor, listen), connection
- * requests, and the one connection of a worker (conn_single).
- */
+/* Listeners (acceptor, listen), and the one connection of a worker (conn_single). */
+#include "api/cm.h"
+
 #include <errno.h>
 #include <netinet/in.h>
 #include <rdma/fi_errno.h>
@@ -13,6 +12,7 @@
 
 #include "base/forked.h"
 #include "base/log.h"
+#include "api/connreq.h"
 #include "api/ep_cm.h"
 #include "info/providers.h"
 #include "xfer/conn/conn_own.h"
@@ -25,28 +25,6 @@
 #define EVENTS_PER_CALL 256 /* events of the acceptor handled in one call */
 
 _Static_assert(XFER_CM_DATA == WIRE_CM_DATA_MAX, "what is promised travels");
-
-struct cm_listener {
-	/* Connection manager of `offload`; the other fields are then unused. Or NULL. */
-	const struct offload_cm *cm;
-	struct offload_listener *offload;
-	struct acceptor acceptor;
-	struct auth_own auth;
-	int epfd;
-	struct listen_how how;
-	int socks[2]; /* bound sockets until the acceptor takes them; -1: none */
-	uint8_t kind; /* address kind of its name; requests must have the same kind */
-	bool all;     /* bound to the wildcard; that of IPv6 may take IPv4, too */
-};
-
-/* A connection request that awaits its answer. */
-struct cm_request {
-	const struct offload_cm *cm; /* of `offload`; `conn` and `name` are then unused. Or NULL */
-	struct offload_request *offload;
-	struct accepted conn;
-	struct addr name;
-	struct addr own; /* the address that it came to; ADDR_NONE: the listener's */
-};
 
 /* Copies `name`; if there is none, returns a wildcard address. 0 or a negative error. */
 static int want_name(const struct fi_info *info, const struct addr *name, struct addr *to)
@@ -107,37 +85,22 @@ static const struct offload_cm *offload_of(unsigned int wanted)
 	return NULL;
 }
 
-int cm_open(const struct fi_info *info, struct addr *name, struct cm_listener **out)
+int cm_open(struct cm_listener *l, const struct fi_info *info, struct addr *name)
 {
-	struct cm_listener *l = calloc(1, sizeof(*l));
 	int err;
 
-	if (!l)
-		return -FI_ENOMEM;
-	l->cm = offload_of(provider_wanted(info));
-	if (l->cm) {
-		err = open_offload(l, info, name);
-		if (err)
-			free(l);
-		else
-			*out = l;
-		return err;
-	}
-	l->socks[0] = l->socks[1] = -1;
+	*l = (struct cm_listener){.cm = offload_of(provider_wanted(info)), .socks = {-1, -1}};
+	if (l->cm)
+		return open_offload(l, info, name);
 	l->epfd = epoll_create1(EPOLL_CLOEXEC);
-	if (l->epfd < 0) {
-		err = -errno;
-		free(l);
-		return err;
-	}
+	if (l->epfd < 0)
+		return -errno;
 	acceptor_init(&l->acceptor, l->epfd);
 	auth_open(&l->auth, info, NULL);
 	l->acceptor.auth = &l->auth;
 	err = bind_name(l, info, name);
 	if (err)
 		cm_close(l);
-	else
-		*out = l;
 	return err;
 }
 
@@ -158,156 +121,31 @@ void cm_close(struct cm_listener *l)
 {
 	if (l->cm) {
 		l->cm->close(l->offload);
-	} else {
-		listen_drop(l->socks);
-		acceptor_close(&l->acceptor);
-		auth_close(&l->auth);
-		close(l->epfd);
+		return;
 	}
-	free(l);
+	listen_drop(l->socks);
+	acceptor_close(&l->acceptor);
+	auth_close(&l->auth);
+	close(l->epfd);
 }
 
-static void refuse(struct accepted *conn, int error, const void *data, size_t len)
+struct connreq *cm_next(struct cm_listener *l)
 {
-	hello_send(NULL, conn->sock, conn->inside,
-		   &(struct hello_fields){.kind = HELLO_REJECT,
-					  .error = error,
-					  .auth = &conn->auth,
-					  .data = data,
-					  .data_len = len < XFER_CM_DATA ? len : XFER_CM_DATA});
-	acceptor_dismiss(conn);
-}
-
-/* 0: a valid request, whose name is noted; else the positive error that refuses it. */
-static int check_request(struct cm_listener *l, const struct accepted *conn, struct addr *name)
-{
-	int err = conn->hello.kind == HELLO_REQUEST && !hello_name(&conn->hello, name)
-			  ? 0
-			  : FI_ECONNREFUSED;
-
-	if (!err && name->kind != l->kind && !(l->all && name->kind == ADDR_IN)) {
-		LOG_PEER(LOG_EP_CTRL,
-			 "connection request refused: address format %u is not the listener's",
-			 conn->hello.name_format);
-		err = FI_ECONNREFUSED;
-	}
-	if (!err && !auth_admits(&l->auth, conn, name))
-		err = FI_EACCES;
-	return err;
-}
-
-/* Fills in the request's addresses as its listener has them. */
-static void complete(const struct cm_listener *l, struct cm_request *req)
-{
-	addr_map(&req->name, l->kind);
-	if (l->all && !req->conn.inside)
-		connect_local(req->conn.sock, &req->own);
-}
-
-/* NULL: no valid request; the accepted connection is closed. */
-static struct cm_request *receive(struct cm_listener *l, struct accepted *conn)
-{
-	struct cm_request *req = calloc(1, sizeof(*req));
-	bool affordable = req && !connect_is_spare(conn->sock) && !accepted_lacks_fds(conn);
-	int err = affordable ? check_request(l, conn, &req->name) : FI_EAGAIN;
-
-	if (!err) {
-		req->conn = *conn;
-		complete(l, req);
-		return req;
-	}
-	refuse(conn, err, NULL, 0);
-	if (req)
-		addr_free(&req->name);
-	free(req);
-	return NULL;
-}
-
-static struct cm_request *next_offload(struct cm_listener *l)
-{
-	struct offload_request *offload = l->cm->next(l->offload);
-	struct cm_request *req;
-
-	if (!offload)
-		return NULL;
-	req = calloc(1, sizeof(*req));
-	if (!req) {
-		l->cm->reject(offload, NULL, 0);
-		return NULL;
-	}
-	req->cm = l->cm;
-	req->offload = offload;
-	return req;
-}
-
-struct cm_request *cm_next(struct cm_listener *l)
-{
-	struct cm_request *req = NULL;
+	struct connreq *req = NULL;
 	struct epoll_event event;
 	struct accepted conn;
 
 	if (l->cm)
-		return next_offload(l);
+		return connreq_next(l);
 	for (unsigned int i = 0; i < EVENTS_PER_CALL && !req; i++) {
 		if (epoll_wait(l->epfd, &event, 1, 0) != 1)
 			break;
 		if (acceptor_event(&l->acceptor, event.data.u64, &conn))
-			req = receive(l, &conn);
+			req = connreq_new(l, &conn);
 	}
 	if (l->acceptor.count)
 		acceptor_expire(&l->acceptor);
 	return req;
-}
-
-const struct addr *cm_request_name(const struct cm_request *req)
-{
-	return req->cm ? req->cm->name(req->offload) : &req->name;
-}
-
-const struct addr *cm_request_own_name(const struct cm_request *req)
-{
-	if (req->cm)
-		return req->cm->own_name(req->offload);
-	return req->own.kind != ADDR_NONE ? &req->own : NULL;
-}
-
-const void *cm_request_data(const struct cm_request *req, size_t *len)
-{
-	if (req->cm)
-		return req->cm->data(req->offload, len);
-	*len = req->conn.hello.data_len;
-	return req->conn.hello.data;
-}
-
-static struct accepted leave(struct cm_request *req)
-{
-	struct accepted conn = req->conn;
-
-	addr_free(&req->name);
-	explicit_bzero(&req->conn.auth, sizeof(req->conn.auth));
-	free(req);
-	return conn;
-}
-
-static struct offload_request *leave_offload(struct cm_request *req)
-{
-	struct offload_request *offload = req->offload;
-
-	free(req);
-	return offload;
-}
-
-void cm_reject(struct cm_request *req, const void *data, size_t len)
-{
-	const struct offload_cm *cm = req->cm;
-	struct accepted conn;
-
-	if (cm) {
-		cm->reject(leave_offload(req), data, len);
-		return;
-	}
-	conn = leave(req);
-	refuse(&conn, FI_ECONNREFUSED, data, len);
 }
 
 /* Ends posted receives with the connection; those of a shared context stay. */
@@ -318,49 +156,11 @@ static void cancel_receives(struct worker *worker)
 			rx_fail_posted(worker->rx[i], FI_ECANCELED);
 }
 
-/* Accepts the request on a worker of ours, and frees it. 0 or a negative error. */
-static int adopt(struct worker *worker, struct cm_request *req, const void *data, size_t len)
+int cm_accept(struct worker *worker, struct connreq *req, const void *data, size_t len)
 {
-	struct accepted conn = leave(req);
+	int err = connreq_accept(req, worker, data, len);
 
-	if (conn.inside ? !worker->via[LINK_HOST].state : !worker_on_network(worker)) {
-		LOG_WARN(LOG_EP_CTRL,
-			 "accept: the request came by %s, which the endpoint does not use: open it "
-			 "with the info of the request",
-			 conn.inside ? "shared memory" : "the network");
-		refuse(&conn, FI_ECONNREFUSED, NULL, 0);
-		return -FI_EINVAL;
-	}
-	if (!auth_fits(&worker->auth, &conn)) {
-		refuse(&conn, FI_EACCES, NULL, 0);
-		return -FI_EACCES;
-	}
-	if (connect_closed(conn.sock)) {
-		acceptor_dismiss(&conn);
-		return -FI_ECONNABORTED;
-	}
-	return conn_adopt(worker, &conn, data, len < XFER_CM_DATA ? len : XFER_CM_DATA);
-}
-
-int cm_accept(struct worker *worker, struct cm_request *req, const void *data, size_t len)
-{
-	struct offload *n = worker->offload;
-	int err;
-
-	if (!n != !req->cm) {
-		LOG_WARN(
-			LOG_EP_CTRL,
-			"accept: the request came to a listener of %s: open the endpoint with the info of the request",
-			req->cm ? "a device" : "sockets");
-		cm_reject(req, NULL, 0);
-		return -FI_EINVAL;
-	}
-	if (n) {
-		err = n->ops->accept(n, leave_offload(req), data, len);
-		return err ? err : CM_LATER;
-	}
-	err = adopt(worker, req, data, len);
-	if (err)
+	if (err < 0 && !worker->offload)
 		cancel_receives(worker);
 	return err;
 }

@@ -11,7 +11,6 @@
 #include "api/mc.h"
 #include "api/pep.h"
 #include "info/providers.h"
-#include "link/engine.h"
 
 /* Returns whether it is time to check that the peer is alive. */
 static bool poll_due(struct ep_cm *cm)
@@ -256,18 +255,16 @@ static int ep_connect(struct fid_ep *fid, const void *addr, const void *param, s
 static int accept_locked(struct ep *ep, const void *param, size_t paramlen)
 {
 	struct connreq *request = ep->cm->request;
-	struct cm_request *req = request ? request->req : NULL;
 	int err;
 
-	if (!req || !is_new(ep)) {
+	if (!request || request->answered || !is_new(ep)) {
 		LOG_WARN(LOG_EP_CTRL,
 			 "fi_accept: the endpoint has no connection request, or it was "
 			 "answered");
 		return -FI_EINVAL;
 	}
-	request->req = NULL;
 	ep->cm->state = EP_CM_CONNECTING;
-	err = cm_accept(ep->worker, req, param, paramlen);
+	err = cm_accept(ep->worker, request, param, paramlen);
 	if (err == CM_LATER)
 		watch(ep);
 	else if (err)
@@ -330,7 +327,7 @@ static const struct addr *peer_name(const struct ep *ep)
 		return NULL;
 	if (cm->state == EP_CM_CONNECTING || cm->state == EP_CM_CONNECTED)
 		return cm_peer_name(ep->worker);
-	return cm->request && cm->request->req ? cm_request_name(cm->request->req) : NULL;
+	return cm->request && !cm->request->answered ? connreq_name(cm->request) : NULL;
 }
 
 static int ep_getpeer(struct fid_ep *fid, void *addr, size_t *addrlen)

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "api/cm.h"
 #include "api/ep_cm.h"
 #include "core/mr_share.h"
 #include "link/engine.h"

@@ -3,6 +3,7 @@
 #include <rdma/fi_errno.h>
 #include <string.h>
 
+#include "api/cm.h"
 #include "api/ep.h"
 #include "api/ep_cm.h"
 #include "info/providers.h"

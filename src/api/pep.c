@@ -10,11 +10,13 @@
 #include "api/pep_cm.h"
 #include "info/job_key.h"
 #include "info/providers.h"
-#include "link/engine.h"
 
 int pep_bound(struct pep *pep)
 {
-	return pep->listener ? 0 : cm_open(pep->info, &pep->name, &pep->listener);
+	int err = pep->bound ? 0 : cm_open(&pep->listener, pep->info, &pep->name);
+
+	pep->bound = !err;
+	return err;
 }
 
 void pep_quit(struct pep *pep)
@@ -22,9 +24,9 @@ void pep_quit(struct pep *pep)
 	if (pep->listening)
 		eq_del_driver(pep->eq, &pep->driver);
 	pep->listening = false;
-	if (pep->listener)
-		cm_close(pep->listener);
-	pep->listener = NULL;
+	if (pep->bound)
+		cm_close(&pep->listener);
+	pep->bound = false;
 }
 
 int pep_give_name(struct fid_pep *fid, struct fi_info *info)

@@ -6,24 +6,24 @@
 #include <rdma/fi_cm.h>
 #include <rdma/fi_endpoint.h>
 
+#include "api/cm.h"
 #include "base/addr.h"
 #include "base/lock.h"
 #include "core/eq.h"
 #include "core/fabric.h"
 
-struct cm_listener;
-
 struct pep {
 	struct fid_pep fid;
 	struct eq_driver driver; /* accepts connection requests when the event queue is read */
 	struct fabric *fabric;
-	struct fi_info *info;         /* our copy of what pep_open was given */
-	struct lock lock;             /* guards the fields below */
-	struct eq *eq;                /* NULL until bound */
-	struct addr name;             /* ADDR_NONE until set, or chosen by cm_open */
-	struct cm_listener *listener; /* bound to `name`; NULL until first needed */
-	bool listening;               /* the driver is in the event queue */
-	bool spent;                   /* an active endpoint took over the name */
+	struct fi_info *info;        /* our copy of what pep_open was given */
+	struct lock lock;            /* guards the fields below */
+	struct eq *eq;               /* NULL until bound */
+	struct addr name;            /* ADDR_NONE until set, or chosen by cm_open */
+	struct cm_listener listener; /* bound to `name` when first needed */
+	bool bound;
+	bool listening; /* the driver is in the event queue */
+	bool spent;     /* an active endpoint took over the name */
 	int backlog;
 	unsigned int forks; /* forked_count of the process that opened it */
 };

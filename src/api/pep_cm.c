@@ -9,26 +9,23 @@
 #include "api/connreq.h"
 #include "api/pep.h"
 #include "info/providers.h"
-#include "link/engine.h"
 
 #define REQUESTS_PER_CALL 64
 
 /* Binds the endpoint to a new name. On error the old name stays. Locked. */
 static int rename_locked(struct pep *pep, struct addr *name)
 {
-	struct cm_listener *listener;
 	int err;
 
 	if (pep->listening || pep->spent)
 		return -FI_EOPBADSTATE;
 	/* Unbound first: the new name may be the old one. */
-	if (pep->listener)
-		cm_close(pep->listener);
-	pep->listener = NULL;
-	err = cm_open(pep->info, name, &listener);
+	if (pep->bound)
+		cm_close(&pep->listener);
+	err = cm_open(&pep->listener, pep->info, name);
+	pep->bound = !err;
 	if (err)
 		return err;
-	pep->listener = listener;
 	addr_free(&pep->name);
 	pep->name = *name;
 	return 0;
@@ -83,10 +80,10 @@ static int listen_locked(struct pep *pep)
 		return -FI_EOPBADSTATE;
 	ret = pep_bound(pep);
 	if (!ret)
-		ret = cm_listen(pep->listener, pep->backlog);
+		ret = cm_listen(&pep->listener, pep->backlog);
 	if (ret)
 		return ret;
-	pep->driver.fd = cm_fd(pep->listener);
+	pep->driver.fd = cm_fd(&pep->listener);
 	pep->listening = true;
 	return 0;
 }
@@ -121,35 +118,34 @@ static int set_address(void **to, size_t *to_len, const struct addr *name, uint3
 }
 
 /* Returns the fi_info for an endpoint that accepts the request; NULL: out of memory. */
-static struct fi_info *request_info(const struct pep *pep, const struct cm_request *req)
+static struct fi_info *request_info(const struct pep *pep, const struct connreq *req)
 {
-	const struct addr *own = cm_request_own_name(req);
+	const struct addr *own = connreq_own_name(req);
 	struct fi_info *info = fi_dupinfo(pep->info);
 	uint32_t format = provider_format(pep->info);
 
 	own = own ? own : &pep->name;
 	if (info && !set_address(&info->src_addr, &info->src_addrlen, own, format) &&
-	    !set_address(&info->dest_addr, &info->dest_addrlen, cm_request_name(req), format))
+	    !set_address(&info->dest_addr, &info->dest_addrlen, connreq_name(req), format))
 		return info;
 	fi_freeinfo(info);
 	return NULL;
 }
 
 /* Posts FI_CONNREQ for the request, and takes it over. */
-static void announce(struct pep *pep, struct cm_request *req)
+static void announce(struct pep *pep, struct connreq *req)
 {
 	union {
 		struct fi_eq_cm_entry entry;
 		unsigned char bytes[sizeof(struct fi_eq_cm_entry) + XFER_CM_DATA];
 	} event;
 	struct fi_info *info = request_info(pep, req);
-	struct connreq *c = connreq_new(req);
 	const void *data;
 	size_t len;
 
-	if (c && info) {
-		data = cm_request_data(req, &len);
-		info->handle = &c->fid;
+	if (info) {
+		data = connreq_data(req, &len);
+		info->handle = &req->fid;
 		event.entry = (struct fi_eq_cm_entry){.fid = &pep->fid.fid, .info = info};
 		memcpy(event.bytes + sizeof(event.entry), data, len);
 		if (!eq_post(pep->eq, FI_CONNREQ, &event, sizeof(event.entry) + len))
@@ -157,8 +153,7 @@ static void announce(struct pep *pep, struct cm_request *req)
 	}
 	LOG_PEER(LOG_EP_CTRL,
 		 "out of memory: a connection request is rejected, the other side may ask again");
-	if (c)
-		connreq_free(c);
+	connreq_free(req);
 	fi_freeinfo(info);
 }
 
@@ -179,13 +174,13 @@ static size_t room(const struct pep *pep)
 void pep_cm_progress(struct eq_driver *driver)
 {
 	struct pep *pep = LIST_ENTRY(driver, struct pep, driver);
-	struct cm_request *req;
+	struct connreq *req;
 	size_t left;
 
 	if (pep->forks != forked_count())
 		return;
 	lock_take(&pep->lock);
-	for (left = room(pep); left && (req = cm_next(pep->listener)); left--)
+	for (left = room(pep); left && (req = cm_next(&pep->listener)); left--)
 		announce(pep, req);
 	lock_give(&pep->lock);
 }

@@ -19,8 +19,6 @@
 
 struct addr;
 struct av;
-struct cm_listener;
-struct cm_request;
 struct cntr;
 struct cq;
 struct domain;
@@ -196,51 +194,8 @@ int defer_cancel(struct ep *ep, void *context);
  */
 int xfer_cancel(const struct ep *ep, void *context);
 
-/* ---- Connected endpoints, see api/cm.c. XFER_CM_DATA bytes of application data travel. - */
+/* ---- Connected endpoints: xfer/conn/cm_poll.c. Domain locked. ---------------------------- */
 
-/*
- * Listeners of a passive endpoint; the owner serializes all calls. cm_open binds to *name
- * (ADDR_NONE: any) and sets it to an address that peers can use. Connections are accepted only
- * after cm_listen. Return 0 or an error.
- */
-int cm_open(const struct fi_info *info, struct addr *name, struct cm_listener **l);
-int cm_listen(struct cm_listener *l, int backlog);
-/* Readable when cm_next may return a request. */
-int cm_fd(const struct cm_listener *l);
-/* Returns the next connection request, owned by the caller; NULL: none. Never blocks. */
-struct cm_request *cm_next(struct cm_listener *l);
-/* Closes the listener and refuses requests that were not taken. */
-void cm_close(struct cm_listener *l);
-
-/* Address and data of the requester; the name it used for us, NULL: the listener's. */
-const struct addr *cm_request_name(const struct cm_request *req);
-const struct addr *cm_request_own_name(const struct cm_request *req);
-const void *cm_request_data(const struct cm_request *req, size_t *len);
-/* Refuses the request and frees it. From any thread. */
-void cm_reject(struct cm_request *req, const void *data, size_t len);
-
-/*
- * The worker belongs to connected endpoint `ep`, whose ep_cm_connected and ep_cm_ended
- * (api/ep_cm.h) report the connection. Domain locked, also for the functions below.
- */
-void cm_own(struct worker *worker, struct ep *ep);
-/*
- * Sends a connection request to the listener at `to`. Returns 0: the outcome will be reported to
- * the endpoint; -FI_ENOMEM: nothing was done; another negative error: no request can be sent.
- */
-int cm_connect(struct worker *worker, const struct addr *to, const void *data, size_t len);
-/*
- * Accepts and frees the request. Returns 0 (connected), CM_LATER (outcome told later) or an error.
- */
-#define CM_LATER 1
-int cm_accept(struct worker *worker, struct cm_request *req, const void *data, size_t len);
-/* Ends the connection or the attempt; outstanding operations complete with an error. */
-void cm_shutdown(struct worker *worker);
-/* Returns the bytes of application data that fit any request or answer of such endpoints. */
-#define CM_OFFLOAD_DATA 56 /* limit of the network's own connection manager */
-size_t cm_data_most(const struct fi_info *info);
-/* Returns the peer's address. */
-const struct addr *cm_peer_name(const struct worker *worker);
 /* Progress call of the worker that polls its sockets. */
 void cm_progress(struct worker *worker);
 /* Like cm_progress, and checks that a remote peer is alive. How often (ms) to call it; 0: never. */

@@ -31,7 +31,7 @@ OWN_LINES = {
     "hw/verbs/rdm/verbs_tx.c": ["%s: posting a send to peer"],  # each link once: it ends
     "hw/verbs/ud/ud_qp.c": ["cannot make %s"],
     "xfer/conn/auth_accept.c": ["accept: the endpoint's key"],
-    "api/cm.c": ["accept: the request came"],
+    "api/connreq.c": ["accept: the request came"],
     "xfer/conn/conn_open.c": ["%s: the endpoint was enabled before"],
     "xfer/conn/conn_reach.c": ["cannot connect to", "no connection with"],  # our attempts; is_news limits those of others
     "xfer/conn/conn_stuck.c": ["%s: an operation has stood still"],  # operations of ours

@@ -9,14 +9,16 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "api/cm.h"
+#include "api/connreq.h"
 #include "link/link.h"
-#include "link/engine.h"
 
 #include "cm_raw.h"
 #include "suite.h"
 
 static struct fi_info *info;
-static struct cm_listener *listener;
+static struct cm_listener listener;
+static bool bound;
 static struct addr name; /* the listener's */
 
 static unsigned int count_fds(void)
@@ -39,25 +41,26 @@ static void setup(void)
 	info->addr_format = FI_SOCKADDR_IN;
 	info->fabric_attr->prov_name = strdup("weft");
 	name = (struct addr){.kind = ADDR_IN, .ip = {127, 0, 0, 1}};
-	ck_assert_int_eq(cm_open(info, &name, &listener), 0);
+	ck_assert_int_eq(cm_open(&listener, info, &name), 0);
 	ck_assert_uint_ne(name.port, 0);
+	bound = true;
 }
 
 static void teardown(void)
 {
-	if (listener)
-		cm_close(listener);
+	if (bound)
+		cm_close(&listener);
 	fi_freeinfo(info);
 }
 
 /* Returns the next request; NULL: none came within 200 ms. */
-static struct cm_request *hear(void)
+static struct connreq *hear(void)
 {
-	struct pollfd p = {.fd = cm_fd(listener), .events = POLLIN};
-	struct cm_request *req = NULL;
+	struct pollfd p = {.fd = cm_fd(&listener), .events = POLLIN};
+	struct connreq *req = NULL;
 
 	while (!req && poll(&p, 1, 200) == 1)
-		req = cm_next(listener);
+		req = cm_next(&listener);
 	return req;
 }
 
@@ -81,8 +84,8 @@ static void expect_refusal(int sock, size_t data_len)
 START_TEST(bound_only)
 {
 	ck_assert_int_eq(raw_connect(&name, _i), -FI_ECONNREFUSED);
-	ck_assert_ptr_null(cm_next(listener));
-	ck_assert_int_eq(cm_listen(listener, 5), 0);
+	ck_assert_ptr_null(cm_next(&listener));
+	ck_assert_int_eq(cm_listen(&listener, 5), 0);
 	close(raw_connect(&name, _i));
 	ck_assert_ptr_null(hear());
 }
@@ -93,25 +96,25 @@ START_TEST(request)
 	static const size_t lengths[] = {0, 1, WIRE_CM_DATA_MAX};
 	unsigned int before;
 
-	ck_assert_int_eq(cm_listen(listener, 5), 0);
+	ck_assert_int_eq(cm_listen(&listener, 5), 0);
 	before = count_fds();
 	for (size_t i = 0; i < 3; i++) {
 		struct wire_hello hello = raw_hello(HELLO_REQUEST, lengths[i]);
 		const unsigned char *data;
-		struct cm_request *req;
+		struct connreq *req;
 		int sock = raw_connect(&name, _i);
 		size_t len;
 
 		raw_send(sock, &hello, _i);
 		req = hear();
 		ck_assert_ptr_nonnull(req);
-		ck_assert_uint_eq(cm_request_name(req)->port, 4711);
-		ck_assert_int_eq(cm_request_name(req)->kind, ADDR_IN);
-		data = cm_request_data(req, &len);
+		ck_assert_uint_eq(connreq_name(req)->port, 4711);
+		ck_assert_int_eq(connreq_name(req)->kind, ADDR_IN);
+		data = connreq_data(req, &len);
 		ck_assert_uint_eq(len, lengths[i]);
 		for (size_t at = 0; at < len; at++)
 			ck_assert_uint_eq(data[at], 'd');
-		cm_reject(req, hello.data, lengths[i]);
+		ck_assert_int_eq(connreq_reject(req, hello.data, lengths[i]), 0);
 		expect_refusal(sock, lengths[i]);
 		ck_assert_uint_eq(count_fds(), before);
 	}
@@ -126,7 +129,7 @@ START_TEST(no_request)
 	char byte;
 	int sock;
 
-	ck_assert_int_eq(cm_listen(listener, 5), 0);
+	ck_assert_int_eq(cm_listen(&listener, 5), 0);
 	before = count_fds();
 	sock = raw_connect(&name, _i);
 	raw_send(sock, &hello, _i);
@@ -163,15 +166,15 @@ START_TEST(long_refusal)
 {
 	struct wire_hello hello = raw_hello(HELLO_REQUEST, 0);
 	unsigned char much[2 * WIRE_CM_DATA_MAX] = {0};
-	struct cm_request *req;
+	struct connreq *req;
 	int sock;
 
-	ck_assert_int_eq(cm_listen(listener, 5), 0);
+	ck_assert_int_eq(cm_listen(&listener, 5), 0);
 	sock = raw_connect(&name, _i);
 	raw_send(sock, &hello, _i);
 	req = hear();
 	ck_assert_ptr_nonnull(req);
-	cm_reject(req, much, sizeof(much));
+	ck_assert_int_eq(connreq_reject(req, much, sizeof(much)), 0);
 	expect_refusal(sock, WIRE_CM_DATA_MAX);
 }
 END_TEST
@@ -180,19 +183,19 @@ END_TEST
 START_TEST(silence)
 {
 	struct wire_hello hello = raw_hello(HELLO_REQUEST, 0);
-	struct cm_request *req;
+	struct connreq *req;
 	int silent[40], sock;
 	char byte;
 
-	ck_assert_int_eq(cm_listen(listener, 100), 0);
+	ck_assert_int_eq(cm_listen(&listener, 100), 0);
 	for (size_t i = 0; i < 40; i++)
 		ck_assert_int_ge(silent[i] = raw_connect(&name, _i), 0);
 	sock = raw_connect(&name, _i);
 	raw_send(sock, &hello, _i);
 	req = hear();
 	ck_assert_ptr_nonnull(req);
-	cm_close(listener);
-	listener = NULL;
+	cm_close(&listener);
+	bound = false;
 	for (size_t i = 0; i < 40; i++) {
 		send(silent[i], "", 1,
 		     MSG_NOSIGNAL); /* TCP_DEFER_ACCEPT may still withhold the client */
@@ -201,7 +204,7 @@ START_TEST(silence)
 	}
 	/* A client whose request was read still awaits its answer. */
 	ck_assert_int_eq(recv(sock, &byte, 1, MSG_DONTWAIT), -1);
-	cm_reject(req, NULL, 0);
+	connreq_free(req);
 	expect_refusal(sock, 0);
 }
 END_TEST
@@ -209,12 +212,12 @@ END_TEST
 /* A provider without shared memory has no Unix socket. */
 START_TEST(network_only)
 {
-	cm_close(listener);
+	cm_close(&listener);
 	free(info->fabric_attr->prov_name);
 	info->fabric_attr->prov_name = strdup("tcp");
 	name.port = 0;
-	ck_assert_int_eq(cm_open(info, &name, &listener), 0);
-	ck_assert_int_eq(cm_listen(listener, 5), 0);
+	ck_assert_int_eq(cm_open(&listener, info, &name), 0);
+	ck_assert_int_eq(cm_listen(&listener, 5), 0);
 	ck_assert_int_eq(raw_connect(&name, true), -FI_ECONNREFUSED);
 	close(raw_connect(&name, false));
 }
@@ -226,13 +229,13 @@ START_TEST(any_address)
 	static const unsigned char any[sizeof(name.ip)];
 
 	for (int known = 0; known < 2; known++) {
-		cm_close(listener);
+		cm_close(&listener);
 		name = (struct addr){.kind = known ? ADDR_IN : ADDR_NONE};
-		ck_assert_int_eq(cm_open(info, &name, &listener), 0);
+		ck_assert_int_eq(cm_open(&listener, info, &name), 0);
 		ck_assert_int_eq(name.kind, ADDR_IN);
 		ck_assert_uint_ne(name.port, 0);
 		ck_assert_int_ne(memcmp(name.ip, any, sizeof(any)), 0);
-		ck_assert_int_eq(cm_listen(listener, 5), 0);
+		ck_assert_int_eq(cm_listen(&listener, 5), 0);
 		close(raw_connect(&name, false));
 	}
 }
