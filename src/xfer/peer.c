@@ -50,17 +50,6 @@ struct peer peer_nobody = {.link = &peer_full_link,
 			   .addr = FI_ADDR_NOTAVAIL,
 			   .conn = {.kind = LINK_SOCKET, .sock = -1}};
 
-struct peer *peer_find(struct worker *worker, const struct addr *key, unsigned int key_slot)
-{
-	LIST_EACH (node, &worker->peers_list) {
-		struct peer *peer = LIST_ENTRY(node, struct peer, in_worker);
-
-		if (addr_equal(&peer->key, key) && peer->key_slot == key_slot)
-			return peer;
-	}
-	return NULL;
-}
-
 static void init_lists(struct peer *peer)
 {
 	list_init(&peer->tx.in_busy);
@@ -94,19 +83,6 @@ struct peer *peer_new(struct worker *worker, const struct addr *name)
 	peer->conn.sock = peer->conn.wake = -1;
 	peer->conn.kind = LINK_SOCKET;
 	list_push(&worker->peers_list, &peer->in_worker);
-	return peer;
-}
-
-struct peer *peer_by_name(struct worker *worker, const struct addr *name, unsigned int key_slot)
-{
-	struct addr key = addr_unmapped(name);
-	struct peer *peer = peer_find(worker, &key, key_slot);
-
-	if (peer)
-		return peer;
-	peer = peer_new(worker, name);
-	if (peer)
-		peer->key_slot = key_slot;
 	return peer;
 }
 

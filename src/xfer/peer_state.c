@@ -28,14 +28,6 @@ void peer_pause(struct peer *peer, bool pause)
 		peer_busy(peer);
 }
 
-const char *peer_text(const struct peer *peer)
-{
-	static __thread char text[ADDR_STR_MAX + 32];
-
-	addr_print(&peer->name, text, sizeof(text));
-	return text;
-}
-
 /* Why the worker has not opened the transport of this kind. */
 static enum fi_weft_reason why_not_open(const struct worker *worker, enum link_kind kind)
 {

@@ -248,6 +248,7 @@ void worker_close(struct worker *worker)
 	worker->coll = NULL;
 	worker_quiesce(worker);
 	conn_close(worker);
+	stall_close(worker);
 	conn_options_close(worker);
 	close_hw(worker);
 	budget_fini(&worker->budget);

@@ -18,7 +18,7 @@ OWN = """coll/entry.c coll/group/coll_join.c coll/group/group.c coll/group/join.
 hw/udp/udp_sock.c hw/udp/udp_tx.c hw/verbs/dev/verbs_cache.c hw/verbs/dev/verbs_dev.c hw/verbs/dev/verbs_lib.c
 hw/verbs/dev/verbs_news.c hw/verbs/rc/rc_cm.c hw/verbs/rc/rc_mem.c hw/verbs/rc/rc_more.c hw/verbs/rc/rc_srx.c hw/verbs/rc/rc_up.c
 hw/verbs/rdm/verbs_up.c hw/verbs/ud/ud_tx.c xfer/conn/advertise.c xfer/conn/conn_relay.c xfer/conn/conn_single.c
-xfer/conn/listen.c xfer/conn/rails.c xfer/defer/defer_op.c xfer/defer/defer_work.c xfer/dgram/dgram_tx.c xfer/msg/tx.c xfer/peer_entry.c
+xfer/conn/listen.c xfer/conn/rails.c xfer/defer/defer_op.c xfer/defer/defer_work.c xfer/dgram/dgram_tx.c xfer/msg/tx.c xfer/conn/peer_entry.c
 xfer/rma/rma_from.c xfer/rndv/rdma.c xfer/stats.c""".split()
 
 # In files with both.

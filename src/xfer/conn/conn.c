@@ -224,6 +224,5 @@ void conn_close(struct worker *worker)
 	acceptor_close(&worker->acceptor);
 	source_free(&worker->sources);
 	conn_timer_clear(worker);
-	stall_close(worker);
 	free(worker->cm_data);
 }

@@ -6,6 +6,14 @@
 #include "core/av_keys.h"
 #include "xfer/worker.h"
 
+const char *peer_text(const struct peer *peer)
+{
+	static __thread char text[ADDR_STR_MAX + 32];
+
+	addr_print(&peer->name, text, sizeof(text));
+	return text;
+}
+
 static bool stands_for(const struct addr *one, const struct addr *key)
 {
 	if (!addr_is_loopback(one))

@@ -47,6 +47,30 @@ static struct peer *find_peer(struct worker *worker, const struct addr *name, un
 	return other;
 }
 
+struct peer *peer_find(struct worker *worker, const struct addr *key, unsigned int key_slot)
+{
+	LIST_EACH (node, &worker->peers_list) {
+		struct peer *peer = LIST_ENTRY(node, struct peer, in_worker);
+
+		if (addr_equal(&peer->key, key) && peer->key_slot == key_slot)
+			return peer;
+	}
+	return NULL;
+}
+
+struct peer *peer_by_name(struct worker *worker, const struct addr *name, unsigned int key_slot)
+{
+	struct addr key = addr_unmapped(name);
+	struct peer *peer = peer_find(worker, &key, key_slot);
+
+	if (peer)
+		return peer;
+	peer = peer_new(worker, name);
+	if (peer)
+		peer->key_slot = key_slot;
+	return peer;
+}
+
 int peer_rename(struct peer *peer, const struct addr *name)
 {
 	struct addr copy;
