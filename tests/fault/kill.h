@@ -35,13 +35,15 @@ struct word {
 struct op {
 	int whose; /* index of the victim; -1: the steady peer */
 	bool busy, receive;
+	uint64_t
+		number; /* of the message for it: receives match in order, and may complete in another */
 	unsigned char buf[LONG];
 };
 
 struct victim {
 	fi_addr_t addr;
-	uint64_t got, sent; /* messages */
-	bool lost;          /* an operation with the victim failed */
+	uint64_t got, sent, posted; /* messages, and receives */
+	bool lost;                  /* an operation with the victim failed */
 	struct op ops[DEEP], probe;
 	struct op sentinel; /* a receive that ends only by the victim's death */
 };
@@ -53,7 +55,7 @@ struct survivor {
 	struct victim victims[VICTIMS];
 	struct op steady[DEEP];
 	fi_addr_t steady_addr;
-	uint64_t steady_got, answered;
+	uint64_t steady_got, steady_posted, answered;
 	bool over;                   /* the steady peer has been told to end */
 	int fds, rings;              /* counted before the first death */
 	size_t heap[ROUNDS / SPELL]; /* bytes in use, the least seen in each spell */
@@ -94,6 +96,7 @@ static inline void survivor_receive(struct survivor *s, struct op *op)
 	fi_addr_t from = op->whose < 0 ? s->steady_addr : s->victims[op->whose].addr;
 
 	must(fi_recv(s->n.ep, op->buf, LONG, NULL, from, op), "fi_recv");
+	op->number = op->whose < 0 ? s->steady_posted++ : s->victims[op->whose].posted++;
 	op->busy = op->receive = true;
 }
 
@@ -129,9 +132,10 @@ static inline void survivor_victim_event(struct survivor *s, struct op *op, cons
 		fail("the sentinel receive got something");
 	if (!op->receive)
 		return;
-	message_check(op->buf, e->len, v->got, "a victim");
-	if (e->len != message_len(&s->round, v->got++))
-		fail("message %llu of a victim has %zu bytes", (unsigned long long)v->got - 1,
+	v->got++;
+	message_check(op->buf, e->len, op->number, "a victim");
+	if (e->len != message_len(&s->round, op->number))
+		fail("message %llu of a victim has %zu bytes", (unsigned long long)op->number,
 		     e->len);
 	if (!v->lost)
 		survivor_receive(s, op);
@@ -140,6 +144,7 @@ static inline void survivor_victim_event(struct survivor *s, struct op *op, cons
 static inline void survivor_step(struct survivor *s)
 {
 	struct event e;
+	struct op *op;
 
 	if (!s->over && s->steady_got - s->answered >= WINDOW / 4 &&
 	    !fi_inject(s->n.ep, &s->steady_got, sizeof(s->steady_got), s->steady_addr))
@@ -156,8 +161,10 @@ static inline void survivor_step(struct survivor *s)
 	}
 	if (e.err)
 		fail("a receive for the steady one ended with %s", fi_strerror(e.err));
-	message_check(((struct op *)e.context)->buf, e.len, s->steady_got++, "the steady one");
-	survivor_receive(s, e.context);
+	s->steady_got++;
+	op = e.context;
+	message_check(op->buf, e.len, op->number, "the steady one");
+	survivor_receive(s, op);
 }
 
 static inline void survivor_meet(struct survivor *s)
@@ -166,7 +173,7 @@ static inline void survivor_meet(struct survivor *s)
 		struct victim *v = &s->victims[i];
 
 		v->addr = node_insert(&s->n, &s->round.names[i]);
-		v->got = v->sent = 0;
+		v->got = v->sent = v->posted = 0;
 		v->lost = false;
 		for (int k = 0; s->round.victims_send && k < DEEP; k++)
 			survivor_receive(s, &v->ops[k]);

@@ -36,22 +36,29 @@ static void victim_send(struct node *n, fi_addr_t to, const struct round *r)
 
 static void victim_receive(struct node *n, const struct round *r)
 {
-	static unsigned char bufs[DEEP][LONG];
-	uint64_t got = 0;
+	static struct op ops[DEEP];
+	uint64_t posted = 0;
 
-	for (int i = 0; i < DEEP; i++)
-		must(fi_recv(n->ep, bufs[i], LONG, NULL, FI_ADDR_UNSPEC, bufs[i]), "fi_recv");
+	for (; posted < DEEP; posted++) {
+		struct op *op = &ops[posted];
+
+		op->number = posted;
+		must(fi_recv(n->ep, op->buf, LONG, NULL, FI_ADDR_UNSPEC, op), "fi_recv");
+	}
 	for (;;) {
 		struct event e;
+		struct op *op;
 
 		if (!node_poll(n, &e))
 			continue;
+		op = e.context;
 		if (e.err)
 			fail("a receive ended with %s", fi_strerror(e.err));
-		if (e.len != message_len(r, got))
-			fail("message %llu has %zu bytes", (unsigned long long)got, e.len);
-		message_check(e.context, e.len, got++, "the survivor");
-		must(fi_recv(n->ep, e.context, LONG, NULL, FI_ADDR_UNSPEC, e.context), "fi_recv");
+		if (e.len != message_len(r, op->number))
+			fail("message %llu has %zu bytes", (unsigned long long)op->number, e.len);
+		message_check(op->buf, e.len, op->number, "the survivor");
+		op->number = posted++;
+		must(fi_recv(n->ep, op->buf, LONG, NULL, FI_ADDR_UNSPEC, op), "fi_recv");
 	}
 }
 
