@@ -6,33 +6,10 @@
 #include "xfer/conn/conn_options.h"
 #include "xfer/conn/conn_own.h"
 
-static int do_action(struct peer *peer, enum conn_action action, const struct conn_with *with)
+/* What is said to the peer, and what becomes of a connection that it has made. */
+static void do_hello(struct peer *peer, enum conn_action action, const struct conn_with *with)
 {
 	switch (action) {
-	case DO_REFUSE:
-		return -FI_EOPBADSTATE;
-	case DO_NOTHING:
-		break;
-	case DO_ATTEMPT:
-		return conn_begin(peer, with);
-	case DO_AGAIN:
-		conn_again(peer);
-		break;
-	case DO_ASK:
-		conn_options_await(peer);
-		break;
-	case DO_ANEW:
-		conn_handshake_anew(peer);
-		break;
-	case DO_GIVE_UP:
-		conn_fail(peer, conn_overdue(peer), NULL);
-		break;
-	case DO_EXPEL:
-		conn_expelled(peer);
-		break;
-	case DO_PART:
-		conn_disconnect(peer);
-		break;
 	case DO_GREET:
 		conn_handshake_greet(peer);
 		break;
@@ -41,9 +18,6 @@ static int do_action(struct peer *peer, enum conn_action action, const struct co
 		break;
 	case DO_LISTEN:
 		conn_socket_hear(peer);
-		break;
-	case DO_LOSE:
-		conn_ended(peer, with->err);
 		break;
 	case DO_LINK:
 		conn_handshake_link(peer, with->conn);
@@ -73,15 +47,52 @@ static int do_action(struct peer *peer, enum conn_action action, const struct co
 	case DO_DISMISS:
 		acceptor_dismiss(with->conn);
 		break;
-	case DO_WAIT:
-		conn_wait(peer);
-		break;
 	case DO_ABANDON:
 		conn_on_hello_abandon(peer);
+		break;
+	default: /* of do_action */
+		break;
+	}
+}
+
+static int do_action(struct peer *peer, enum conn_action action, const struct conn_with *with)
+{
+	switch (action) {
+	case DO_REFUSE:
+		return -FI_EOPBADSTATE;
+	case DO_NOTHING:
+		break;
+	case DO_ATTEMPT:
+		return conn_begin(peer, with);
+	case DO_AGAIN:
+		conn_again(peer);
+		break;
+	case DO_ASK:
+		conn_options_await(peer);
+		break;
+	case DO_ANEW:
+		conn_handshake_anew(peer);
+		break;
+	case DO_GIVE_UP:
+		conn_fail(peer, conn_overdue(peer), NULL);
+		break;
+	case DO_EXPEL:
+		conn_expelled(peer);
+		break;
+	case DO_PART:
+		conn_disconnect(peer);
+		break;
+	case DO_LOSE:
+		conn_ended(peer, with->err);
+		break;
+	case DO_WAIT:
+		conn_wait(peer);
 		break;
 	case DO_OPEN:
 		peer_open(peer);
 		break;
+	default:
+		do_hello(peer, action, with);
 	}
 	return 0;
 }
