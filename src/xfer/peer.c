@@ -356,8 +356,10 @@ void peer_not_taken(struct peer *peer, int found)
 	end_ended(peer);
 	if (worker->coll)
 		worker->groups->not_taken(worker->coll);
-	if (list_empty(&peer->txreqs[TXREQ_BACKLOG]) && list_empty(&peer->txreqs[TXREQ_AHEAD]))
+	if (list_empty(&peer->txreqs[TXREQ_BACKLOG]) && list_empty(&peer->txreqs[TXREQ_AHEAD])) {
+		list_remove(&peer->tx.in_busy); /* an attempt may have put it there */
 		return;
+	}
 	err = conn_start(peer);
 	if (err)
 		peer_failed(peer, -err);

@@ -150,7 +150,9 @@ START_TEST(tries_again_after_one_who_came_in_vain)
 
 	ck_assert_int_eq(send_tagged(8, TAG, &buf[1]), -FI_EAGAIN);
 	ck_assert_int_eq(fi_recv(fake.ep, in, 8, NULL, fake.addr, in), 0);
+	peer_busy(fake.peer); /* as an attempt that waits does */
 	peer_not_taken(fake.peer, FI_ECONNRESET);
+	ck_assert(list_empty(&fake.worker->busy)); /* else a sleeper would wake every ms */
 	ck_assert_int_eq(send_tagged(8, TAG, &buf[1]), -FI_ECONNREFUSED);
 	fake_expect_nothing();
 }

@@ -240,6 +240,9 @@ bool tcp_acknowledged(int sock);
 int tcp_send(struct link *link, const void *buf, size_t len, uint64_t data, uint64_t head,
 	     uint64_t tag);
 int tcp_sendv(struct link *link, const struct packet *p, const struct iovec *iov, size_t count);
+/* The same, but no answer waits in the kernel for what is sent next. */
+int tcp_sendv_prompt(struct link *link, const struct packet *p, const struct iovec *iov,
+		     size_t count);
 /* The same for links that are encrypted: whole packets, of which none waits for others. */
 int tcp_send_whole(struct link *link, const void *buf, size_t len, uint64_t data, uint64_t head,
 		   uint64_t tag);

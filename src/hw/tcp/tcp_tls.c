@@ -245,7 +245,7 @@ int tcp_tls_send(struct tcp_tls *s, const struct iovec *iov, size_t count, struc
 /* An answer may not wait in the kernel for what is sent next: that would keep a record open. */
 static const struct link_ops kernel_link_ops = {
 	.send = tcp_send,
-	.sendv = tcp_sendv_whole,
+	.sendv = tcp_sendv_prompt,
 	.close = tcp_close_link,
 };
 

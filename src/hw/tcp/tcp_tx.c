@@ -234,7 +234,8 @@ static int send_gathered(struct tcp_link *l, const struct packet *p, const struc
 	return tcp_gather_add(l, p, iov, count, counted);
 }
 
-int tcp_sendv(struct link *link, const struct packet *p, const struct iovec *iov, size_t count)
+int tcp_sendv_prompt(struct link *link, const struct packet *p, const struct iovec *iov,
+		     size_t count)
 {
 	struct tcp_link *l = (struct tcp_link *)link;
 	bool waits = tcp_gathers(p->head, p->len);
@@ -243,12 +244,20 @@ int tcp_sendv(struct link *link, const struct packet *p, const struct iovec *iov
 	if (waits && tcp_gather_waits(l))
 		return send_gathered(l, p, iov, count, false);
 	tcp_gather_end(l);
-	if (wire_op(p->head) == WIRE_DONE && wire_flags(p->head) & WIRE_LATER)
-		return send_held(l, p);
 	err = send_fragments(l, p, iov, count, false);
 	if (!err && waits)
 		tcp_gather_count(l);
 	return err;
+}
+
+int tcp_sendv(struct link *link, const struct packet *p, const struct iovec *iov, size_t count)
+{
+	struct tcp_link *l = (struct tcp_link *)link;
+
+	if (wire_op(p->head) != WIRE_DONE || !(wire_flags(p->head) & WIRE_LATER))
+		return tcp_sendv_prompt(link, p, iov, count);
+	tcp_gather_end(l);
+	return send_held(l, p);
 }
 
 void tcp_row_add(struct tcp_link *l, size_t bytes)

@@ -50,7 +50,19 @@ static void do_hello(struct peer *peer, enum conn_action action, const struct co
 	case DO_ABANDON:
 		conn_on_hello_abandon(peer);
 		break;
-	default: /* of do_action */
+	/* Of do_action. */
+	case DO_REFUSE:
+	case DO_NOTHING:
+	case DO_ATTEMPT:
+	case DO_AGAIN:
+	case DO_ASK:
+	case DO_ANEW:
+	case DO_GIVE_UP:
+	case DO_EXPEL:
+	case DO_PART:
+	case DO_LOSE:
+	case DO_WAIT:
+	case DO_OPEN:
 		break;
 	}
 }
@@ -91,7 +103,19 @@ static int do_action(struct peer *peer, enum conn_action action, const struct co
 	case DO_OPEN:
 		peer_open(peer);
 		break;
-	default:
+	case DO_GREET:
+	case DO_HEAR:
+	case DO_LISTEN:
+	case DO_LINK:
+	case DO_YIELD:
+	case DO_REJECTED:
+	case DO_PROVE:
+	case DO_BREAK:
+	case DO_TAKE:
+	case DO_HOLD:
+	case DO_CROSS:
+	case DO_DISMISS:
+	case DO_ABANDON:
 		do_hello(peer, action, with);
 	}
 	return 0;

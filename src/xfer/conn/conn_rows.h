@@ -51,7 +51,7 @@ enum conn_event {
 	CONN_EVENTS
 };
 
-/* One switch does them: conn_event.c. */
+/* Done by the switches of conn_event.c. */
 enum conn_action {
 	DO_REFUSE, /* the state has no such event: logged */
 	DO_NOTHING,
