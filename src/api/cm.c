@@ -37,7 +37,7 @@ static int want_name(const struct fi_info *info, const struct addr *name, struct
 	return 0;
 }
 
-static int bind_name(struct cm_listener *l, const struct fi_info *info, struct addr *name)
+static int cm_bind_name(struct cm_listener *l, const struct fi_info *info, struct addr *name)
 {
 	unsigned int wanted = provider_wanted(info);
 	struct addr bound;
@@ -98,7 +98,7 @@ int cm_open(struct cm_listener *l, const struct fi_info *info, struct addr *name
 	acceptor_init(&l->acceptor, l->epfd);
 	auth_open(&l->auth, info, NULL);
 	l->acceptor.auth = &l->auth;
-	err = bind_name(l, info, name);
+	err = cm_bind_name(l, info, name);
 	if (err)
 		cm_close(l);
 	return err;
@@ -170,12 +170,12 @@ size_t cm_data_most(const struct fi_info *info)
 	return provider_wanted(info) & PROVIDER_RC ? CM_OFFLOAD_DATA : XFER_CM_DATA;
 }
 
-static void connected(struct worker *worker, const void *data, size_t len)
+static void cm_connected(struct worker *worker, const void *data, size_t len)
 {
 	ep_cm_connected(worker->cm_arg, data, len);
 }
 
-static void ended(struct worker *worker, int err, const void *data, size_t len)
+static void cm_ended(struct worker *worker, int err, const void *data, size_t len)
 {
 	if (!worker->offload) {
 		conn_timer_clear(worker);
@@ -186,7 +186,7 @@ static void ended(struct worker *worker, int err, const void *data, size_t len)
 
 void cm_own(struct worker *worker, struct ep *ep)
 {
-	static const struct worker_cm cm = {connected, ended};
+	static const struct worker_cm cm = {cm_connected, cm_ended};
 
 	worker->cm = &cm;
 	worker->cm_arg = ep;

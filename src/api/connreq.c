@@ -46,7 +46,7 @@ static struct fi_ops fid_ops = {
 };
 
 /* NULL: no memory. */
-static struct connreq *make(void)
+static struct connreq *connreq_make(void)
 {
 	struct connreq *c = calloc(1, sizeof(*c));
 
@@ -57,7 +57,7 @@ static struct connreq *make(void)
 	return c;
 }
 
-static void refuse(struct accepted *conn, int error, const void *data, size_t len)
+static void connreq_refuse(struct accepted *conn, int error, const void *data, size_t len)
 {
 	hello_send(NULL, conn->sock, conn->inside,
 		   &(struct hello_fields){.kind = HELLO_REJECT,
@@ -69,7 +69,7 @@ static void refuse(struct accepted *conn, int error, const void *data, size_t le
 }
 
 /* 0: a valid request, whose name is noted; else the positive error that refuses it. */
-static int check(struct cm_listener *l, const struct accepted *conn, struct addr *name)
+static int connreq_check(struct cm_listener *l, const struct accepted *conn, struct addr *name)
 {
 	int err = conn->hello.kind == HELLO_REQUEST && !hello_name(&conn->hello, name)
 			  ? 0
@@ -87,7 +87,7 @@ static int check(struct cm_listener *l, const struct accepted *conn, struct addr
 }
 
 /* Fills in the addresses as the listener has them. */
-static void complete(const struct cm_listener *l, struct connreq *c)
+static void connreq_complete(const struct cm_listener *l, struct connreq *c)
 {
 	addr_map(&c->name, l->kind);
 	if (l->all && !c->conn.inside)
@@ -96,16 +96,16 @@ static void complete(const struct cm_listener *l, struct connreq *c)
 
 struct connreq *connreq_new(struct cm_listener *l, struct accepted *conn)
 {
-	struct connreq *c = make();
+	struct connreq *c = connreq_make();
 	bool affordable = c && !connect_is_spare(conn->sock) && !accepted_lacks_fds(conn);
-	int err = affordable ? check(l, conn, &c->name) : FI_EAGAIN;
+	int err = affordable ? connreq_check(l, conn, &c->name) : FI_EAGAIN;
 
 	if (!err) {
 		c->conn = *conn;
-		complete(l, c);
+		connreq_complete(l, c);
 		return c;
 	}
-	refuse(conn, err, NULL, 0);
+	connreq_refuse(conn, err, NULL, 0);
 	if (c)
 		addr_free(&c->name);
 	free(c);
@@ -115,7 +115,7 @@ struct connreq *connreq_new(struct cm_listener *l, struct accepted *conn)
 struct connreq *connreq_next(struct cm_listener *l)
 {
 	struct offload_request *offload = l->cm->next(l->offload);
-	struct connreq *c = offload ? make() : NULL;
+	struct connreq *c = offload ? connreq_make() : NULL;
 
 	if (c) {
 		c->cm = l->cm;
@@ -154,35 +154,35 @@ const void *connreq_data(const struct connreq *c, size_t *len)
 }
 
 /* What was given away is known no more, a key least of all. */
-static void leave(struct connreq *c)
+static void connreq_leave(struct connreq *c)
 {
 	addr_free(&c->name);
 	explicit_bzero(&c->conn, sizeof(c->conn));
 	c->answered = true;
 }
 
-static void reject(struct connreq *c, const void *data, size_t len)
+static void connreq_send_reject(struct connreq *c, const void *data, size_t len)
 {
 	if (c->cm)
 		c->cm->reject(c->offload, data, len);
 	else
-		refuse(&c->conn, FI_ECONNREFUSED, data, len);
-	leave(c);
+		connreq_refuse(&c->conn, FI_ECONNREFUSED, data, len);
+	connreq_leave(c);
 }
 
 /* Accepts the request on a worker of ours. 0 or a negative error. */
-static int adopt(struct worker *worker, struct accepted *conn, const void *data, size_t len)
+static int connreq_adopt(struct worker *worker, struct accepted *conn, const void *data, size_t len)
 {
 	if (conn->inside ? !worker->via[LINK_HOST].state : !worker_on_network(worker)) {
 		LOG_WARN(LOG_EP_CTRL,
 			 "accept: the request came by %s, which the endpoint does not use: open it "
 			 "with the info of the request",
 			 conn->inside ? "shared memory" : "the network");
-		refuse(conn, FI_ECONNREFUSED, NULL, 0);
+		connreq_refuse(conn, FI_ECONNREFUSED, NULL, 0);
 		return -FI_EINVAL;
 	}
 	if (!auth_fits(&worker->auth, conn)) {
-		refuse(conn, FI_EACCES, NULL, 0);
+		connreq_refuse(conn, FI_EACCES, NULL, 0);
 		return -FI_EACCES;
 	}
 	if (connect_closed(conn->sock)) {
@@ -202,16 +202,16 @@ int connreq_accept(struct connreq *c, struct worker *worker, const void *data, s
 			LOG_EP_CTRL,
 			"accept: the request came to a listener of %s: open the endpoint with the info of the request",
 			c->cm ? "a device" : "sockets");
-		reject(c, NULL, 0);
+		connreq_send_reject(c, NULL, 0);
 		return -FI_EINVAL;
 	}
 	if (n) {
 		err = n->ops->accept(n, c->offload, data, len);
 		err = err ? err : CM_LATER;
 	} else {
-		err = adopt(worker, &c->conn, data, len);
+		err = connreq_adopt(worker, &c->conn, data, len);
 	}
-	leave(c);
+	connreq_leave(c);
 	return err;
 }
 
@@ -219,7 +219,7 @@ int connreq_reject(struct connreq *c, const void *data, size_t len)
 {
 	if (c->answered)
 		return -FI_EINVAL;
-	reject(c, data, len);
+	connreq_send_reject(c, data, len);
 	if (!c->taken)
 		fid_free(&c->fid);
 	return 0;
@@ -230,6 +230,6 @@ void connreq_free(struct connreq *c)
 	if (is_foreign(c))
 		return;
 	if (!c->answered)
-		reject(c, NULL, 0);
+		connreq_send_reject(c, NULL, 0);
 	fid_free(&c->fid);
 }

@@ -187,7 +187,7 @@ static const struct domain_calls calls = {
 	.av_renamed = worker_forget_id,
 };
 
-static void init_lists(struct domain *dom)
+static void domain_open_init_lists(struct domain *dom)
 {
 	list_init(&dom->callees);
 	list_init(&dom->queues);
@@ -217,7 +217,7 @@ static bool has_thread(const struct fi_domain_attr *attr)
 	       attr->control_progress == FI_PROGRESS_AUTO;
 }
 
-static int check_info(const struct fabric *fabric, const struct fi_info *info)
+static int domain_open_check_info(const struct fabric *fabric, const struct fi_info *info)
 {
 	if (!info || !info->domain_attr || !info->fabric_attr)
 		return -FI_EINVAL;
@@ -229,7 +229,7 @@ int domain_open(struct fid_fabric *fabric, struct fi_info *info, struct fid_doma
 {
 	const struct fi_domain_attr *attr = info ? info->domain_attr : NULL;
 	struct domain *dom;
-	int err = out ? check_info(fabric_of(fabric), info) : -FI_EINVAL;
+	int err = out ? domain_open_check_info(fabric_of(fabric), info) : -FI_EINVAL;
 
 	if (err)
 		return err;
@@ -240,7 +240,7 @@ int domain_open(struct fid_fabric *fabric, struct fi_info *info, struct fid_doma
 	dom->forks = forked_count();
 	dom->rarely = WORKERS_RARELY;
 	dom->calls = &calls;
-	init_lists(dom);
+	domain_open_init_lists(dom);
 	err = shard_open_main(dom);
 	if (err)
 		goto free_dom;

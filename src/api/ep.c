@@ -70,7 +70,7 @@ void ep_free(struct ep *ep)
 	fid_free(&ep->fid.fid);
 }
 
-static bool supported(enum fi_ep_type type)
+static bool ep_supported(enum fi_ep_type type)
 {
 	return type == FI_EP_RDM || type == FI_EP_MSG || type == FI_EP_DGRAM;
 }
@@ -83,7 +83,7 @@ int ep_open(struct fid_domain *domain, struct fi_info *info, struct fid_ep **out
 
 	if (!out)
 		return -FI_EINVAL;
-	if (!info || !info->ep_attr || !supported(info->ep_attr->type)) {
+	if (!info || !info->ep_attr || !ep_supported(info->ep_attr->type)) {
 		LOG_WARN(LOG_EP_CTRL, "endpoint type %d is not supported",
 			 info && info->ep_attr ? (int)info->ep_attr->type : -1);
 		return -FI_EINVAL;
@@ -148,7 +148,7 @@ static int bind_cq(struct ep *ep, struct cq *cq, uint64_t flags)
 	return err;
 }
 
-static int bind_cntr(struct ep *ep, struct cntr *cntr, uint64_t flags)
+static int ep_bind_cntr(struct ep *ep, struct cntr *cntr, uint64_t flags)
 {
 	int err = 0;
 
@@ -213,7 +213,7 @@ static int bind_stx(struct ep *ep, struct stx *stx)
 	return 0;
 }
 
-static int bind_eq(struct ep *ep, struct eq *eq)
+static int ep_bind_eq(struct ep *ep, struct eq *eq)
 {
 	if (ep->eq)
 		return -FI_EINVAL;
@@ -256,11 +256,11 @@ int ep_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 	case FI_CLASS_CQ:
 		return bind_cq(ep, (struct cq *)bfid, flags);
 	case FI_CLASS_CNTR:
-		return bind_cntr(ep, (struct cntr *)bfid, flags);
+		return ep_bind_cntr(ep, (struct cntr *)bfid, flags);
 	case FI_CLASS_AV:
 		return bind_av(ep, (struct av *)bfid);
 	case FI_CLASS_EQ:
-		return bind_eq(ep, (struct eq *)bfid);
+		return ep_bind_eq(ep, (struct eq *)bfid);
 	case FI_CLASS_SRX_CTX:
 		return bind_srx(ep, (struct ep *)bfid);
 	case FI_CLASS_STX_CTX:
@@ -280,7 +280,7 @@ void ep_drop_worker(struct ep *ep)
 }
 
 /* Removes the endpoint from all objects that refer to it. Domain locked. */
-static void detach(struct ep *ep)
+static void ep_detach(struct ep *ep)
 {
 	struct worker *worker = ep->worker;
 
@@ -358,7 +358,7 @@ int ep_close(struct fid *fid)
 	defer_forget(ep, NULL);
 	list_remove(&ep->in_domain);
 	shard_leave(&ep->shard);
-	detach(ep);
+	ep_detach(ep);
 	if (ep->own_rx)
 		xfer_rx_close(ep->own_rx);
 	if (ep->device_srx)

@@ -44,7 +44,7 @@ static void call_driver(struct eq_driver *driver)
  * Selects what wakes sleepers on the event queue: the outcome of the connect attempt, then the end
  * of the connection, but not every message. Domain locked.
  */
-static void watch(struct ep *ep)
+static void ep_cm_watch(struct ep *ep)
 {
 	enum ep_cm_state state = ep->cm->state;
 	int news;
@@ -158,7 +158,7 @@ static void post_failure(struct ep *ep, int err, const void *data, size_t len)
 void ep_cm_connected(struct ep *ep, const void *data, size_t len)
 {
 	ep->cm->state = EP_CM_CONNECTED;
-	watch(ep);
+	ep_cm_watch(ep);
 	post_event(ep, FI_CONNECTED, data, len);
 }
 
@@ -167,7 +167,7 @@ void ep_cm_ended(struct ep *ep, int err, const void *data, size_t len)
 	enum ep_cm_state was = ep->cm->state;
 
 	ep->cm->state = EP_CM_ENDED;
-	watch(ep);
+	ep_cm_watch(ep);
 	ep_end_receives(ep);
 	if (was == EP_CM_CONNECTED)
 		post_event(ep, FI_SHUTDOWN, NULL, 0);
@@ -178,7 +178,7 @@ void ep_cm_ended(struct ep *ep, int err, const void *data, size_t len)
 }
 
 /* The common part of fi_connect and fi_accept. Enables the endpoint if it is not. */
-static int prepare(struct ep *ep, const void *param, size_t paramlen)
+static int ep_cm_prepare(struct ep *ep, const void *param, size_t paramlen)
 {
 	if (!ep->cm)
 		return -FI_ENOSYS;
@@ -196,7 +196,7 @@ static int prepare(struct ep *ep, const void *param, size_t paramlen)
  * Adds the driver, so that reads of the event queue alone make progress. No lock held: drivers take
  * the domain's lock.
  */
-static int drive(struct ep *ep)
+static int ep_cm_drive(struct ep *ep)
 {
 	int err = 0;
 
@@ -225,7 +225,7 @@ static int connect_locked(struct ep *ep, const struct addr *to, const void *para
 	if (err == -FI_ENOMEM)
 		return err;
 	ep->cm->state = EP_CM_CONNECTING;
-	watch(ep);
+	ep_cm_watch(ep);
 	if (err)
 		ep_cm_ended(ep, -err, NULL, 0);
 	return 0;
@@ -235,13 +235,13 @@ static int ep_connect(struct fid_ep *fid, const void *addr, const void *param, s
 {
 	struct ep *ep = ep_of(fid)->base;
 	struct addr to;
-	int err = prepare(ep, param, paramlen);
+	int err = ep_cm_prepare(ep, param, paramlen);
 
 	if (!err)
 		err = addr ? addr_from_user(&to, provider_format(ep->info), addr, 0) : -FI_EINVAL;
 	if (err)
 		return err;
-	err = drive(ep);
+	err = ep_cm_drive(ep);
 	if (!err) {
 		domain_lock(ep->dom);
 		err = connect_locked(ep, &to, param, paramlen);
@@ -266,7 +266,7 @@ static int accept_locked(struct ep *ep, const void *param, size_t paramlen)
 	ep->cm->state = EP_CM_CONNECTING;
 	err = cm_accept(ep->worker, request, param, paramlen);
 	if (err == CM_LATER)
-		watch(ep);
+		ep_cm_watch(ep);
 	else if (err)
 		ep_cm_ended(ep, -err, NULL, 0);
 	else
@@ -277,10 +277,10 @@ static int accept_locked(struct ep *ep, const void *param, size_t paramlen)
 static int ep_accept(struct fid_ep *fid, const void *param, size_t paramlen)
 {
 	struct ep *ep = ep_of(fid)->base;
-	int err = prepare(ep, param, paramlen);
+	int err = ep_cm_prepare(ep, param, paramlen);
 
 	if (!err)
-		err = drive(ep);
+		err = ep_cm_drive(ep);
 	if (err)
 		return err;
 	domain_lock(ep->dom);

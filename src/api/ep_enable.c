@@ -9,7 +9,7 @@
 #include "core/mr_share.h"
 #include "link/engine.h"
 
-static bool sends(const struct ep *ep)
+static bool ep_enable_sends(const struct ep *ep)
 {
 	size_t fclass = ep->fid.fid.fclass;
 
@@ -18,7 +18,7 @@ static bool sends(const struct ep *ep)
 		!(ep->info->caps & FI_RECV && !(ep->info->caps & FI_SEND)));
 }
 
-static bool receives(const struct ep *ep)
+static bool ep_enable_receives(const struct ep *ep)
 {
 	size_t fclass = ep->fid.fid.fclass;
 
@@ -28,7 +28,7 @@ static bool receives(const struct ep *ep)
 }
 
 /* Returns whether the object initiates one-sided operations. */
-static bool initiates(const struct ep *ep)
+static bool ep_enable_initiates(const struct ep *ep)
 {
 	size_t fclass = ep->fid.fid.fclass;
 
@@ -36,16 +36,17 @@ static bool initiates(const struct ep *ep)
 	       ep->info->caps & (FI_RMA | FI_ATOMIC) && ep->info->caps & (FI_READ | FI_WRITE);
 }
 
-static bool transmits(const struct ep *ep)
+static bool ep_enable_transmits(const struct ep *ep)
 {
-	return initiates(ep) || (sends(ep) && ep->info->caps & (FI_MSG | FI_TAGGED));
+	return ep_enable_initiates(ep) ||
+	       (ep_enable_sends(ep) && ep->info->caps & (FI_MSG | FI_TAGGED));
 }
 
 /* Returns whether the object receives messages, or counts accesses to its memory. */
 static bool has_receive_side(const struct ep *ep)
 {
-	return receives(ep) || (ep->fid.fid.fclass == FI_CLASS_EP &&
-				ep->info->caps & (FI_REMOTE_READ | FI_REMOTE_WRITE));
+	return ep_enable_receives(ep) || (ep->fid.fid.fclass == FI_CLASS_EP &&
+					  ep->info->caps & (FI_REMOTE_READ | FI_REMOTE_WRITE));
 }
 
 static int open_worker(struct ep *ep)
@@ -88,9 +89,11 @@ static int check_bindings(struct ep *ep)
 			 "enable: no address vector is bound: call fi_ep_bind with one first");
 		return -FI_ENOAV;
 	}
-	if (transmits(ep) && !ep->tx_cq && !ep->cntrs[0] && !ep->cntrs[2] && !ep->cntrs[3])
+	if (ep_enable_transmits(ep) && !ep->tx_cq && !ep->cntrs[0] && !ep->cntrs[2] &&
+	    !ep->cntrs[3])
 		lacks = "FI_TRANSMIT";
-	if (receives(ep) && ep->info->caps & (FI_MSG | FI_TAGGED) && !ep->rx_cq && !ep->cntrs[1])
+	if (ep_enable_receives(ep) && ep->info->caps & (FI_MSG | FI_TAGGED) && !ep->rx_cq &&
+	    !ep->cntrs[1])
 		lacks = "FI_RECV";
 	if (lacks) {
 		LOG_WARN(
@@ -156,7 +159,7 @@ static int join_queues(struct ep *ep)
 }
 
 /* Does nothing but its own calls, and reads of its queues and counters, touch the endpoint? */
-static bool alone(const struct ep *ep)
+static bool ep_enable_alone(const struct ep *ep)
 {
 	return ep->fid.fid.fclass == FI_CLASS_EP && ep->base == ep && !ep->cm && !ep->srx &&
 	       !ep->stx && list_empty(&ep->aliases) && !(ep->info->caps & FI_COLLECTIVE) &&
@@ -172,7 +175,7 @@ static void add_use(struct shard_use *uses, size_t *count, struct workers *p)
 }
 
 /* Chooses the endpoint's shard, before its worker joins the queues and counters. */
-static void place(struct ep *ep)
+static void ep_enable_place(struct ep *ep)
 {
 	struct shard_use uses[2 + 2 + 6] = {{.object = &ep->shard},
 					    {.object = &worker_driven(ep->worker)->shard}};
@@ -185,7 +188,7 @@ static void place(struct ep *ep)
 	for (unsigned int i = 0; i < 6; i++)
 		if (ep->cntrs[i])
 			add_use(uses, &count, &ep->cntrs[i]->workers);
-	shard_place(ep->dom, uses, count, alone(ep));
+	shard_place(ep->dom, uses, count, ep_enable_alone(ep));
 }
 
 static void fold_bindings(struct ep *ep)
@@ -210,9 +213,9 @@ void ep_take_bindings(struct ep *ep)
 
 void ep_install(struct ep *ep)
 {
-	xfer_install(ep, &(struct xfer_roles){.sends = sends(ep),
-					      .receives = receives(ep) && !ep->srx,
-					      .initiates = initiates(ep)});
+	xfer_install(ep, &(struct xfer_roles){.sends = ep_enable_sends(ep),
+					      .receives = ep_enable_receives(ep) && !ep->srx,
+					      .initiates = ep_enable_initiates(ep)});
 	ep_refresh_aliases(ep);
 }
 
@@ -231,7 +234,7 @@ static int enable_locked(struct ep *ep)
 	if (has_receive_side(ep))
 		err = open_rx(ep);
 	if (!err) {
-		place(ep);
+		ep_enable_place(ep);
 		err = join_queues(ep);
 	}
 	if (!err)

@@ -18,7 +18,7 @@
  * Returns the default flags that operations of one side honour. A receive ends when its message is
  * in place, so it meets the weaker levels of completion, too.
  */
-static uint64_t honoured(const struct ep *ep, bool transmits)
+static uint64_t ep_flags_honoured(const struct ep *ep, bool transmits)
 {
 	uint64_t flags = COMMON_FLAGS | (ep->info->caps & FI_TRIGGER);
 
@@ -31,7 +31,7 @@ static uint64_t honoured(const struct ep *ep, bool transmits)
 int ep_flags_check(const struct ep *ep, uint64_t side, uint64_t flags)
 {
 	bool transmits = side == FI_TRANSMIT;
-	uint64_t wrong = flags & ~honoured(ep, transmits);
+	uint64_t wrong = flags & ~ep_flags_honoured(ep, transmits);
 
 	if (!wrong)
 		return 0;
@@ -76,7 +76,7 @@ int ep_flags_set(struct ep *ep, uint64_t flags)
  * Sets FI_COMPLETION for every operation unless the binding is selective, and clears it if there is
  * no queue: entries then test one flag only.
  */
-static uint64_t fold(uint64_t flags, const struct cq *cq, uint64_t bind_flags, bool msg)
+static uint64_t ep_flags_fold(uint64_t flags, const struct cq *cq, uint64_t bind_flags, bool msg)
 {
 	flags = msg ? 0 : flags;
 	if (!cq)
@@ -98,11 +98,11 @@ void ep_fold_flags(struct ep *ep, uint64_t tx_op_flags, uint64_t rx_op_flags)
 {
 	ep->tx_op_flags = tx_op_flags;
 	ep->rx_op_flags = rx_op_flags;
-	ep->tx_flags = fold(tx_op_flags, ep->tx_cq, ep->tx_bind_flags, false);
-	ep->tx_msg_flags = fold(tx_op_flags, ep->tx_cq, ep->tx_bind_flags, true);
+	ep->tx_flags = ep_flags_fold(tx_op_flags, ep->tx_cq, ep->tx_bind_flags, false);
+	ep->tx_msg_flags = ep_flags_fold(tx_op_flags, ep->tx_cq, ep->tx_bind_flags, true);
 	ep->tx_msg_mask = ep->tx_cq ? TX_MSG_FLAGS : TX_MSG_FLAGS & ~FI_COMPLETION;
-	ep->rx_flags = fold(rx_op_flags, ep->rx_cq, ep->rx_bind_flags, false);
-	ep->rx_msg_flags = fold(rx_op_flags, ep->rx_cq, ep->rx_bind_flags, true);
+	ep->rx_flags = ep_flags_fold(rx_op_flags, ep->rx_cq, ep->rx_bind_flags, false);
+	ep->rx_msg_flags = ep_flags_fold(rx_op_flags, ep->rx_cq, ep->rx_bind_flags, true);
 	if (ep->base->cm && ep->base->cm->state == EP_CM_ENDED)
 		end_receives(ep);
 	/* A shared context has no queue: the endpoint that receives the message decides. */

@@ -28,7 +28,7 @@ static size_t default_min_multi_recv(const struct fi_info *info)
 }
 
 /* Does `info` say no more than fi_getinfo would grant? 0 or -FI_ENODATA. */
-static int check(const struct ep *ep, const struct fi_info *info)
+static int ep_info_check(const struct ep *ep, const struct fi_info *info)
 {
 	struct refusal why;
 
@@ -47,7 +47,7 @@ int ep_own_info(struct ep *ep, const struct fi_info *info)
 		return -FI_EINVAL;
 	err = xpu_refuse(domain_api(ep->dom), &info->ep_attr->xpu_ctx, "fi_endpoint");
 	if (!err)
-		err = check(ep, info);
+		err = ep_info_check(ep, info);
 	if (err)
 		return err;
 	ep->info = fi_dupinfo(info);

@@ -11,7 +11,7 @@
 #include "api/ep.h"
 #include "link/engine.h"
 
-static int refuse(const char *what)
+static int ep_late_refuse(const char *what)
 {
 	LOG_WARN(LOG_EP_CTRL,
 		 "bind: the endpoint is enabled already: too late for %s, bind it before fi_enable",
@@ -26,9 +26,9 @@ static int late_events(const struct ep *ep, const char *what)
 	case FI_CLASS_EP:
 	case FI_CLASS_TX_CTX:
 	case FI_CLASS_RX_CTX:
-		return xfer_offloaded(ep->worker) ? refuse(what) : 0;
+		return xfer_offloaded(ep->worker) ? ep_late_refuse(what) : 0;
 	default:
-		return refuse(what);
+		return ep_late_refuse(what);
 	}
 }
 
@@ -40,9 +40,9 @@ int ep_late(const struct ep *ep, size_t fclass)
 	case FI_CLASS_CNTR:
 		return late_events(ep, "a counter");
 	case FI_CLASS_AV: /* the worker knows peers by entries of the bound vector */
-		return refuse("an address vector");
+		return ep_late_refuse("an address vector");
 	case FI_CLASS_SRX_CTX: /* messages may have matched receives already */
-		return refuse("a shared receive context");
+		return ep_late_refuse("a shared receive context");
 	default:
 		return 0;
 	}
@@ -69,8 +69,9 @@ int ep_late_cntr(struct ep *ep, struct cntr *cntr, uint64_t flags)
 	int events = __builtin_popcountll(flags), err = 0, done;
 
 	if (flags & (FI_REMOTE_READ | FI_REMOTE_WRITE) && !xfer_notifies_late(ep->worker))
-		return refuse("a counter of remote accesses: peers connected by RDMA do not "
-			      "notify of them");
+		return ep_late_refuse(
+			"a counter of remote accesses: peers connected by RDMA do not "
+			"notify of them");
 	shard_join(ep->dom, &ep->shard, &cntr->workers.shard, workers_any(&cntr->workers));
 	for (done = 0; !err && done < events; done++)
 		err = cntr_add_worker(cntr, worker_driven(ep->worker));

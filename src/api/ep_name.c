@@ -39,7 +39,7 @@ static int check_name(const struct ep *ep, const void *wanted, size_t wanted_len
 }
 
 /* Opens the worker under the name of ep->info, to report a name in use at once. Locked. */
-static int take_name(struct ep *ep)
+static int ep_name_take_name(struct ep *ep)
 {
 	int err = ep_worker(ep);
 
@@ -52,7 +52,7 @@ static int take_name(struct ep *ep)
 }
 
 /* An FI_EP_MSG endpoint binds only when it connects. */
-static int set_name(struct ep *ep, void *addr, size_t addrlen)
+static int ep_name_set_name(struct ep *ep, void *addr, size_t addrlen)
 {
 	struct fi_info *info = ep->info;
 	void *old = info->src_addr;
@@ -63,7 +63,7 @@ static int set_name(struct ep *ep, void *addr, size_t addrlen)
 		return -FI_EOPBADSTATE;
 	info->src_addr = addr;
 	info->src_addrlen = addrlen;
-	err = ep->cm ? 0 : take_name(ep);
+	err = ep->cm ? 0 : ep_name_take_name(ep);
 	if (err) {
 		info->src_addr = old;
 		info->src_addrlen = old_len;
@@ -87,7 +87,7 @@ int ep_name_set(fid_t fid, void *addr, size_t addrlen)
 		return -FI_ENOMEM;
 	memcpy(copy, addr, addrlen);
 	domain_lock(ep->dom);
-	err = set_name(ep, copy, addrlen);
+	err = ep_name_set_name(ep, copy, addrlen);
 	domain_unlock(ep->dom);
 	if (err)
 		free(copy);

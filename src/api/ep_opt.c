@@ -123,15 +123,15 @@ static ssize_t ep_cancel(fid_t fid, void *context)
 	return found == -FI_EOPNOTSUPP ? found : 0;
 }
 
-static int no_tx_ctx(struct fid_ep *sep, int idx, struct fi_tx_attr *attr, struct fid_ep **ep,
-		     void *context)
+static int ep_opt_no_tx_ctx(struct fid_ep *sep, int idx, struct fi_tx_attr *attr,
+			    struct fid_ep **ep, void *context)
 {
 	(void)sep, (void)idx, (void)attr, (void)ep, (void)context;
 	return -FI_EOPNOTSUPP;
 }
 
-static int no_rx_ctx(struct fid_ep *sep, int idx, struct fi_rx_attr *attr, struct fid_ep **ep,
-		     void *context)
+static int ep_opt_no_rx_ctx(struct fid_ep *sep, int idx, struct fi_rx_attr *attr,
+			    struct fid_ep **ep, void *context)
 {
 	(void)sep, (void)idx, (void)attr, (void)ep, (void)context;
 	return -FI_EOPNOTSUPP;
@@ -158,8 +158,8 @@ struct fi_ops_ep ep_ops = {
 	.cancel = ep_cancel,
 	.getopt = ep_option_get,
 	.setopt = ep_option_set,
-	.tx_ctx = no_tx_ctx,
-	.rx_ctx = no_rx_ctx,
+	.tx_ctx = ep_opt_no_tx_ctx,
+	.rx_ctx = ep_opt_no_rx_ctx,
 	.rx_size_left = rx_size_left,
 	.tx_size_left = tx_size_left,
 	.export_xpu = fid_no_call_2_7,
@@ -183,8 +183,8 @@ struct fi_ops_ep stx_ops = {
 	.cancel = stx_cancel,
 	.getopt = ep_option_get,
 	.setopt = ep_option_set,
-	.tx_ctx = no_tx_ctx,
-	.rx_ctx = no_rx_ctx,
+	.tx_ctx = ep_opt_no_tx_ctx,
+	.rx_ctx = ep_opt_no_rx_ctx,
 	.rx_size_left = stx_size_left,
 	.tx_size_left = stx_size_left,
 	.export_xpu = fid_no_call_2_7,

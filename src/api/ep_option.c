@@ -9,7 +9,7 @@
 #include "info/providers.h"
 #include "link/engine.h"
 
-static int give(void *to, size_t *len, const void *from, size_t from_len)
+static int ep_option_give(void *to, size_t *len, const void *from, size_t from_len)
 {
 	if (*len < from_len) {
 		*len = from_len;
@@ -54,7 +54,7 @@ static size_t option_len(int level, int optname)
 }
 
 /* Returns the kind of operation that a size limit is about. */
-static uint64_t kind_of(int optname)
+static uint64_t ep_option_kind_of(int optname)
 {
 	switch (optname) {
 	case FI_OPT_MAX_TAGGED_SIZE:
@@ -72,7 +72,7 @@ static uint64_t kind_of(int optname)
 }
 
 /* Returns the limit (bytes) of an operation of this kind; 0: the endpoint lacks the capability. */
-static size_t longest(const struct ep *ep, uint64_t kind)
+static size_t ep_option_longest(const struct ep *ep, uint64_t kind)
 {
 	struct fi_atomic_attr bytes;
 
@@ -87,7 +87,7 @@ static size_t longest(const struct ep *ep, uint64_t kind)
 
 static size_t size_option(const struct ep *ep, int optname)
 {
-	uint64_t kind = kind_of(optname);
+	uint64_t kind = ep_option_kind_of(optname);
 
 	switch (optname) {
 	case FI_OPT_MIN_MULTI_RECV:
@@ -102,7 +102,7 @@ static size_t size_option(const struct ep *ep, int optname)
 	case FI_OPT_MAX_TAGGED_SIZE:
 	case FI_OPT_MAX_RMA_SIZE:
 	case FI_OPT_MAX_ATOMIC_SIZE:
-		return longest(ep, kind);
+		return ep_option_longest(ep, kind);
 	default:
 		return ep->info->caps & kind ? ep_inject_max(ep, kind) : 0;
 	}
@@ -128,11 +128,11 @@ int ep_option_get(fid_t fid, int level, int optname, void *optval, size_t *optle
 		return -FI_EINVAL;
 	yes_or_no = bool_option(ep, optname);
 	if (len == sizeof(yes_or_no))
-		return give(optval, optlen, &yes_or_no, sizeof(yes_or_no));
+		return ep_option_give(optval, optlen, &yes_or_no, sizeof(yes_or_no));
 	if (len == sizeof(p2p))
-		return give(optval, optlen, &p2p, sizeof(p2p));
+		return ep_option_give(optval, optlen, &p2p, sizeof(p2p));
 	value = size_option(ep, optname);
-	return give(optval, optlen, &value, sizeof(value));
+	return ep_option_give(optval, optlen, &value, sizeof(value));
 }
 
 static int set_min_multi_recv(struct ep *ep, size_t value)
@@ -168,7 +168,7 @@ static int set_size(struct ep *ep, int optname, size_t value)
 	case FI_OPT_INJECT_TAGGED_SIZE:
 	case FI_OPT_INJECT_RMA_SIZE:
 	case FI_OPT_INJECT_ATOMIC_SIZE:
-		return set_inject(ep, kind_of(optname), value);
+		return set_inject(ep, ep_option_kind_of(optname), value);
 	default:
 		return -FI_ENOPROTOOPT; /* read only */
 	}

@@ -56,7 +56,7 @@ static struct profile *profile_of(struct fid_profile *fid)
 	return (struct profile *)((char *)fid - offsetof(struct profile, fid));
 }
 
-static void reset(struct fid_profile *fid, uint64_t flags)
+static void ep_profile_reset(struct fid_profile *fid, uint64_t flags)
 {
 	struct profile *p = profile_of(fid);
 
@@ -93,7 +93,7 @@ static ssize_t query_events(struct fid_profile *fid, struct fi_profile_desc *lis
 	return 0;
 }
 
-static const struct variable *find(uint32_t id)
+static const struct variable *ep_profile_find(uint32_t id)
 {
 	for (size_t i = 0; i < VARIABLES; i++)
 		if (variables[i].id == id)
@@ -101,7 +101,7 @@ static const struct variable *find(uint32_t id)
 	return NULL;
 }
 
-static uint64_t figure(const struct fi_weft_stats *stats, const struct variable *v)
+static uint64_t ep_profile_figure(const struct fi_weft_stats *stats, const struct variable *v)
 {
 	return *(const uint64_t *)(const void *)((const char *)stats + v->offset);
 }
@@ -109,7 +109,7 @@ static uint64_t figure(const struct fi_weft_stats *stats, const struct variable 
 static ssize_t read_var(struct fid_profile *fid, uint32_t id, void *data, size_t *size)
 {
 	const struct profile *p = profile_of(fid);
-	const struct variable *v = find(id);
+	const struct variable *v = ep_profile_find(id);
 	struct fi_weft_stats now = p->kept;
 	uint64_t value;
 	int err;
@@ -121,7 +121,7 @@ static ssize_t read_var(struct fid_profile *fid, uint32_t id, void *data, size_t
 	err = p->keeps ? 0 : ep_stats_read(p->ep, &now, sizeof(now));
 	if (err)
 		return err;
-	value = figure(&now, v) - (v->counts ? figure(&p->base, v) : 0);
+	value = ep_profile_figure(&now, v) - (v->counts ? ep_profile_figure(&p->base, v) : 0);
 	memcpy(data, &value, sizeof(value));
 	*size = sizeof(value);
 	return sizeof(value);
@@ -171,7 +171,7 @@ static struct fi_ops fid_ops = {
 
 static struct fi_profile_ops profile_ops = {
 	.size = sizeof(struct fi_profile_ops),
-	.reset = reset,
+	.reset = ep_profile_reset,
 	.query_vars = query_vars,
 	.query_events = query_events,
 	.read_var = read_var,

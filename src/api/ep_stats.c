@@ -47,7 +47,7 @@ struct one_peer {
 	struct fi_weft_peer state;
 };
 
-static int describe(struct worker *worker, void *arg)
+static int ep_stats_describe(struct worker *worker, void *arg)
 {
 	struct one_peer *one = arg;
 
@@ -62,7 +62,7 @@ static int peers_read(struct fid *fid, fi_addr_t addr, struct fi_weft_peer *peer
 	if (!peer || size < sizeof(peer->size))
 		return -FI_EINVAL;
 	one.state.size = size < sizeof(one.state) ? size : sizeof(one.state);
-	err = with_worker(fid, describe, &one);
+	err = with_worker(fid, ep_stats_describe, &one);
 	if (!err)
 		memcpy(peer, &one.state, one.state.size);
 	return err;
@@ -78,7 +78,7 @@ static int peers_connect(struct fid *fid, fi_addr_t addr)
 	return with_worker(fid, begin_connect, &addr);
 }
 
-static int report(struct worker *worker, void *arg)
+static int ep_stats_report(struct worker *worker, void *arg)
 {
 	worker_report(worker, arg);
 	return 0;
@@ -93,7 +93,7 @@ static int peers_write(struct fid *fid, int fd)
 
 	if (!out)
 		return -FI_ENOMEM;
-	err = with_worker(fid, report, out);
+	err = with_worker(fid, ep_stats_report, out);
 	if (fclose(out) && !err)
 		err = -FI_ENOMEM;
 	if (!err)

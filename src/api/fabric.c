@@ -80,7 +80,7 @@ free_fabric:
 }
 
 /* Returns whether fi_getinfo reports such a fabric and provider. */
-static bool known(const struct fi_fabric_attr *attr)
+static bool fabric_known(const struct fi_fabric_attr *attr)
 {
 	if (!provider_find(attr->prov_name)) {
 		LOG_WARN(LOG_FABRIC,
@@ -118,7 +118,7 @@ static int fabric_open(struct fi_fabric_attr *attr, struct fid_fabric **fabric, 
 	external = provider_find(attr->prov_name) ? NULL : external_find(attr->prov_name);
 	if (external)
 		return open_external(external, attr, fabric, context);
-	if (!known(attr))
+	if (!fabric_known(attr))
 		return -FI_ENODEV;
 	fab = new_fabric(attr);
 	if (!fab)

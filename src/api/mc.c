@@ -46,7 +46,7 @@ static struct fi_ops mc_fi_ops = {
  * Sets *ways to the directions of the membership: those of `flags`, else all of the endpoint. 0 or
  * a negative error.
  */
-static int ways_of(const struct ep *ep, uint64_t flags, uint64_t *ways)
+static int mc_ways_of(const struct ep *ep, uint64_t flags, uint64_t *ways)
 {
 	uint64_t able = ep->info->caps & (FI_SEND | FI_RECV);
 
@@ -65,7 +65,7 @@ static int ways_of(const struct ep *ep, uint64_t flags, uint64_t *ways)
 	return 0;
 }
 
-static int join_locked(struct mc *mc, const void *addr, uint64_t ways)
+static int mc_join_locked(struct mc *mc, const void *addr, uint64_t ways)
 {
 	struct addr group;
 	int err = addr_from_user(&group, provider_format(mc->ep->info), addr, 0);
@@ -80,7 +80,7 @@ static int join_locked(struct mc *mc, const void *addr, uint64_t ways)
 }
 
 /* Posts FI_JOIN_COMPLETE: the join is complete already. */
-static int announce(struct mc *mc)
+static int mc_announce(struct mc *mc)
 {
 	struct fi_eq_entry entry = {.fid = &mc->fid.fid, .context = mc->fid.fid.context};
 
@@ -110,7 +110,7 @@ int mc_join(struct fid_ep *fid, const void *addr, uint64_t flags, struct fid_mc 
 
 	if (flags & FI_COLLECTIVE)
 		return coll_join(ep, addr, flags, out, context);
-	err = ways_of(ep, flags, &ways);
+	err = mc_ways_of(ep, flags, &ways);
 	if (err)
 		return err;
 	if (!addr || !out)
@@ -125,14 +125,14 @@ int mc_join(struct fid_ep *fid, const void *addr, uint64_t flags, struct fid_mc 
 	if (!mc)
 		return -FI_ENOMEM;
 	domain_lock(ep->dom);
-	err = join_locked(mc, addr, ways);
+	err = mc_join_locked(mc, addr, ways);
 	domain_unlock(ep->dom);
 	if (err) {
 		free(mc);
 		return err;
 	}
 	ref_get(&ep->ref);
-	err = announce(mc);
+	err = mc_announce(mc);
 	if (err) {
 		mc_close(&mc->fid.fid);
 		return err;

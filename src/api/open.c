@@ -101,7 +101,7 @@ static void sink_write(const struct log_place *place, const char *msg)
 static const struct log_sink sink = {sink_enabled, sink_ready, sink_write};
 
 /* Makes the library write the log again. Has no effect for an import that a later one replaced. */
-static int import_close(struct fid *fid)
+static int open_import_close(struct fid *fid)
 {
 	forked_take(FORKED_LOG);
 	if (active && fid == &active->fid) {
@@ -115,7 +115,7 @@ static int import_close(struct fid *fid)
 
 static struct fi_ops import_ops = {
 	.size = sizeof(struct fi_ops),
-	.close = import_close,
+	.close = open_import_close,
 	.bind = fid_no_bind,
 	.control = fid_no_control,
 	.ops_open = fid_no_ops_open,

@@ -16,7 +16,7 @@ static int cache_bind(struct fid *fid, struct fid *monitor, uint64_t flags)
 	return monitor_import((struct fid_mem_monitor *)monitor);
 }
 
-static int cache_close(struct fid *fid)
+static int open_cache_close(struct fid *fid)
 {
 	(void)fid;
 	return 0;
@@ -24,7 +24,7 @@ static int cache_close(struct fid *fid)
 
 static struct fi_ops cache_ops = {
 	.size = sizeof(struct fi_ops),
-	.close = cache_close,
+	.close = open_cache_close,
 	.bind = cache_bind,
 	.control = fid_no_control,
 	.ops_open = fid_no_ops_open,

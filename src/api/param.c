@@ -73,7 +73,7 @@ static int find_type(const char *variable, enum fi_param_type *type)
 }
 
 /* Takes over name and help. A parameter defined before keeps its definition. */
-static int define(char *name, enum fi_param_type type, char *help)
+static int param_define(char *name, enum fi_param_type type, char *help)
 {
 	struct param *p = malloc(sizeof(*p));
 	bool known;
@@ -120,11 +120,11 @@ int fi_param_define(const struct fi_provider *provider, const char *param_name,
 		free(name);
 		return -FI_ENOMEM;
 	}
-	return define(name, type, help);
+	return param_define(name, type, help);
 }
 
 /* Calls env_parse; a boolean becomes an int. */
-static int parse(enum fi_param_type type, const char *text, void *value)
+static int param_parse(enum fi_param_type type, const char *text, void *value)
 {
 	bool truth;
 	int ret;
@@ -163,7 +163,7 @@ int fi_param_get(struct fi_provider *provider, const char *param_name, void *val
 	variable = variable_of(provider, param_name);
 	ret = find_text(variable, &type, &text);
 	if (!ret) {
-		ret = parse(type, text, value);
+		ret = param_parse(type, text, value);
 		if (ret)
 			LOG_WARN(LOG_CORE, "%s=%s is not a valid value: fi_info -e tells its type",
 				 variable, text);
@@ -172,7 +172,8 @@ int fi_param_get(struct fi_provider *provider, const char *param_name, void *val
 	return ret;
 }
 
-static int describe(struct fi_param *to, const char *name, enum fi_param_type type, char *help)
+static int param_describe(struct fi_param *to, const char *name, enum fi_param_type type,
+			  char *help)
 {
 	const char *value = getenv(name);
 
@@ -210,13 +211,13 @@ static int describe_all(struct fi_param *to, const struct env_row *row, size_t r
 	int ret = 0;
 
 	for (; rows && !ret; rows--, row++)
-		ret = describe(to++, row->name, row->type, row_help(row));
+		ret = param_describe(to++, row->name, row->type, row_help(row));
 	LIST_EACH (node, &defined) {
 		const struct param *p = LIST_ENTRY(node, struct param, link);
 
 		if (ret)
 			break;
-		ret = describe(to++, p->name, p->type, strdup(p->help));
+		ret = param_describe(to++, p->name, p->type, strdup(p->help));
 	}
 	return ret;
 }

@@ -152,8 +152,8 @@ static ssize_t no_cancel(fid_t fid, void *context)
 	return -FI_ENOSYS;
 }
 
-static int no_tx_ctx(struct fid_ep *fid, int index, struct fi_tx_attr *attr, struct fid_ep **ep,
-		     void *context)
+static int pep_no_tx_ctx(struct fid_ep *fid, int index, struct fi_tx_attr *attr, struct fid_ep **ep,
+			 void *context)
 {
 	(void)fid;
 	(void)index;
@@ -163,8 +163,8 @@ static int no_tx_ctx(struct fid_ep *fid, int index, struct fi_tx_attr *attr, str
 	return -FI_ENOSYS;
 }
 
-static int no_rx_ctx(struct fid_ep *fid, int index, struct fi_rx_attr *attr, struct fid_ep **ep,
-		     void *context)
+static int pep_no_rx_ctx(struct fid_ep *fid, int index, struct fi_rx_attr *attr, struct fid_ep **ep,
+			 void *context)
 {
 	(void)fid;
 	(void)index;
@@ -185,14 +185,14 @@ static struct fi_ops_ep ep_ops = {
 	.cancel = no_cancel,
 	.getopt = pep_getopt,
 	.setopt = pep_setopt,
-	.tx_ctx = no_tx_ctx,
-	.rx_ctx = no_rx_ctx,
+	.tx_ctx = pep_no_tx_ctx,
+	.rx_ctx = pep_no_rx_ctx,
 	.rx_size_left = no_size_left,
 	.tx_size_left = no_size_left,
 	.export_xpu = fid_no_call_2_7,
 };
 
-static int check_info(const struct fi_info *info)
+static int pep_check_info(const struct fi_info *info)
 {
 	if (!info || !info->ep_attr)
 		return -FI_EINVAL;
@@ -206,7 +206,7 @@ static int check_info(const struct fi_info *info)
 int pep_open(struct fid_fabric *fabric, struct fi_info *info, struct fid_pep **fid, void *context)
 {
 	struct pep *pep;
-	int ret = fid ? check_info(info) : -FI_EINVAL;
+	int ret = fid ? pep_check_info(info) : -FI_EINVAL;
 
 	if (ret)
 		return ret;

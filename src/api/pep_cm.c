@@ -133,7 +133,7 @@ static struct fi_info *request_info(const struct pep *pep, const struct connreq 
 }
 
 /* Posts FI_CONNREQ for the request, and takes it over. */
-static void announce(struct pep *pep, struct connreq *req)
+static void pep_cm_announce(struct pep *pep, struct connreq *req)
 {
 	union {
 		struct fi_eq_cm_entry entry;
@@ -161,7 +161,7 @@ static void announce(struct pep *pep, struct connreq *req)
  * Returns how many more requests may wait unread. All others stay in the listener, whose socket
  * wakes sleepers.
  */
-static size_t room(const struct pep *pep)
+static size_t pep_cm_room(const struct pep *pep)
 {
 	size_t waiting = eq_waiting(pep->eq, &pep->fid.fid);
 	size_t most = pep->backlog > 1 ? (size_t)pep->backlog : 1;
@@ -180,8 +180,8 @@ void pep_cm_progress(struct eq_driver *driver)
 	if (pep->forks != forked_count())
 		return;
 	lock_take(&pep->lock);
-	for (left = room(pep); left && (req = cm_next(&pep->listener)); left--)
-		announce(pep, req);
+	for (left = pep_cm_room(pep); left && (req = cm_next(&pep->listener)); left--)
+		pep_cm_announce(pep, req);
 	lock_give(&pep->lock);
 }
 
@@ -229,8 +229,8 @@ static int no_shutdown(struct fid_ep *fid, uint64_t flags)
 	return -FI_ENOSYS;
 }
 
-static int no_join(struct fid_ep *fid, const void *addr, uint64_t flags, struct fid_mc **mc,
-		   void *context)
+static int pep_cm_no_join(struct fid_ep *fid, const void *addr, uint64_t flags, struct fid_mc **mc,
+			  void *context)
 {
 	(void)fid;
 	(void)addr;
@@ -250,5 +250,5 @@ struct fi_ops_cm pep_cm_ops = {
 	.accept = no_accept,
 	.reject = pep_cm_reject,
 	.shutdown = no_shutdown,
-	.join = no_join,
+	.join = pep_cm_no_join,
 };

@@ -57,8 +57,8 @@ free_ep:
 }
 
 /* Opens a context of the scalable endpoint, with the attributes of `info`; the caller enters it in tx_ctx or rx_ctx. */
-static int open_context(struct ep *sep, size_t fclass, int idx, const struct fi_info *info,
-			struct ep **out, void *context)
+static int sep_open_context(struct ep *sep, size_t fclass, int idx, const struct fi_info *info,
+			    struct ep **out, void *context)
 {
 	struct ep *ep = ep_new(sep->dom, fclass, context);
 	int err;
@@ -102,7 +102,7 @@ int sep_tx_context(struct fid_ep *fid, int idx, struct fi_tx_attr *attr, struct 
 	if (!tx.size)
 		tx.size = sep->info->tx_attr->size;
 	info.tx_attr = &tx;
-	err = open_context(sep, FI_CLASS_TX_CTX, idx, &info, &ep, context);
+	err = sep_open_context(sep, FI_CLASS_TX_CTX, idx, &info, &ep, context);
 	if (err)
 		return err;
 	sep->tx_ctx[idx] = ep;
@@ -121,7 +121,7 @@ int sep_rx_context(struct fid_ep *fid, int idx, struct fi_rx_attr *attr, struct 
 		return -FI_EINVAL;
 	if (attr)
 		info.rx_attr = attr;
-	err = open_context(sep, FI_CLASS_RX_CTX, idx, &info, &ep, context);
+	err = sep_open_context(sep, FI_CLASS_RX_CTX, idx, &info, &ep, context);
 	if (err)
 		return err;
 	sep->rx_ctx[idx] = ep;

@@ -2,7 +2,7 @@
 /* The atomic kernels that move words, whatever their type. */
 #include "atomic/atomic_make.h"
 
-static inline bool keep(void *t, const void *v, const void *c)
+static inline bool atomic_move_keep(void *t, const void *v, const void *c)
 {
 	(void)t;
 	(void)v;
@@ -13,7 +13,7 @@ static inline bool keep(void *t, const void *v, const void *c)
 #define READ(w, each)                                                                              \
 	void atomic_read_##w(const struct atomic_args *a)                                          \
 	{                                                                                          \
-		each(a, keep);                                                                     \
+		each(a, atomic_move_keep);                                                         \
 	}
 
 #define REPLACE(w)                                                                                 \

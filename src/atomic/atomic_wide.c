@@ -33,7 +33,7 @@ static bool processor_can(void)
 }
 
 /* Acquire, like all loads on x86. */
-static inline wide load(const wide *p)
+static inline wide atomic_wide_load(const wide *p)
 {
 	uint64_t value __attribute__((vector_size(WIDE)));
 
@@ -42,7 +42,7 @@ static inline wide load(const wide *p)
 }
 
 /* If *p == *old, sets *p = new, else *old = *p. Acquire and release, as all locked instructions. */
-static inline bool exchange(wide *p, wide *old, wide new)
+static inline bool atomic_wide_exchange(wide *p, wide *old, wide new)
 {
 	uint64_t low = (uint64_t)*old, high = (uint64_t)(*old >> 64);
 	bool done;
@@ -68,7 +68,7 @@ static bool processor_can(void)
  * If *p == *old, sets *p = new, else *old = *p. Acquire and release. A pair is loaded as a whole only if
  * the store that belongs to the load succeeds, so it is stored in either case.
  */
-static inline bool exchange(wide *p, wide *old, wide new)
+static inline bool atomic_wide_exchange(wide *p, wide *old, wide new)
 {
 	uint64_t low, high, to_low, to_high;
 	uint32_t failed;
@@ -111,7 +111,7 @@ static inline wide load_pair(const wide *p)
  * between the two loads, unless three changes came meanwhile and brought both halves back; the exchange
  * notices even that. (An exchange could load, too, but not from read-only memory.)
  */
-static inline wide load(const wide *p)
+static inline wide atomic_wide_load(const wide *p)
 {
 	bool whole = getauxval(AT_HWCAP) & HWCAP_USCAT;
 	wide value = load_pair(p), again = value;
@@ -136,9 +136,9 @@ void atomic_each_u128(const struct atomic_args *args, atomic_step *step)
 	}
 	for (size_t i = 0; i < a.count; i++) {
 		const void *v = atomic_at(a.operand, i, WIDE), *c = atomic_at(a.compare, i, WIDE);
-		wide old = load(&target[i]), new = old;
+		wide old = atomic_wide_load(&target[i]), new = old;
 
-		while (step(&new, v, c) && !exchange(&target[i], &old, new))
+		while (step(&new, v, c) && !atomic_wide_exchange(&target[i], &old, new))
 			new = old;
 		if (a.result)
 			memcpy(atomic_at(a.result, i, WIDE), &old, WIDE);

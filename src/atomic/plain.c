@@ -13,8 +13,8 @@
 typedef void plain_block(void *target, const void *operand);
 
 /* Not inlined: it would be a third of each kernel. `block` NULL: no vectors. */
-static __attribute__((noinline)) void run(void *target, const void *operand, size_t count,
-					  size_t size, plain_block *block, plain_kernel *rest)
+static __attribute__((noinline)) void plain_run(void *target, const void *operand, size_t count,
+						size_t size, plain_block *block, plain_kernel *rest)
 {
 	const char *v = operand;
 	char *t = target;
@@ -58,16 +58,16 @@ static __attribute__((noinline)) void run(void *target, const void *operand, siz
 	UNIT(n, op, op##_##n##_wide, PLAIN_WIDE)                                                   \
 	static void op##_##n(void *target, const void *operand, size_t count)                      \
 	{                                                                                          \
-		run(target, operand, count, sizeof(n),                                             \
-		    plain_wide() ? op##_##n##_wide : op##_##n##_block, op##_##n##_rest);           \
+		plain_run(target, operand, count, sizeof(n),                                       \
+			  plain_wide() ? op##_##n##_wide : op##_##n##_block, op##_##n##_rest);     \
 	}
 #define WIDE(n, op)                                                                                \
 	LOOP(n, op, op##_##n##_rest)                                                               \
 	UNIT(n, op, op##_##n##_wide, PLAIN_WIDE)                                                   \
 	static void op##_##n(void *target, const void *operand, size_t count)                      \
 	{                                                                                          \
-		run(target, operand, count, sizeof(n), plain_wide() ? op##_##n##_wide : NULL,      \
-		    op##_##n##_rest);                                                              \
+		plain_run(target, operand, count, sizeof(n),                                       \
+			  plain_wide() ? op##_##n##_wide : NULL, op##_##n##_rest);                 \
 	}
 #define SCALAR(n, op) LOOP(n, op, op##_##n)
 

@@ -42,22 +42,22 @@ static unsigned int forks; /* forked_count() when `running` was set */
 static pid_t leavers[LEAVERS];
 
 /* In this thread's own table, closes the descriptors from `from` to `to`. */
-static bool forget(int from, unsigned int to, unsigned int flags)
+static bool closer_forget(int from, unsigned int to, unsigned int flags)
 {
 	return (unsigned int)from > to || !syscall(CLOSE_RANGE, from, to, flags);
 }
 
 /* Where the kernel gives no table of its own, the closing thread may wait. */
-static void *leave(void *arg)
+static void *closer_leave(void *arg)
 {
 	struct leaver *l = arg;
 	int from = 0;
 
 	l->task = (pid_t)syscall(SYS_gettid);
-	if (forget(l->fds[l->count - 1] + 1, ~0u, CLOSE_UNSHARE))
+	if (closer_forget(l->fds[l->count - 1] + 1, ~0u, CLOSE_UNSHARE))
 		for (size_t i = 0; i < l->count; from = l->fds[i++] + 1)
 			if (l->fds[i] > from)
-				forget(from, (unsigned int)l->fds[i] - 1, 0);
+				closer_forget(from, (unsigned int)l->fds[i] - 1, 0);
 	sem_post(&l->copied);
 	while (sem_wait(&l->closed))
 		;
@@ -65,19 +65,19 @@ static void *leave(void *arg)
 }
 
 /* Starts a thread that takes no signals. 0 or an error. */
-static int start(void *(*run)(void *arg), void *arg, pthread_t *thread)
+static int closer_start(void *(*closer_run)(void *arg), void *arg, pthread_t *thread)
 {
 	sigset_t all, before;
 	int err;
 
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
-	err = pthread_create(thread, NULL, run, arg);
+	err = pthread_create(thread, NULL, closer_run, arg);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	return err;
 }
 
-static int compare(const void *a, const void *b)
+static int closer_compare(const void *a, const void *b)
 {
 	return *(const int *)a - *(const int *)b;
 }
@@ -89,10 +89,10 @@ static pid_t close_all(int *list, size_t count)
 	pthread_t thread;
 	bool left;
 
-	qsort(list, count, sizeof(*list), compare);
+	qsort(list, count, sizeof(*list), closer_compare);
 	sem_init(&l.copied, 0, 0);
 	sem_init(&l.closed, 0, 0);
-	left = !start(leave, &l, &thread);
+	left = !closer_start(closer_leave, &l, &thread);
 	while (left && sem_wait(&l.copied))
 		;
 	for (size_t i = 0; i < count; i++)
@@ -115,7 +115,7 @@ static pid_t *next_leaver(void)
 }
 
 /* Takes the list. Its length; 0: there is none, and the thread ends. */
-static size_t take(int **list)
+static size_t closer_take(int **list)
 {
 	size_t count;
 
@@ -129,13 +129,13 @@ static size_t take(int **list)
 	return count;
 }
 
-static void *run(void *arg)
+static void *closer_run(void *arg)
 {
 	pid_t *leaver = next_leaver();
 	size_t count;
 	int *list;
 
-	while ((count = take(&list))) {
+	while ((count = closer_take(&list))) {
 		*leaver = close_all(list, count);
 		free(list);
 		leaver = next_leaver();
@@ -144,10 +144,10 @@ static void *run(void *arg)
 }
 
 /* The library has to stay while a thread of its own may hang. */
-static void stay(void)
+static void closer_stay(void)
 {
 	Dl_info self;
-	void *handle = dladdr((void *)(uintptr_t)run, &self)
+	void *handle = dladdr((void *)(uintptr_t)closer_run, &self)
 			       ? dlopen(self.dli_fname, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE)
 			       : NULL;
 
@@ -162,14 +162,14 @@ static void start_closing(void)
 
 	if (running && forks == forked_count())
 		return;
-	stay();
+	closer_stay();
 	forks = forked_count();
-	running = !start(run, NULL, &thread);
+	running = !closer_start(closer_run, NULL, &thread);
 	if (running)
 		pthread_detach(thread);
 }
 
-static bool note(int fd)
+static bool closer_note(int fd)
 {
 	size_t more = room ? 2 * room : 16;
 	int *grown = waiting < room ? fds : realloc(fds, more * sizeof(*fds));
@@ -187,7 +187,7 @@ void closer_close(int fd)
 	bool noted;
 
 	forked_take(FORKED_CLOSER);
-	noted = note(fd);
+	noted = closer_note(fd);
 	if (noted)
 		start_closing();
 	forked_give(FORKED_CLOSER);

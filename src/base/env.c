@@ -124,7 +124,7 @@ static bool load_row(const struct env_row *row)
 	return good;
 }
 
-static void load(void)
+static void env_load(void)
 {
 	bool good[ROW_COUNT];
 
@@ -141,6 +141,6 @@ static void load(void)
 
 const struct env_settings *env_get(void)
 {
-	pthread_once(&once, load);
+	pthread_once(&once, env_load);
 	return &settings;
 }

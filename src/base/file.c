@@ -16,7 +16,7 @@ struct held {
 };
 
 /* Blocks the signals in this thread only: the kernel sends them to the calling thread. */
-static void hold(struct held *h)
+static void file_hold(struct held *h)
 {
 	sigset_t set;
 
@@ -29,7 +29,7 @@ static void hold(struct held *h)
 }
 
 /* Consumes the signal that the call's error brings. */
-static void consume(const struct held *h, int number)
+static void file_consume(const struct held *h, int number)
 {
 	const struct timespec now = {0};
 	sigset_t set;
@@ -41,14 +41,14 @@ static void consume(const struct held *h, int number)
 }
 
 /* Consumes the signal if the call caused one; restores the mask. Keeps errno. */
-static void release(const struct held *h, bool failed)
+static void file_release(const struct held *h, bool failed)
 {
 	int err = errno;
 
 	if (failed && err == EFBIG)
-		consume(h, SIGXFSZ);
+		file_consume(h, SIGXFSZ);
 	else if (failed && err == EPIPE)
-		consume(h, SIGPIPE);
+		file_consume(h, SIGPIPE);
 	pthread_sigmask(SIG_SETMASK, &h->before, NULL);
 	errno = err;
 }
@@ -85,9 +85,9 @@ int file_resize(int fd, off_t len)
 	struct held h;
 	int ret;
 
-	hold(&h);
+	file_hold(&h);
 	ret = ftruncate(fd, len);
-	release(&h, ret < 0);
+	file_release(&h, ret < 0);
 	return ret;
 }
 
@@ -96,9 +96,9 @@ ssize_t file_write_at(int fd, const void *buf, size_t len, off_t at)
 	struct held h;
 	ssize_t ret;
 
-	hold(&h);
+	file_hold(&h);
 	ret = pwrite(fd, buf, len, at);
-	release(&h, ret < 0);
+	file_release(&h, ret < 0);
 	return ret;
 }
 
@@ -107,9 +107,9 @@ ssize_t file_write(int fd, const void *buf, size_t len)
 	struct held h;
 	ssize_t ret;
 
-	hold(&h);
+	file_hold(&h);
 	ret = write(fd, buf, len);
-	release(&h, ret < 0);
+	file_release(&h, ret < 0);
 	return ret;
 }
 

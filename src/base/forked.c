@@ -14,7 +14,7 @@ static size_t count;
 
 static unsigned int forks;
 
-static void before(void)
+static void forked_before(void)
 {
 	for (unsigned int i = 0; i < FORKED_RENEWED; i++)
 		forked_take(i);
@@ -26,7 +26,7 @@ static void in_parent(void)
 		forked_give(i);
 }
 
-static void in_child(void)
+static void forked_in_child(void)
 {
 	for (size_t i = 0; i < count; i++)
 		if (fds[i] >= 0)
@@ -37,9 +37,9 @@ static void in_child(void)
 		lock_init(&forked_locks[i].lock);
 }
 
-static __attribute__((constructor)) void install(void)
+static __attribute__((constructor)) void forked_install(void)
 {
-	pthread_atfork(before, in_parent, in_child);
+	pthread_atfork(forked_before, in_parent, forked_in_child);
 }
 
 unsigned int forked_count(void)
@@ -70,7 +70,7 @@ unlock:
 	return err;
 }
 
-static void forget(int fd)
+static void forked_forget(int fd)
 {
 	for (size_t i = 0; i < count; i++)
 		if (fds[i] == fd)
@@ -80,7 +80,7 @@ static void forget(int fd)
 void forked_close(int fd)
 {
 	forked_take(FORKED_DESCRIPTORS);
-	forget(fd);
+	forked_forget(fd);
 	close(fd);
 	forked_give(FORKED_DESCRIPTORS);
 }
@@ -88,6 +88,6 @@ void forked_close(int fd)
 void forked_release(int fd)
 {
 	forked_take(FORKED_DESCRIPTORS);
-	forget(fd);
+	forked_forget(fd);
 	forked_give(FORKED_DESCRIPTORS);
 }

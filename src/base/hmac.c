@@ -20,7 +20,7 @@ static struct {
 static bool loaded;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-static bool find(void *handle, const char *name, void *call)
+static bool hmac_find(void *handle, const char *name, void *call)
 {
 	void *at = dlsym(handle, name);
 
@@ -34,7 +34,7 @@ static bool find(void *handle, const char *name, void *call)
  * Makes a code. The first one lets the library load its algorithms, thousands of allocations: not while a peer waits, for where memory
  * is short then, OpenSSL 3.0 crashes.
  */
-static bool works(void)
+static bool hmac_works(void)
 {
 	uint8_t code[HMAC_LEN];
 	unsigned int len;
@@ -42,7 +42,7 @@ static bool works(void)
 	return lib.hmac(lib.sha256(), "", 0, (const unsigned char *)"", 0, code, &len);
 }
 
-static void load(void)
+static void hmac_load_once(void)
 {
 	void *handle = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL);
 
@@ -53,15 +53,15 @@ static void load(void)
 			 LIBRARY, dlerror());
 		return;
 	}
-	loaded = find(handle, "HMAC", &lib.hmac) && find(handle, "EVP_sha256", &lib.sha256) &&
-		 works();
+	loaded = hmac_find(handle, "HMAC", &lib.hmac) &&
+		 hmac_find(handle, "EVP_sha256", &lib.sha256) && hmac_works();
 	if (!loaded)
 		dlclose(handle);
 }
 
 bool hmac_load(void)
 {
-	pthread_once(&once, load);
+	pthread_once(&once, hmac_load_once);
 	return loaded;
 }
 

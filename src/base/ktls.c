@@ -25,31 +25,31 @@
 static bool available;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-static int attach(int sock)
+static int ktls_attach(int sock)
 {
 	return setsockopt(sock, IPPROTO_TCP, TCP_ULP, "tls", sizeof("tls")) ? errno : 0;
 }
 
 /* A kernel that has it refuses a socket only for not being connected. */
-static void look(void)
+static void ktls_look(void)
 {
 	int sock = env_get()->kernel_tls ? socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0) : -1;
 
 	if (sock < 0)
 		return;
-	available = attach(sock) == ENOTCONN;
+	available = ktls_attach(sock) == ENOTCONN;
 	close(sock);
 	LOG_INFO(LOG_CORE, "the kernel %s TLS", available ? "has" : "has no");
 }
 
 bool ktls_available(void)
 {
-	pthread_once(&once, look);
+	pthread_once(&once, ktls_look);
 	return available;
 }
 
 /* 0 or an error of errno. */
-static int install(int sock, int option, const struct tls_way *way)
+static int ktls_install(int sock, int option, const struct tls_way *way)
 {
 	struct tls12_crypto_info_aes_gcm_128 info = {
 		.info = {.version = TLS_1_3_VERSION, .cipher_type = TLS_CIPHER_AES_GCM_128}};
@@ -65,15 +65,15 @@ static int install(int sock, int option, const struct tls_way *way)
 
 int ktls_start(int sock, const struct tls_way *out, const struct tls_way *in)
 {
-	int err = attach(sock), yes = 1;
+	int err = ktls_attach(sock), yes = 1;
 
 	if (!err)
-		err = install(sock, TLS_TX, out);
+		err = ktls_install(sock, TLS_TX, out);
 	if (err) {
 		LOG_INFO(LOG_EP_CTRL, "TLS of the kernel cannot be used: %s", fi_strerror(err));
 		return 1;
 	}
-	err = install(sock, TLS_RX, in);
+	err = ktls_install(sock, TLS_RX, in);
 	if (err)
 		LOG_PEER(LOG_EP_CTRL, "TLS of the kernel sends, but does not receive: %s",
 			 fi_strerror(err));

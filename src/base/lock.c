@@ -22,13 +22,13 @@
 #define STARVING_LOOKS 1
 #define SLEEP_NS       1000000 /* limit of one sleep, in case a wake-up is missed */
 
-static void relax(unsigned int steps)
+static void lock_relax(unsigned int steps)
 {
 	for (unsigned int n = 0; n < steps; n++)
 		cpu_relax();
 }
 
-static unsigned int look(const struct lock *l)
+static unsigned int lock_look(const struct lock *l)
 {
 	return __atomic_load_n(&l->state, __ATOMIC_RELAXED);
 }
@@ -40,8 +40,8 @@ static unsigned int look(const struct lock *l)
 static bool wait_quietly(struct lock *l)
 {
 	for (unsigned int steps = QUIET_FIRST; steps <= QUIET_LAST; steps *= 2) {
-		relax(steps);
-		if (!(look(l) & LOCK_HELD) && lock_try(l))
+		lock_relax(steps);
+		if (!(lock_look(l) & LOCK_HELD) && lock_try(l))
 			return true;
 	}
 	return false;
@@ -59,7 +59,7 @@ static bool take_handed(struct lock *l, unsigned int want)
 }
 
 /* Takes the lock, or asks for it by setting `want`. Needs no order: who has the lock comes by take_handed. */
-static bool ask(struct lock *l, unsigned int want)
+static bool lock_ask(struct lock *l, unsigned int want)
 {
 	unsigned int state = __atomic_fetch_or(&l->state, LOCK_HELD | want, __ATOMIC_RELAXED);
 
@@ -74,9 +74,9 @@ static bool wait_asking(struct lock *l, unsigned int want, unsigned int looks)
 	while (looks--) {
 		unsigned int all = LOCK_HELD | want | LOCK_HANDED(want);
 
-		if ((look(l) & all) != (LOCK_HELD | want) && ask(l, want))
+		if ((lock_look(l) & all) != (LOCK_HELD | want) && lock_ask(l, want))
 			return true;
-		relax(ASKING_STEPS);
+		lock_relax(ASKING_STEPS);
 	}
 	return false;
 }
@@ -113,7 +113,7 @@ void lock_wait(struct lock *l)
 /* The lock can only be handed to a waiter that has not stopped asking: one that is still in lock_wait. */
 void lock_give_to_waiters(struct lock *l)
 {
-	unsigned int state = look(l), want;
+	unsigned int state = lock_look(l), want;
 
 	do
 		want = state & LOCK_STARVING ? LOCK_STARVING : state & LOCK_WANTED;

@@ -47,7 +47,7 @@ const char *log_subsys_name(int subsys)
 }
 
 /* Is `name` in the comma list? Ignores case. */
-static bool listed(const char *list, const char *name)
+static bool log_listed(const char *list, const char *name)
 {
 	size_t len = strlen(name);
 
@@ -63,15 +63,15 @@ static bool listed(const char *list, const char *name)
 }
 
 /* Applies a list of FI_LOG_PROV or FI_LOG_SUBSYS. */
-static bool list_allows(const char *list, const char *name)
+static bool log_list_allows(const char *list, const char *name)
 {
 	if (!list || !*list)
 		return true;
-	return *list == '^' ? !listed(list + 1, name) : listed(list, name);
+	return *list == '^' ? !log_listed(list + 1, name) : log_listed(list, name);
 }
 
 /* Returns the level of FI_LOG_LEVEL; -1: unset. Any other text counts as warn. */
-static int level_of(const char *text)
+static int log_level_of(const char *text)
 {
 	if (!text)
 		return -1;
@@ -83,11 +83,11 @@ static int level_of(const char *text)
 
 void log_setup(const char *level, const char *prov, const char *subsys)
 {
-	int most = level_of(level);
+	int most = log_level_of(level);
 	uint32_t bits = 0;
 
 	for (int i = 0; i < LOG_SUBSYS_COUNT; i++)
-		if (list_allows(subsys, subsys_names[i]))
+		if (log_list_allows(subsys, subsys_names[i]))
 			bits |= 1U << i;
 	prov_list = prov;
 	for (int i = 0; i < LOG_LEVEL_COUNT; i++)
@@ -113,7 +113,7 @@ bool log_names(const char *prov)
 		env_get();
 	if (strcmp(prov, "core") == 0 && prov_list && *prov_list != '^')
 		return true;
-	return list_allows(prov_list, prov);
+	return log_list_allows(prov_list, prov);
 }
 
 bool log_filter(const char *prov, int level, int subsys)

@@ -31,7 +31,7 @@ struct part {
 };
 
 /* 0: the mapping is private, *at moves to its end. 1: not private, or none. -1: cannot ask. */
-static int ask(int fd, uintptr_t *at)
+static int maps_ask(int fd, uintptr_t *at)
 {
 	struct query q = {.size = sizeof(q), .at = *at};
 
@@ -43,7 +43,7 @@ static int ask(int fd, uintptr_t *at)
 	return 0;
 }
 
-static bool read_line(const char *line, struct part *p)
+static bool maps_read_line(const char *line, struct part *p)
 {
 	unsigned long from, to, inode;
 	char rights[5];
@@ -55,11 +55,11 @@ static bool read_line(const char *line, struct part *p)
 }
 
 /* Like `ask`, from a line of /proc/self/maps, which are in order. 2: the next line may match. */
-static int judge(const char *line, uintptr_t *at)
+static int maps_judge(const char *line, uintptr_t *at)
 {
 	struct part p;
 
-	if (!read_line(line, &p))
+	if (!maps_read_line(line, &p))
 		return 1;
 	if (p.to <= *at)
 		return 2;
@@ -70,7 +70,7 @@ static int judge(const char *line, uintptr_t *at)
 }
 
 /* Reads all of /proc/self/maps. Only the beginning of each line matters. */
-static bool read_all(int fd, uintptr_t at, uintptr_t to)
+static bool maps_read_all(int fd, uintptr_t at, uintptr_t to)
 {
 	char chunk[4096], line[128];
 	size_t len = 0;
@@ -85,7 +85,7 @@ static bool read_all(int fd, uintptr_t at, uintptr_t to)
 			}
 			line[len] = 0;
 			len = 0;
-			if (judge(line, &at) == 1)
+			if (maps_judge(line, &at) == 1)
 				return false;
 			if (at >= to)
 				return true;
@@ -101,8 +101,8 @@ bool maps_private(uintptr_t from, uintptr_t to)
 	if (fd < 0)
 		return false;
 	for (uintptr_t at = from; at < to && !answer;)
-		answer = ask(fd, &at);
-	own = answer < 0 ? read_all(fd, from, to) : !answer;
+		answer = maps_ask(fd, &at);
+	own = answer < 0 ? maps_read_all(fd, from, to) : !answer;
 	close(fd);
 	return own;
 }

@@ -23,7 +23,7 @@ static void forget_parent(void)
 }
 
 /* A length may reach beyond the last address: SIZE_MAX means all memory. */
-static void notify(struct fid_mem_monitor *monitor, const void *addr, size_t len)
+static void monitor_notify(struct fid_mem_monitor *monitor, const void *addr, size_t len)
 {
 	uintptr_t from = (uintptr_t)addr, to = len < UINTPTR_MAX - from ? from + len : UINTPTR_MAX;
 
@@ -36,10 +36,10 @@ static void notify(struct fid_mem_monitor *monitor, const void *addr, size_t len
 
 static struct fi_ops_mem_notify notify_ops = {
 	.size = sizeof(struct fi_ops_mem_notify),
-	.notify = notify,
+	.notify = monitor_notify,
 };
 
-static int import_close(struct fid *fid)
+static int monitor_import_close(struct fid *fid)
 {
 	int ret = 0;
 
@@ -61,7 +61,7 @@ static int import_close(struct fid *fid)
 
 static struct fi_ops fid_ops = {
 	.size = sizeof(struct fi_ops),
-	.close = import_close,
+	.close = monitor_import_close,
 	.bind = fid_no_bind,
 	.control = fid_no_control,
 	.ops_open = fid_no_ops_open,
@@ -69,7 +69,7 @@ static struct fi_ops fid_ops = {
 	.ops_set = fid_no_ops_set,
 };
 
-static bool whole(const struct fi_ops_mem_monitor *ops)
+static bool monitor_whole(const struct fi_ops_mem_monitor *ops)
 {
 	return ops && ops->size >= sizeof(*ops) && ops->start && ops->stop && ops->subscribe &&
 	       ops->unsubscribe && ops->valid;
@@ -80,7 +80,7 @@ int monitor_import(struct fid_mem_monitor *monitor)
 	int ret = 0;
 
 	if (!monitor || monitor->fid.fclass != FI_CLASS_MEM_MONITOR ||
-	    !whole(monitor->export_ops)) {
+	    !monitor_whole(monitor->export_ops)) {
 		LOG_WARN(LOG_MR, "mr_cache: a memory monitor of class %zu, or without functions",
 			 monitor ? monitor->fid.fclass : 0);
 		return -FI_EINVAL;
@@ -112,7 +112,7 @@ bool monitor_imported(void)
 }
 
 /* Notes the watch; returns the monitor for it, or NULL. */
-static struct fid_mem_monitor *note(struct watch *watch)
+static struct fid_mem_monitor *monitor_note(struct watch *watch)
 {
 	struct fid_mem_monitor *monitor;
 
@@ -126,7 +126,7 @@ static struct fid_mem_monitor *note(struct watch *watch)
 	return monitor;
 }
 
-static void forget(struct watch *watch)
+static void monitor_forget(struct watch *watch)
 {
 	forked_take(FORKED_MONITOR);
 	if (listener == watch)
@@ -137,13 +137,13 @@ static void forget(struct watch *watch)
 
 int monitor_open(struct watch *watch, struct fid_mem_monitor **monitor)
 {
-	struct fid_mem_monitor *found = note(watch);
+	struct fid_mem_monitor *found = monitor_note(watch);
 	int err = found ? found->export_ops->start(found) : 0;
 
 	if (err) {
 		LOG_WARN(LOG_MR, "the imported memory monitor does not start: %s",
 			 fi_strerror(-err));
-		forget(watch);
+		monitor_forget(watch);
 		return err;
 	}
 	*monitor = found;
@@ -154,5 +154,5 @@ void monitor_close(struct watch *watch, struct fid_mem_monitor *monitor)
 {
 	if (monitor)
 		monitor->export_ops->stop(monitor);
-	forget(watch);
+	monitor_forget(watch);
 }

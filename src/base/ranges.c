@@ -60,7 +60,7 @@ static void put_in(struct ranges *r, struct range *range)
 	range->listed = true;
 }
 
-static void take_out(struct ranges *r, size_t i)
+static void ranges_take_out(struct ranges *r, size_t i)
 {
 	struct range *range = r->table[i].range;
 
@@ -75,7 +75,8 @@ static void take_out(struct ranges *r, size_t i)
 	list_push(&r->out, &range->link);
 }
 
-static bool covers(const struct range *range, const void *owner, uintptr_t from, uintptr_t to)
+static bool ranges_covers(const struct range *range, const void *owner, uintptr_t from,
+			  uintptr_t to)
 {
 	return range->owner == owner && range->from <= from && range->to >= to;
 }
@@ -86,7 +87,8 @@ struct range *ranges_find(struct ranges *r, const void *owner, uintptr_t from, u
 	for (size_t i = begun_at(r, from); i > 0 && r->table[i - 1].reach >= to; i--) {
 		struct range *range = r->table[i - 1].range;
 
-		if (!range->ready || !covers(range, owner, from, to) || rights & ~range->rights)
+		if (!range->ready || !ranges_covers(range, owner, from, to) ||
+		    rights & ~range->rights)
 			continue;
 		if (!range->users++)
 			list_remove(&range->link);
@@ -98,7 +100,7 @@ struct range *ranges_find(struct ranges *r, const void *owner, uintptr_t from, u
 static void widen_rights(const struct ranges *r, struct range *new)
 {
 	for (size_t i = begun_at(r, new->from); i > 0 && r->table[i - 1].reach >= new->to; i--)
-		if (covers(r->table[i - 1].range, new->owner, new->from, new->to))
+		if (ranges_covers(r->table[i - 1].range, new->owner, new->from, new->to))
 			new->rights |= r->table[i - 1].range->rights;
 }
 
@@ -108,9 +110,9 @@ static void drop_inside(struct ranges *r, const struct range *new)
 	for (size_t i = begun_at(r, new->to); i > 0 && r->table[i - 1].reach > new->from; i--) {
 		const struct range *range = r->table[i - 1].range;
 
-		if (covers(new, range->owner, range->from, range->to) &&
+		if (ranges_covers(new, range->owner, range->from, range->to) &&
 		    !(range->rights & ~new->rights))
-			take_out(r, i - 1);
+			ranges_take_out(r, i - 1);
 	}
 }
 
@@ -122,10 +124,10 @@ void ranges_unlist(struct ranges *r, struct range *range)
 		return;
 	while (r->table[i - 1].range != range)
 		i--;
-	take_out(r, i - 1);
+	ranges_take_out(r, i - 1);
 }
 
-static void evict(struct ranges *r)
+static void ranges_evict(struct ranges *r)
 {
 	ranges_unlist(r, LIST_ENTRY(r->idle.next, struct range, link));
 }
@@ -144,7 +146,7 @@ bool ranges_enter(struct ranges *r, struct range *new)
 	while (r->count == r->count_max || r->bytes > r->bytes_max - len) {
 		if (list_empty(&r->idle))
 			return false;
-		evict(r);
+		ranges_evict(r);
 	}
 	put_in(r, new);
 	return true;
@@ -162,20 +164,20 @@ void ranges_drop(struct ranges *r, uintptr_t from, uintptr_t to)
 		return;
 	for (size_t i = begun_at(r, to - 1); i > 0 && r->table[i - 1].reach > from; i--)
 		if (r->table[i - 1].range->to > from)
-			take_out(r, i - 1);
+			ranges_take_out(r, i - 1);
 }
 
 void ranges_drop_owner(struct ranges *r, const void *owner)
 {
 	for (size_t i = r->count; i > 0; i--)
 		if (r->table[i - 1].range->owner == owner)
-			take_out(r, i - 1);
+			ranges_take_out(r, i - 1);
 }
 
 void ranges_drop_idle(struct ranges *r)
 {
 	while (!list_empty(&r->idle))
-		evict(r);
+		ranges_evict(r);
 }
 
 bool ranges_touch(const struct ranges *r, uintptr_t from, uintptr_t to)

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 /* Returns the place of the shortest block of at least `len` bytes, or NULL. An empty place has 0. */
-static void **shortest(struct spare *s, size_t len)
+static void **spare_shortest(struct spare *s, size_t len)
 {
 	void **best = NULL;
 
@@ -18,7 +18,7 @@ static void **shortest(struct spare *s, size_t len)
 
 void *spare_get(struct spare *s, size_t len)
 {
-	void **at = len < SPARE_MIN ? NULL : shortest(s, len);
+	void **at = len < SPARE_MIN ? NULL : spare_shortest(s, len);
 	void *memory = at ? *at : NULL;
 
 	if (!memory)
@@ -30,7 +30,7 @@ void *spare_get(struct spare *s, size_t len)
 void spare_put(struct spare *s, void *memory)
 {
 	size_t len = malloc_usable_size(memory);
-	void **at = len < SPARE_MIN || len > SPARE_MAX ? NULL : shortest(s, 0);
+	void **at = len < SPARE_MIN || len > SPARE_MAX ? NULL : spare_shortest(s, 0);
 
 	if (at && malloc_usable_size(*at) < len) {
 		void *kept = *at;

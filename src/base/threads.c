@@ -25,7 +25,7 @@ struct threads {
 };
 
 /* Reads /proc/PROCESS/task/ID/NAME as a string. Returns 0 or a negative errno. */
-static int read_file(pid_t process, pid_t id, const char *name, char *text, size_t room)
+static int threads_read_file(pid_t process, pid_t id, const char *name, char *text, size_t room)
 {
 	char path[96];
 	ssize_t len;
@@ -45,7 +45,7 @@ static int read_file(pid_t process, pid_t id, const char *name, char *text, size
 static int read_stat(pid_t process, pid_t id, char *state, unsigned long *ticks)
 {
 	char text[1024], *at;
-	int err = read_file(process, id, "stat", text, sizeof(text));
+	int err = threads_read_file(process, id, "stat", text, sizeof(text));
 
 	if (err)
 		return err;
@@ -56,7 +56,7 @@ static int read_stat(pid_t process, pid_t id, char *state, unsigned long *ticks)
 	return 0;
 }
 
-static bool note(struct threads *t, pid_t id)
+static bool threads_note(struct threads *t, pid_t id)
 {
 	struct thread *at = &t->thread[t->count];
 	char state;
@@ -87,7 +87,7 @@ struct threads *threads_begin(pid_t pid)
 	t->process = pid;
 	while (all && (entry = readdir(dir)))
 		if (entry->d_name[0] != '.')
-			all = note(t, (pid_t)atoi(entry->d_name));
+			all = threads_note(t, (pid_t)atoi(entry->d_name));
 	closedir(dir);
 	if (all && t->count)
 		return t;
@@ -96,17 +96,17 @@ struct threads *threads_begin(pid_t pid)
 }
 
 /* Does the thread sleep in a system call that copies no memory of other processes? */
-static bool sleeps(pid_t process, pid_t id)
+static bool threads_sleeps(pid_t process, pid_t id)
 {
 	char text[256];
 	long call;
 
-	return !read_file(process, id, "syscall", text, sizeof(text)) &&
+	return !threads_read_file(process, id, "syscall", text, sizeof(text)) &&
 	       sscanf(text, "%ld", &call) == 1 && call >= 0 && call != SYS_process_vm_readv &&
 	       call != SYS_process_vm_writev;
 }
 
-static bool is_elsewhere(pid_t process, const struct thread *at)
+static bool threads_is_elsewhere(pid_t process, const struct thread *at)
 {
 	unsigned long ticks, run = THREADS_RUN_MS * (unsigned long)sysconf(_SC_CLK_TCK) / 1000;
 	int err;
@@ -117,7 +117,7 @@ static bool is_elsewhere(pid_t process, const struct thread *at)
 		return err == -ENOENT || err == -ESRCH;
 	if (ticks - at->ticks >= run || state == 'Z' || state == 'X')
 		return true;
-	return state == 'S' && sleeps(process, at->id);
+	return state == 'S' && threads_sleeps(process, at->id);
 }
 
 bool threads_elsewhere(struct threads *t)
@@ -127,7 +127,7 @@ bool threads_elsewhere(struct threads *t)
 	for (unsigned int i = 0; i < t->count; i++) {
 		struct thread *at = &t->thread[i];
 
-		at->elsewhere = at->elsewhere || is_elsewhere(t->process, at);
+		at->elsewhere = at->elsewhere || threads_is_elsewhere(t->process, at);
 		all &= at->elsewhere;
 	}
 	return all;

@@ -90,7 +90,7 @@ static int append_output(BIO *bio, const char *bytes, int len)
 	return len;
 }
 
-static long control(BIO *bio, int what, long number, void *at)
+static long tls_control(BIO *bio, int what, long number, void *at)
 {
 	(void)bio, (void)number, (void)at;
 	return what == BIO_CTRL_FLUSH;
@@ -124,14 +124,14 @@ static int use_key(SSL *ssl, const EVP_MD *hash, const unsigned char **id, size_
 	return *session != NULL;
 }
 
-static int find_key(SSL *ssl, const unsigned char *id, size_t id_len, SSL_SESSION **session)
+static int tls_find_key(SSL *ssl, const unsigned char *id, size_t id_len, SSL_SESSION **session)
 {
 	(void)id, (void)id_len;
 	*session = session_of(ssl);
 	return *session != NULL;
 }
 
-static uint8_t digit(char c)
+static uint8_t tls_digit(char c)
 {
 	return (uint8_t)(c <= '9' ? c - '0' : (c | 0x20) - 'a' + 10);
 }
@@ -148,7 +148,7 @@ static void take_secret(const SSL *ssl, const char *line)
 		return;
 	for (size_t i = 0; i < TLS_KEY; i++)
 		tls->secrets[by_initiator][i] =
-			(uint8_t)(digit(hex[2 * i]) << 4 | digit(hex[2 * i + 1]));
+			(uint8_t)(tls_digit(hex[2 * i]) << 4 | tls_digit(hex[2 * i + 1]));
 }
 
 /* The library tells the peer why it ends the connection. */
@@ -162,7 +162,7 @@ static void see_alert(const SSL *ssl, int where, int alert)
 
 /* ---- Loading ---- */
 
-static bool find(void *handle, const char *name, void *call)
+static bool tls_find(void *handle, const char *name, void *call)
 {
 	void *at = dlsym(handle, name);
 
@@ -184,7 +184,7 @@ static bool set_up(void)
 	lib.SSL_CTX_ctrl(lib.ctx, SSL_CTRL_MODE, SSL_MODE_RELEASE_BUFFERS, NULL);
 	lib.SSL_CTX_ctrl(lib.ctx, SSL_CTRL_SET_SESS_CACHE_MODE, SSL_SESS_CACHE_OFF, NULL);
 	lib.SSL_CTX_set_psk_use_session_callback(lib.ctx, use_key);
-	lib.SSL_CTX_set_psk_find_session_callback(lib.ctx, find_key);
+	lib.SSL_CTX_set_psk_find_session_callback(lib.ctx, tls_find_key);
 	lib.SSL_CTX_set_keylog_callback(lib.ctx, take_secret);
 	lib.SSL_CTX_set_info_callback(lib.ctx, see_alert);
 	return lib.SSL_CTX_ctrl(lib.ctx, SSL_CTRL_SET_MIN_PROTO_VERSION, TLS1_3_VERSION, NULL) &&
@@ -192,10 +192,10 @@ static bool set_up(void)
 	       lib.SSL_CTX_set_num_tickets(lib.ctx, 0) &&
 	       lib.BIO_meth_set_read(lib.bio, take_input) &&
 	       lib.BIO_meth_set_write(lib.bio, append_output) &&
-	       lib.BIO_meth_set_ctrl(lib.bio, control);
+	       lib.BIO_meth_set_ctrl(lib.bio, tls_control);
 }
 
-static void load(void)
+static void tls_load_once(void)
 {
 	void *handle = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL);
 
@@ -208,7 +208,7 @@ static void load(void)
 		return;
 	}
 	loaded = true;
-#define CALL(name) loaded = loaded && find(handle, #name, &lib.name);
+#define CALL(name) loaded = loaded && tls_find(handle, #name, &lib.name);
 	TLS_CALLS(CALL)
 #undef CALL
 	loaded = loaded && set_up();
@@ -216,23 +216,23 @@ static void load(void)
 
 bool tls_load(void)
 {
-	pthread_once(&once, load);
+	pthread_once(&once, tls_load_once);
 	return loaded;
 }
 
 /* ---- Keys made of secrets ---- */
 
-static OSSL_PARAM text(const char *name, const char *value)
+static OSSL_PARAM tls_text(const char *name, const char *value)
 {
 	return lib.OSSL_PARAM_construct_utf8_string(name, (char *)value, 0);
 }
 
-static OSSL_PARAM octets(const char *name, const void *bytes, size_t len)
+static OSSL_PARAM tls_octets(const char *name, const void *bytes, size_t len)
 {
 	return lib.OSSL_PARAM_construct_octet_string(name, (void *)bytes, len);
 }
 
-static bool derive(EVP_KDF *kdf, const OSSL_PARAM of[], uint8_t *key, size_t len)
+static bool tls_derive_by(EVP_KDF *kdf, const OSSL_PARAM of[], uint8_t *key, size_t len)
 {
 	EVP_KDF_CTX *ctx = lib.EVP_KDF_CTX_new(kdf);
 	bool good = ctx && lib.EVP_KDF_derive(ctx, key, len, of) > 0;
@@ -247,28 +247,30 @@ bool tls_derive(const void *secret, size_t secret_len, const void *context, size
 {
 	if (!tls_load())
 		return false;
-	return derive(lib.hkdf,
-		      (OSSL_PARAM[]){text("digest", "SHA256"), octets("key", secret, secret_len),
-				     octets("info", context, context_len),
-				     lib.OSSL_PARAM_construct_end()},
-		      key, TLS_KEY);
+	return tls_derive_by(lib.hkdf,
+			     (OSSL_PARAM[]){tls_text("digest", "SHA256"),
+					    tls_octets("key", secret, secret_len),
+					    tls_octets("info", context, context_len),
+					    lib.OSSL_PARAM_construct_end()},
+			     key, TLS_KEY);
 }
 
 /* HKDF-Expand-Label of RFC 8446, section 7.1, without a context. */
-static bool expand(const uint8_t secret[TLS_KEY], const char *label, uint8_t *key, size_t len)
+static bool tls_expand(const uint8_t secret[TLS_KEY], const char *label, uint8_t *key, size_t len)
 {
-	return derive(lib.tls13,
-		      (OSSL_PARAM[]){text("digest", "SHA256"), text("mode", "EXPAND_ONLY"),
-				     octets("key", secret, TLS_KEY), octets("prefix", "tls13 ", 6),
-				     octets("label", label, strlen(label)),
-				     lib.OSSL_PARAM_construct_end()},
-		      key, len);
+	return tls_derive_by(
+		lib.tls13,
+		(OSSL_PARAM[]){
+			tls_text("digest", "SHA256"), tls_text("mode", "EXPAND_ONLY"),
+			tls_octets("key", secret, TLS_KEY), tls_octets("prefix", "tls13 ", 6),
+			tls_octets("label", label, strlen(label)), lib.OSSL_PARAM_construct_end()},
+		key, len);
 }
 
 static bool expand_way(const uint8_t secret[TLS_KEY], struct tls_way *way)
 {
-	return expand(secret, "key", way->key, sizeof(way->key)) &&
-	       expand(secret, "iv", way->iv, sizeof(way->iv));
+	return tls_expand(secret, "key", way->key, sizeof(way->key)) &&
+	       tls_expand(secret, "iv", way->iv, sizeof(way->iv));
 }
 
 bool tls_kernel_keys(struct tls *tls, struct tls_way *out, struct tls_way *in)
@@ -327,7 +329,7 @@ void tls_input(struct tls *tls, const void *bytes, size_t len)
 }
 
 /* What a call that has returned no success means: 0: more input is needed; -1: broken. */
-static int outcome(struct tls *tls, int ret)
+static int tls_outcome(struct tls *tls, int ret)
 {
 	tls->broken = lib.SSL_get_error(tls->ssl, ret) != SSL_ERROR_WANT_READ;
 	if (tls->broken && !tls->reason) {
@@ -344,7 +346,7 @@ int tls_handshake(struct tls *tls)
 	lib.ERR_clear_error();
 	ret = lib.SSL_do_handshake(tls->ssl);
 	if (ret <= 0)
-		return outcome(tls, ret);
+		return tls_outcome(tls, ret);
 	explicit_bzero(tls->key, sizeof(tls->key));
 	return lib.SSL_session_reused(tls->ssl) ? 1 : -1;
 }
@@ -373,7 +375,7 @@ ssize_t tls_read(struct tls *tls, void *to, size_t room)
 		if (ret > 0)
 			have += (size_t)ret;
 		else
-			outcome(tls, ret);
+			tls_outcome(tls, ret);
 	} while (ret > 0 && have < room && tls_unused(tls));
 	return have ? (ssize_t)have : tls->broken ? -1 : 0;
 }

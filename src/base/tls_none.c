@@ -8,7 +8,7 @@
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-static void refuse(void)
+static void tls_none_refuse(void)
 {
 	LOG_WARN(
 		LOG_CORE,
@@ -17,7 +17,7 @@ static void refuse(void)
 
 bool tls_load(void)
 {
-	pthread_once(&once, refuse);
+	pthread_once(&once, tls_none_refuse);
 	return false;
 }
 

@@ -9,7 +9,7 @@ static pthread_once_t once = PTHREAD_ONCE_INIT;
 static bool works;
 
 /* One end goes on with what the other has said. As tls_handshake. */
-static int hear(struct tls *tls, struct tls_out *said)
+static int tls_try_hear(struct tls *tls, struct tls_out *said)
 {
 	int ret;
 
@@ -19,7 +19,7 @@ static int hear(struct tls *tls, struct tls_out *said)
 	return ret;
 }
 
-static bool sends(struct tls *from, struct tls_out *out, struct tls *to)
+static bool tls_try_sends(struct tls *from, struct tls_out *out, struct tls *to)
 {
 	char byte;
 
@@ -30,7 +30,7 @@ static bool sends(struct tls *from, struct tls_out *out, struct tls *to)
 }
 
 /* Makes a connection to itself. */
-static void meet(void)
+static void tls_try_meet(void)
 {
 	uint8_t key[TLS_KEY] = {0};
 	bool derived = tls_derive(key, sizeof(key), "weft", 4, key);
@@ -39,8 +39,8 @@ static void meet(void)
 			      tls_new(key, false, false, &out[1])};
 
 	works = derived && tls[0] && tls[1] && tls_handshake(tls[0]) == 0 &&
-		hear(tls[1], &out[0]) == 0 && hear(tls[0], &out[1]) == 1 &&
-		hear(tls[1], &out[0]) == 1 && sends(tls[0], &out[0], tls[1]);
+		tls_try_hear(tls[1], &out[0]) == 0 && tls_try_hear(tls[0], &out[1]) == 1 &&
+		tls_try_hear(tls[1], &out[0]) == 1 && tls_try_sends(tls[0], &out[0], tls[1]);
 	for (int i = 0; i < 2; i++) {
 		tls_free(tls[i]);
 		free(out[i].bytes);
@@ -53,6 +53,6 @@ static void meet(void)
 bool tls_try(void)
 {
 	if (tls_load())
-		pthread_once(&once, meet);
+		pthread_once(&once, tls_try_meet);
 	return works;
 }

@@ -48,14 +48,15 @@ uintptr_t watch_ceil(uintptr_t at)
 	return watch_floor(at <= UINTPTR_MAX - rest ? at + rest : UINTPTR_MAX);
 }
 
-static struct uffdio_range pages(uintptr_t from, uintptr_t to)
+static struct uffdio_range watch_pages(uintptr_t from, uintptr_t to)
 {
 	return (struct uffdio_range){watch_floor(from), watch_ceil(to) - watch_floor(from)};
 }
 
 bool watch_arm(const struct watch *w, uintptr_t from, uintptr_t to)
 {
-	struct uffdio_register arg = {.range = pages(from, to), .mode = UFFDIO_REGISTER_MODE_WP};
+	struct uffdio_register arg = {.range = watch_pages(from, to),
+				      .mode = UFFDIO_REGISTER_MODE_WP};
 	struct fid_mem_monitor *m = w->monitor;
 
 	return m ? !m->export_ops->subscribe(m, (void *)from, to - from)
@@ -70,7 +71,7 @@ void watch_leave(const struct watch *w, uintptr_t from, uintptr_t to)
 
 void watch_disarm(const struct watch *w, uintptr_t from, uintptr_t to)
 {
-	struct uffdio_range arg = pages(from, to);
+	struct uffdio_range arg = watch_pages(from, to);
 
 	if (!w->monitor)
 		ioctl(w->fd, UFFDIO_UNREGISTER, &arg);
@@ -98,7 +99,7 @@ void watch_report(struct watch *w, uintptr_t from, uintptr_t to)
 	pthread_mutex_unlock(w->lock);
 }
 
-static void report(struct watch *w, const struct uffd_msg *msg)
+static void watch_report_event(struct watch *w, const struct uffd_msg *msg)
 {
 	switch (msg->event) {
 	case UFFD_EVENT_UNMAP:
@@ -114,7 +115,7 @@ static void report(struct watch *w, const struct uffd_msg *msg)
 }
 
 /* Under one lock: once an event is read, the thread that caused it continues. */
-static void hear(struct watch *w)
+static void watch_hear(struct watch *w)
 {
 	struct uffd_msg msg[BATCH];
 	ssize_t n;
@@ -122,7 +123,7 @@ static void hear(struct watch *w)
 	pthread_mutex_lock(w->lock);
 	while ((n = read(w->fd, msg, sizeof(msg))) > 0)
 		for (size_t i = 0; i < (size_t)n / sizeof(msg[0]); i++)
-			report(w, &msg[i]);
+			watch_report_event(w, &msg[i]);
 	pthread_mutex_unlock(w->lock);
 }
 
@@ -137,13 +138,13 @@ static void *listen_on(void *arg)
 
 	while (!(fds[1].revents & POLLIN)) {
 		poll(fds, 2, -1);
-		hear(w);
+		watch_hear(w);
 	}
 	close(w->fd);
 	return NULL;
 }
 
-static int start(struct watch *w)
+static int watch_start(struct watch *w)
 {
 	sigset_t all, before;
 	pthread_attr_t attr;
@@ -163,7 +164,7 @@ static int start(struct watch *w)
 }
 
 /* Enables the events. Returns 0 or a negative error. */
-static int agree(int fd)
+static int watch_agree(int fd)
 {
 	struct uffdio_api api = {.api = UFFD_API, .features = EVENTS};
 
@@ -200,7 +201,7 @@ static int watch_kernel(struct watch *w)
 	w->fd = open_fd();
 	if (w->fd < 0)
 		return w->fd;
-	err = agree(w->fd);
+	err = watch_agree(w->fd);
 	if (err)
 		goto close_fd;
 	w->stop = eventfd(0, EFD_CLOEXEC);
@@ -214,7 +215,7 @@ static int watch_kernel(struct watch *w)
 	err = forked_guard(w->fd);
 	if (err)
 		goto close_stop;
-	err = start(w);
+	err = watch_start(w);
 	if (!err)
 		return 0;
 	forked_release(w->fd);

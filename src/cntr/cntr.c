@@ -63,7 +63,7 @@ static void start_due(struct cntr *c)
 	workers_run_due(c->dom);
 }
 
-static void changed(struct cntr *c)
+static void cntr_changed(struct cntr *c)
 {
 	wait_notify(&c->wait);
 	start_due(c);
@@ -80,7 +80,7 @@ static int cntr_add(struct fid_cntr *fid, uint64_t value)
 
 	__atomic_fetch_add(&c->added, value, __ATOMIC_RELAXED);
 	__atomic_fetch_add(&c->value, value, __ATOMIC_SEQ_CST); /* partner: mark_now */
-	changed(c);
+	cntr_changed(c);
 	return 0;
 }
 
@@ -89,7 +89,7 @@ static int cntr_adderr(struct fid_cntr *fid, uint64_t value)
 	struct cntr *c = cntr_of(fid);
 
 	__atomic_fetch_add(&c->error, value, __ATOMIC_SEQ_CST); /* partner: mark_now */
-	changed(c);
+	cntr_changed(c);
 	return 0;
 }
 
@@ -101,7 +101,7 @@ static int cntr_set(struct fid_cntr *fid, uint64_t value)
 	start_due(c); /* work that is due stays due */
 	old = __atomic_exchange_n(&c->value, value, __ATOMIC_SEQ_CST);
 	__atomic_fetch_add(&c->added, value - old, __ATOMIC_RELAXED);
-	changed(c);
+	cntr_changed(c);
 	return 0;
 }
 
@@ -112,7 +112,7 @@ static int cntr_seterr(struct fid_cntr *fid, uint64_t value)
 	start_due(c);
 	__atomic_store_n(&c->error, value, __ATOMIC_SEQ_CST); /* partner: mark_now */
 	__atomic_store_n(&c->error_seen, value, __ATOMIC_RELAXED);
-	changed(c);
+	cntr_changed(c);
 	return 0;
 }
 
@@ -129,7 +129,7 @@ static struct fi_ops_cntr cntr_ops = {
 };
 
 /* Removes the counter from the domain's lists and its workers. Returns false if it is in use. */
-static bool leave(struct cntr *c)
+static bool cntr_leave(struct cntr *c)
 {
 	bool busy;
 
@@ -156,7 +156,7 @@ static int cntr_close(struct fid *fid)
 		return 0;
 	if (__atomic_load_n(&c->due, __ATOMIC_SEQ_CST))
 		workers_run_due(c->dom);
-	if (!leave(c)) {
+	if (!cntr_leave(c)) {
 		LOG_WARN(
 			LOG_CNTR,
 			"a counter with %d bindings cannot be closed: close the endpoints that use it first",
@@ -202,7 +202,7 @@ static struct fi_ops fid_ops = {
 	.ops_set = fid_no_ops_set,
 };
 
-static int check_attr(const struct domain *dom, const struct fi_cntr_attr *attr)
+static int cntr_check_attr(const struct domain *dom, const struct fi_cntr_attr *attr)
 {
 	if (attr->flags == 0 &&
 	    (attr->events == FI_CNTR_EVENTS_COMP || attr->events == FI_CNTR_EVENTS_BYTES))
@@ -219,7 +219,7 @@ int cntr_open(struct fid_domain *domain, struct fi_cntr_attr *attr, struct fid_c
 	const struct fi_cntr_attr *a = attr ? attr : &none;
 	struct domain *dom = domain_of(domain);
 	struct cntr *c;
-	int ret = fid ? check_attr(dom, a) : -FI_EINVAL;
+	int ret = fid ? cntr_check_attr(dom, a) : -FI_EINVAL;
 
 	if (ret)
 		return ret;

@@ -13,21 +13,21 @@ static struct cntr_mark mark_now(struct cntr *c)
 }
 
 /* Deferred work may change any counter: while there is some, all counters drive workers. */
-static bool driving(const struct cntr *c)
+static bool cntr_wait_driving(const struct cntr *c)
 {
 	return workers_any(&c->workers) || domain_defers(c->dom);
 }
 
 unsigned int cntr_progress(struct cntr *c)
 {
-	return driving(c) ? workers_progress(c->dom, &c->workers) : 0;
+	return cntr_wait_driving(c) ? workers_progress(c->dom, &c->workers) : 0;
 }
 
 /* Arms the workers. Returns false if one has something already. `w` as for workers_arm. */
 static bool arm_workers(struct cntr *c, struct waiter *w, int *nap)
 {
 	*nap = 0;
-	if (!driving(c))
+	if (!cntr_wait_driving(c))
 		return true;
 	if (!workers_arm(c->dom, &c->workers, w, nap))
 		return false;
@@ -44,7 +44,7 @@ struct cntr_sleep {
 	bool failed;
 };
 
-static bool reached(struct cntr_sleep *sleep)
+static bool cntr_wait_reached(struct cntr_sleep *sleep)
 {
 	struct cntr_mark now = mark_now(sleep->cntr);
 
@@ -59,7 +59,7 @@ static unsigned int progress_waiting(struct cntr *c)
 {
 	unsigned int parts;
 
-	if (!driving(c) || c->dom->unlocked)
+	if (!cntr_wait_driving(c) || c->dom->unlocked)
 		return cntr_progress(c);
 	shard_take(&c->workers.shard);
 	parts = c->workers.shard.shard->parts;
@@ -76,13 +76,13 @@ static bool wait_ready(struct wait_for *what, bool arm)
 
 	for (unsigned int tries = 0; tries < WORKERS_ARM_TRIES; tries++) {
 		what->parts += progress_waiting(c);
-		if (reached(sleep))
+		if (cntr_wait_reached(sleep))
 			return true;
 		/*
 		 * Arming makes no progress; another thread may have, before the workers were armed.
 		 */
 		if (!arm || arm_workers(c, &c->wait, &what->nap))
-			return arm && reached(sleep);
+			return arm && cntr_wait_reached(sleep);
 	}
 	what->nap = WORKERS_NAP_MS;
 	return false;
@@ -110,7 +110,7 @@ int cntr_wait(struct fid_cntr *fid, uint64_t threshold, int timeout)
 }
 
 /* Returns true once per change. */
-static bool changed(struct cntr *c)
+static bool cntr_wait_changed(struct cntr *c)
 {
 	struct cntr_mark now;
 	bool differs;
@@ -123,16 +123,16 @@ static bool changed(struct cntr *c)
 	return differs;
 }
 
-static bool ready(struct waitable *self)
+static bool cntr_wait_ready(struct waitable *self)
 {
 	struct cntr *c = (struct cntr *)self;
 
 	cntr_progress(c);
-	return changed(c);
+	return cntr_wait_changed(c);
 }
 
 /* Successes that the application added or set are no news; all errors are. */
-static struct wait_view look(struct waitable *self)
+static struct wait_view cntr_wait_look(struct waitable *self)
 {
 	struct cntr *c = (struct cntr *)self;
 	struct cntr_mark now = mark_now(c);
@@ -142,13 +142,13 @@ static struct wait_view look(struct waitable *self)
 				  now.error};
 }
 
-static bool polled(struct waitable *self, struct wait_view *seen)
+static bool cntr_wait_polled(struct waitable *self, struct wait_view *seen)
 {
 	struct wait_view now;
 	bool differs;
 
 	cntr_progress((struct cntr *)self);
-	now = look(self);
+	now = cntr_wait_look(self);
 	differs = now.done != seen->done || now.failed != seen->failed;
 	*seen = now;
 	return differs;
@@ -158,28 +158,30 @@ static bool polled(struct waitable *self, struct wait_view *seen)
  * A thread that sleeps on a condition cannot drive the workers, and their descriptors do not wake
  * it: the progress thread must drive them.
  */
-static bool driven(struct cntr *c)
+static bool cntr_wait_driven(struct cntr *c)
 {
-	if (!wait_must_poll(&c->wait) || !driving(c))
+	if (!wait_must_poll(&c->wait) || !cntr_wait_driving(c))
 		return true;
 	return progress_start(c->dom) == 0;
 }
 
-static int arm(struct waitable *self)
+static int cntr_wait_arm(struct waitable *self)
 {
 	struct cntr *c = (struct cntr *)self;
 	int nap;
 
-	if (!driven(c))
+	if (!cntr_wait_driven(c))
 		return -FI_EAGAIN;
 	wait_arm(&c->wait);
 	wait_drain(&c->wait);
 	cntr_progress(c);
-	if (!arm_workers(c, NULL, &nap) || (nap && !wait_must_poll(&c->wait)) || changed(c))
+	if (!arm_workers(c, NULL, &nap) || (nap && !wait_must_poll(&c->wait)) ||
+	    cntr_wait_changed(c))
 		return -FI_EAGAIN;
 	if (wait_must_poll(&c->wait))
 		progress_take_over(c->dom);
 	return 0;
 }
 
-const struct waitable_ops cntr_waitable_ops = {arm, ready, look, polled};
+const struct waitable_ops cntr_waitable_ops = {cntr_wait_arm, cntr_wait_ready, cntr_wait_look,
+					       cntr_wait_polled};

@@ -89,7 +89,7 @@ int coll_connect(struct coll *c, struct peer *peer)
 	return err ? err : 1;
 }
 
-static struct packet packet_of(const struct wire_group *msg)
+static struct packet coll_packet_of(const struct wire_group *msg)
 {
 	return (struct packet){
 		.head = WIRE_HEAD(WIRE_GROUP, 0, 0, 0), .payload = msg, .len = sizeof(*msg)};
@@ -97,7 +97,7 @@ static struct packet packet_of(const struct wire_group *msg)
 
 void coll_answer(struct peer *peer, const struct wire_group *msg)
 {
-	struct packet p = packet_of(msg);
+	struct packet p = coll_packet_of(msg);
 
 	tx_control_data(peer, &p);
 }
@@ -105,7 +105,7 @@ void coll_answer(struct peer *peer, const struct wire_group *msg)
 int coll_say(struct coll *c, fi_addr_t addr, const struct wire_group *msg)
 {
 	struct peer *peer = peer_get(c->worker, addr);
-	struct packet p = packet_of(msg);
+	struct packet p = coll_packet_of(msg);
 	int ret = 0;
 
 	if (!peer)
@@ -120,7 +120,7 @@ int coll_say(struct coll *c, fi_addr_t addr, const struct wire_group *msg)
 /* ---- Receiving ------------------------------------------------------------------------------- */
 
 /* NULL: the endpoint is closing, or memory is out. */
-static struct coll *heard(struct worker *worker)
+static struct coll *coll_heard(struct worker *worker)
 {
 	return worker->closing ? NULL : coll_of(worker);
 }
@@ -152,7 +152,7 @@ static struct rx *coll_context(struct worker *worker, struct peer *peer, const s
 
 static struct rx *coll_elsewhere(struct worker *worker, struct peer *peer, const struct packet *p)
 {
-	struct coll *c = heard(worker);
+	struct coll *c = coll_heard(worker);
 	struct group *g = c ? group_find(c, p->data) : NULL;
 
 	if (!c)
@@ -167,7 +167,7 @@ static struct rx *coll_elsewhere(struct worker *worker, struct peer *peer, const
 
 static void coll_hear(struct worker *worker, struct peer *peer, const struct packet *p)
 {
-	struct coll *c = heard(worker);
+	struct coll *c = coll_heard(worker);
 	struct wire_group msg;
 
 	if (!c)
@@ -255,7 +255,7 @@ static bool coll_waits(const struct coll *c)
 	return c->wake_at || coll_ready(c);
 }
 
-static bool look(struct coll *c)
+static bool coll_look(struct coll *c)
 {
 	uint64_t now = clock_coarse_ms();
 
@@ -268,7 +268,7 @@ static bool look(struct coll *c)
 	return true;
 }
 
-static bool run(struct coll *c, bool looks)
+static bool coll_run_once(struct coll *c, bool looks)
 {
 	struct list *node;
 	bool any;
@@ -276,7 +276,7 @@ static bool run(struct coll *c, bool looks)
 	if (c->running)
 		return false;
 	c->running = true;
-	any = looks && look(c);
+	any = looks && coll_look(c);
 	for (;;) {
 		if ((node = list_pop(&c->broken)))
 			group_end(LIST_ENTRY(node, struct group, in_broken));
@@ -292,7 +292,7 @@ static bool run(struct coll *c, bool looks)
 
 bool coll_run(struct coll *c)
 {
-	return run(c, false);
+	return coll_run_once(c, false);
 }
 
 static bool coll_progress(struct coll *c)
@@ -302,7 +302,7 @@ static bool coll_progress(struct coll *c)
 
 	if (__builtin_expect(!looks && !coll_ready(c), 1))
 		return false;
-	return run(c, looks);
+	return coll_run_once(c, looks);
 }
 
 const struct group_ops coll_groups = {

@@ -43,7 +43,7 @@ static const struct {
 	[FI_GATHER] = {ONE, EACH_AT_ROOT, true},
 };
 
-static size_t elements(enum share share, const struct group *g, const struct op_args *a)
+static size_t entry_elements(enum share share, const struct group *g, const struct op_args *a)
 {
 	switch (share) {
 	case ONE:
@@ -93,7 +93,7 @@ static int check_root(struct group *g, const struct call *c, struct op_args *a)
  * A member that joined only to send or only to receive may do so as its side of a rooted
  * collective. Data that a member keeps for itself does not count.
  */
-static int check_ways(const struct group *g, const struct call *c, const struct op_args *a)
+static int entry_check_ways(const struct group *g, const struct call *c, const struct op_args *a)
 {
 	bool from_root = c->kind == FI_BROADCAST || c->kind == FI_SCATTER;
 	uint64_t needs = FI_SEND | FI_RECV;
@@ -107,7 +107,7 @@ static int check_ways(const struct group *g, const struct call *c, const struct 
 	return -FI_EACCES;
 }
 
-static int check(struct group *g, const struct call *c, struct op_args *a)
+static int entry_check(struct group *g, const struct call *c, struct op_args *a)
 {
 	int err = c->kind == FI_BARRIER ? 0 : query_valid(c->kind, c->type, c->op);
 
@@ -128,7 +128,7 @@ static int check(struct group *g, const struct call *c, struct op_args *a)
 	}
 	err = check_root(g, c, a);
 	if (!err)
-		err = check_ways(g, c, a);
+		err = entry_check_ways(g, c, a);
 	if (err)
 		return err;
 	a->width = query_width(c->type);
@@ -139,14 +139,14 @@ static int check(struct group *g, const struct call *c, struct op_args *a)
 		return -FI_EMSGSIZE;
 	}
 	a->count = c->count;
-	a->in_count = elements(kinds[c->kind].in, g, a);
-	a->out_count = elements(kinds[c->kind].out, g, a);
+	a->in_count = entry_elements(kinds[c->kind].in, g, a);
+	a->out_count = entry_elements(kinds[c->kind].out, g, a);
 	a->in = a->in_count ? (void *)(uintptr_t)c->buf : NULL;
 	a->out = a->out_count ? c->result : NULL;
 	return check_memory(c, a);
 }
 
-static int start(struct ep *ep, const struct call *c)
+static int entry_start(struct ep *ep, const struct call *c)
 {
 	struct op_args a = {.kind = c->kind,
 			    .type = c->type,
@@ -165,7 +165,7 @@ static int start(struct ep *ep, const struct call *c)
 		return -g->err;
 	if (!g->id)
 		return -FI_EOPBADSTATE;
-	err = check(g, c, &a);
+	err = entry_check(g, c, &a);
 	if (!err && !g->laid_out)
 		err = group_lay_out(g);
 	if (!err)
@@ -177,7 +177,7 @@ static int start(struct ep *ep, const struct call *c)
 	return err;
 }
 
-static ssize_t post(struct fid_ep *fid, struct call *c)
+static ssize_t entry_post_group(struct fid_ep *fid, struct call *c)
 {
 	struct ep *ep = ep_of(fid);
 	uint64_t wrong = (c->flags | (ep->tx_flags & FI_TRIGGER)) & ~FLAGS;
@@ -190,98 +190,105 @@ static ssize_t post(struct fid_ep *fid, struct call *c)
 	}
 	c->flags |= ep->tx_flags;
 	shard_take(&ep->shard);
-	err = start(ep, c);
+	err = entry_start(ep, c);
 	shard_give(&ep->shard);
 	return err;
 }
 
-static ssize_t barrier2(struct fid_ep *fid, fi_addr_t coll_addr, uint64_t flags, void *context)
-{
-	return post(fid, &(struct call){FI_BARRIER, NULL, 0, NULL, coll_addr, NO_ROOT, FI_VOID,
-					FI_NOOP, flags, context});
-}
-
-static ssize_t barrier(struct fid_ep *fid, fi_addr_t coll_addr, void *context)
-{
-	return barrier2(fid, coll_addr, 0, context);
-}
-
-static ssize_t broadcast(struct fid_ep *fid, void *buf, size_t count, void *desc,
-			 fi_addr_t coll_addr, fi_addr_t root_addr, enum fi_datatype datatype,
-			 uint64_t flags, void *context)
-{
-	(void)desc;
-	return post(fid, &(struct call){FI_BROADCAST, NULL, count, buf, coll_addr, root_addr,
-					datatype, FI_NOOP, flags, context});
-}
-
-static ssize_t alltoall(struct fid_ep *fid, const void *buf, size_t count, void *desc, void *result,
-			void *result_desc, fi_addr_t coll_addr, enum fi_datatype datatype,
-			uint64_t flags, void *context)
-{
-	(void)desc, (void)result_desc;
-	return post(fid, &(struct call){FI_ALLTOALL, buf, count, result, coll_addr, NO_ROOT,
-					datatype, FI_NOOP, flags, context});
-}
-
-static ssize_t allreduce(struct fid_ep *fid, const void *buf, size_t count, void *desc,
-			 void *result, void *result_desc, fi_addr_t coll_addr,
-			 enum fi_datatype datatype, enum fi_op op, uint64_t flags, void *context)
-{
-	(void)desc, (void)result_desc;
-	return post(fid, &(struct call){FI_ALLREDUCE, buf, count, result, coll_addr, NO_ROOT,
-					datatype, op, flags, context});
-}
-
-static ssize_t allgather(struct fid_ep *fid, const void *buf, size_t count, void *desc,
-			 void *result, void *result_desc, fi_addr_t coll_addr,
-			 enum fi_datatype datatype, uint64_t flags, void *context)
-{
-	(void)desc, (void)result_desc;
-	return post(fid, &(struct call){FI_ALLGATHER, buf, count, result, coll_addr, NO_ROOT,
-					datatype, FI_NOOP, flags, context});
-}
-
-static ssize_t reduce_scatter(struct fid_ep *fid, const void *buf, size_t count, void *desc,
-			      void *result, void *result_desc, fi_addr_t coll_addr,
-			      enum fi_datatype datatype, enum fi_op op, uint64_t flags,
+static ssize_t entry_barrier2(struct fid_ep *fid, fi_addr_t coll_addr, uint64_t flags,
 			      void *context)
 {
-	(void)desc, (void)result_desc;
-	return post(fid, &(struct call){FI_REDUCE_SCATTER, buf, count, result, coll_addr, NO_ROOT,
-					datatype, op, flags, context});
+	return entry_post_group(fid, &(struct call){FI_BARRIER, NULL, 0, NULL, coll_addr, NO_ROOT,
+						    FI_VOID, FI_NOOP, flags, context});
 }
 
-static ssize_t reduce(struct fid_ep *fid, const void *buf, size_t count, void *desc, void *result,
-		      void *result_desc, fi_addr_t coll_addr, fi_addr_t root_addr,
-		      enum fi_datatype datatype, enum fi_op op, uint64_t flags, void *context)
+static ssize_t entry_barrier(struct fid_ep *fid, fi_addr_t coll_addr, void *context)
 {
-	(void)desc, (void)result_desc;
-	return post(fid, &(struct call){FI_REDUCE, buf, count, result, coll_addr, root_addr,
-					datatype, op, flags, context});
+	return entry_barrier2(fid, coll_addr, 0, context);
 }
 
-static ssize_t scatter(struct fid_ep *fid, const void *buf, size_t count, void *desc, void *result,
-		       void *result_desc, fi_addr_t coll_addr, fi_addr_t root_addr,
-		       enum fi_datatype datatype, uint64_t flags, void *context)
+static ssize_t entry_broadcast(struct fid_ep *fid, void *buf, size_t count, void *desc,
+			       fi_addr_t coll_addr, fi_addr_t root_addr, enum fi_datatype datatype,
+			       uint64_t flags, void *context)
 {
-	(void)desc, (void)result_desc;
-	return post(fid, &(struct call){FI_SCATTER, buf, count, result, coll_addr, root_addr,
-					datatype, FI_NOOP, flags, context});
+	(void)desc;
+	return entry_post_group(fid, &(struct call){FI_BROADCAST, NULL, count, buf, coll_addr,
+						    root_addr, datatype, FI_NOOP, flags, context});
 }
 
-static ssize_t gather(struct fid_ep *fid, const void *buf, size_t count, void *desc, void *result,
-		      void *result_desc, fi_addr_t coll_addr, fi_addr_t root_addr,
-		      enum fi_datatype datatype, uint64_t flags, void *context)
+static ssize_t entry_alltoall(struct fid_ep *fid, const void *buf, size_t count, void *desc,
+			      void *result, void *result_desc, fi_addr_t coll_addr,
+			      enum fi_datatype datatype, uint64_t flags, void *context)
 {
 	(void)desc, (void)result_desc;
-	return post(fid, &(struct call){FI_GATHER, buf, count, result, coll_addr, root_addr,
-					datatype, FI_NOOP, flags, context});
+	return entry_post_group(fid, &(struct call){FI_ALLTOALL, buf, count, result, coll_addr,
+						    NO_ROOT, datatype, FI_NOOP, flags, context});
+}
+
+static ssize_t entry_allreduce(struct fid_ep *fid, const void *buf, size_t count, void *desc,
+			       void *result, void *result_desc, fi_addr_t coll_addr,
+			       enum fi_datatype datatype, enum fi_op op, uint64_t flags,
+			       void *context)
+{
+	(void)desc, (void)result_desc;
+	return entry_post_group(fid, &(struct call){FI_ALLREDUCE, buf, count, result, coll_addr,
+						    NO_ROOT, datatype, op, flags, context});
+}
+
+static ssize_t entry_allgather(struct fid_ep *fid, const void *buf, size_t count, void *desc,
+			       void *result, void *result_desc, fi_addr_t coll_addr,
+			       enum fi_datatype datatype, uint64_t flags, void *context)
+{
+	(void)desc, (void)result_desc;
+	return entry_post_group(fid, &(struct call){FI_ALLGATHER, buf, count, result, coll_addr,
+						    NO_ROOT, datatype, FI_NOOP, flags, context});
+}
+
+static ssize_t entry_reduce_scatter(struct fid_ep *fid, const void *buf, size_t count, void *desc,
+				    void *result, void *result_desc, fi_addr_t coll_addr,
+				    enum fi_datatype datatype, enum fi_op op, uint64_t flags,
+				    void *context)
+{
+	(void)desc, (void)result_desc;
+	return entry_post_group(fid,
+				&(struct call){FI_REDUCE_SCATTER, buf, count, result, coll_addr,
+					       NO_ROOT, datatype, op, flags, context});
+}
+
+static ssize_t entry_reduce(struct fid_ep *fid, const void *buf, size_t count, void *desc,
+			    void *result, void *result_desc, fi_addr_t coll_addr,
+			    fi_addr_t root_addr, enum fi_datatype datatype, enum fi_op op,
+			    uint64_t flags, void *context)
+{
+	(void)desc, (void)result_desc;
+	return entry_post_group(fid, &(struct call){FI_REDUCE, buf, count, result, coll_addr,
+						    root_addr, datatype, op, flags, context});
+}
+
+static ssize_t entry_scatter(struct fid_ep *fid, const void *buf, size_t count, void *desc,
+			     void *result, void *result_desc, fi_addr_t coll_addr,
+			     fi_addr_t root_addr, enum fi_datatype datatype, uint64_t flags,
+			     void *context)
+{
+	(void)desc, (void)result_desc;
+	return entry_post_group(fid, &(struct call){FI_SCATTER, buf, count, result, coll_addr,
+						    root_addr, datatype, FI_NOOP, flags, context});
+}
+
+static ssize_t entry_gather(struct fid_ep *fid, const void *buf, size_t count, void *desc,
+			    void *result, void *result_desc, fi_addr_t coll_addr,
+			    fi_addr_t root_addr, enum fi_datatype datatype, uint64_t flags,
+			    void *context)
+{
+	(void)desc, (void)result_desc;
+	return entry_post_group(fid, &(struct call){FI_GATHER, buf, count, result, coll_addr,
+						    root_addr, datatype, FI_NOOP, flags, context});
 }
 
 /* Each buffer may have one segment; its count is the call's `count`. */
-static ssize_t msg(struct fid_ep *fid, const struct fi_msg_collective *m, struct fi_ioc *resultv,
-		   void **result_desc, size_t result_count, uint64_t flags)
+static ssize_t entry_collective_msg(struct fid_ep *fid, const struct fi_msg_collective *m,
+				    struct fi_ioc *resultv, void **result_desc, size_t result_count,
+				    uint64_t flags)
 {
 	struct call c;
 
@@ -313,20 +320,20 @@ static ssize_t msg(struct fid_ep *fid, const struct fi_msg_collective *m, struct
 	}
 	if (c.kind == FI_BROADCAST && m->iov_count)
 		c.result = m->msg_iov->addr;
-	return post(fid, &c);
+	return entry_post_group(fid, &c);
 }
 
 const struct fi_ops_collective coll_entries = {
 	.size = sizeof(struct fi_ops_collective),
-	.barrier = barrier,
-	.broadcast = broadcast,
-	.alltoall = alltoall,
-	.allreduce = allreduce,
-	.allgather = allgather,
-	.reduce_scatter = reduce_scatter,
-	.reduce = reduce,
-	.scatter = scatter,
-	.gather = gather,
-	.msg = msg,
-	.barrier2 = barrier2,
+	.barrier = entry_barrier,
+	.broadcast = entry_broadcast,
+	.alltoall = entry_alltoall,
+	.allreduce = entry_allreduce,
+	.allgather = entry_allgather,
+	.reduce_scatter = entry_reduce_scatter,
+	.reduce = entry_reduce,
+	.scatter = entry_scatter,
+	.gather = entry_gather,
+	.msg = entry_collective_msg,
+	.barrier2 = entry_barrier2,
 };

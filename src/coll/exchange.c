@@ -20,7 +20,8 @@
 #define DELIVERED_MIN 131072
 
 /* Was the member's call different? Then length or call hash differ. */
-static bool differs(const struct op *op, const struct plan_message *m, uint64_t tag, size_t len)
+static bool exchange_differs(const struct op *op, const struct plan_message *m, uint64_t tag,
+			     size_t len)
 {
 	if (__builtin_expect(
 		    len == m->count * op->local.width &&
@@ -33,7 +34,7 @@ static bool differs(const struct op *op, const struct plan_message *m, uint64_t 
 	return true;
 }
 
-static inline void complete(struct op *op, struct op_slot *slot, int err)
+static inline void exchange_complete(struct op *op, struct op_slot *slot, int err)
 {
 	slot->pending = false;
 	op->pending -= !slot->ahead;
@@ -44,18 +45,18 @@ static inline void complete(struct op *op, struct op_slot *slot, int err)
 		list_push(&op->group->coll->ready, &op->in_ready);
 }
 
-static void done(struct work *work, int err)
+static void exchange_done(struct work *work, int err)
 {
 	struct op_slot *slot = LIST_ENTRY(work, struct op_slot, work);
 	struct op *op = slot->op;
 	const struct plan_message *m = slot->message;
 
-	if (!err && !m->send && differs(op, m, work->tag, work->got))
+	if (!err && !m->send && exchange_differs(op, m, work->tag, work->got))
 		err = FI_EINVAL;
-	complete(op, slot, err);
+	exchange_complete(op, slot, err);
 }
 
-static const struct work_kind kind = {.done = done};
+static const struct work_kind kind = {.done = exchange_done};
 
 bool exchange_is_work(const struct work *work)
 {
@@ -77,7 +78,7 @@ static __attribute__((noinline)) void watch_closely(struct group *g, uint32_t ra
 }
 
 /* Watches the member, because nothing else would detect that it died or left. */
-static inline void watch(struct group *g, uint32_t rank)
+static inline void exchange_watch(struct group *g, uint32_t rank)
 {
 	const struct peer *peer = worker_peer(g->coll->worker, group_member(g, rank));
 
@@ -91,11 +92,11 @@ static inline void take_in(struct op *op, struct op_slot *slot, uint64_t tag, co
 {
 	const struct plan_message *m = slot->message;
 
-	if (!err && differs(op, m, tag, len))
+	if (!err && exchange_differs(op, m, tag, len))
 		err = FI_EINVAL;
 	if (!err && len)
 		memcpy(local_at(&op->local, m->place), payload, len);
-	complete(op, slot, err);
+	exchange_complete(op, slot, err);
 }
 
 static bool was_early(struct op *op, struct op_slot *slot)
@@ -117,7 +118,7 @@ static bool queues_empty(const struct group *g)
 	return list_empty(&g->rx.unexpected[1]) && list_empty(&g->rx.posted[1]);
 }
 
-static inline size_t length(const struct op *op, const struct plan_message *m)
+static inline size_t exchange_length(const struct op *op, const struct plan_message *m)
 {
 	return m->count * op->local.width;
 }
@@ -125,7 +126,7 @@ static inline size_t length(const struct op *op, const struct plan_message *m)
 static int post_receive(struct op *op, struct op_slot *slot)
 {
 	const struct plan_message *m = slot->message;
-	struct iovec iov = {local_at(&op->local, m->place), length(op, m)};
+	struct iovec iov = {local_at(&op->local, m->place), exchange_length(op, m)};
 	struct recv_args args = {.iov = &iov,
 				 .iov_count = 1,
 				 .src = FI_ADDR_UNSPEC,
@@ -137,23 +138,23 @@ static int post_receive(struct op *op, struct op_slot *slot)
 	return err == -FI_EAGAIN ? -FI_ENOMEM : err; /* because no caller would try again */
 }
 
-static int receive(struct op *op, struct op_slot *slot)
+static int exchange_receive(struct op *op, struct op_slot *slot)
 {
 	struct group *g = op->group;
 	int err = 0;
 
 	if (g->early.count && was_early(op, slot))
 		return 0;
-	slot->direct = length(op, slot->message) <= DIRECT_MAX && queues_empty(g);
+	slot->direct = exchange_length(op, slot->message) <= DIRECT_MAX && queues_empty(g);
 	if (!slot->direct)
 		err = post_receive(op, slot);
 	if (!err && slot->pending)
-		watch(g, slot->message->peer);
+		exchange_watch(g, slot->message->peer);
 	return err;
 }
 
 /* Returns the direct receive from `rank` in the round, or NULL. */
-static struct op_slot *waiting(struct op_round *round, uint32_t rank)
+static struct op_slot *exchange_waiting(struct op_round *round, uint32_t rank)
 {
 	for (unsigned int i = 0; i < round->plan.messages; i++)
 		if (round->slot[i].pending && round->slot[i].direct &&
@@ -163,7 +164,8 @@ static struct op_slot *waiting(struct op_round *round, uint32_t rank)
 }
 
 /* A short receive matches an RTS: the message is too long, so the member's call was different. */
-static __attribute__((noinline, cold)) int answer(struct peer *peer, const struct packet *p)
+static __attribute__((noinline, cold)) int exchange_answer(struct peer *peer,
+							   const struct packet *p)
 {
 	int err = wire_op(p->head) == WIRE_RTS ? FI_ETRUNC : 0;
 
@@ -183,10 +185,10 @@ bool exchange_take(struct group *g, struct peer *peer, const struct packet *p)
 
 		if (!op->begun || (p->tag & ~WIRE_GROUP_WHAT_MASK) != tag)
 			continue;
-		slot = waiting(op->round, rank);
+		slot = exchange_waiting(op->round, rank);
 		if (!slot)
 			break;
-		err = rx_wants_ack(p->head) ? answer(peer, p) : 0;
+		err = rx_wants_ack(p->head) ? exchange_answer(peer, p) : 0;
 		take_in(op, slot, p->tag, p->payload, p->len, err);
 		return true;
 	}
@@ -194,7 +196,7 @@ bool exchange_take(struct group *g, struct peer *peer, const struct packet *p)
 }
 
 /* Returns 1 if the send is already complete, 0 or a negative error. */
-static int send(struct op *op, struct op_slot *slot)
+static int exchange_send(struct op *op, struct op_slot *slot)
 {
 	const struct plan_message *m = slot->message;
 	struct group *g = op->group;
@@ -204,7 +206,7 @@ static int send(struct op *op, struct op_slot *slot)
 			   .tag = WIRE_GROUP_TAG(op->seq, op->what, g->rank),
 			   .data = g->id,
 			   .payload = local_at(&op->local, m->place),
-			   .len = length(op, m)};
+			   .len = exchange_length(op, m)};
 
 	if (__builtin_expect(peer == &peer_nobody, 0))
 		peer = peer_get(g->coll->worker, addr);
@@ -212,7 +214,7 @@ static int send(struct op *op, struct op_slot *slot)
 }
 
 /* The end of the group handles the message, posted or not. */
-static __attribute__((noinline, cold)) void fail(struct op *op, uint32_t rank, int err)
+static __attribute__((noinline, cold)) void exchange_fail(struct op *op, uint32_t rank, int err)
 {
 	fi_addr_t addr = group_member(op->group, rank);
 
@@ -227,7 +229,8 @@ static __attribute__((noinline, cold)) void fail(struct op *op, uint32_t rank, i
  */
 static bool awaits_delivery(const struct op *op, const struct plan_message *m)
 {
-	return op->next == 1 && length(op, m) > DELIVERED_MIN && !op_all_wait(op->args.kind);
+	return op->next == 1 && exchange_length(op, m) > DELIVERED_MIN &&
+	       !op_all_wait(op->args.kind);
 }
 
 static void start_send(struct op *op, struct op_slot *slot)
@@ -237,13 +240,13 @@ static void start_send(struct op *op, struct op_slot *slot)
 	slot->work.delivered = awaits_delivery(op, slot->message);
 	slot->direct = false;
 	slot->pending = true; /* before the call, which may complete the send */
-	ret = send(op, slot);
+	ret = exchange_send(op, slot);
 	if (ret) {
 		slot->pending = false;
 		op->pending--;
 	}
 	if (__builtin_expect(ret < 0, 0))
-		fail(op, slot->message->peer, ret);
+		exchange_fail(op, slot->message->peer, ret);
 }
 
 static void start_receive(struct op *op, struct op_slot *slot)
@@ -251,9 +254,9 @@ static void start_receive(struct op *op, struct op_slot *slot)
 	int err;
 
 	slot->pending = true;
-	err = receive(op, slot);
+	err = exchange_receive(op, slot);
 	if (__builtin_expect(err, 0))
-		fail(op, slot->message->peer, err);
+		exchange_fail(op, slot->message->peer, err);
 }
 
 static void prepare_round(struct op *op, struct op_round *round)
@@ -288,7 +291,7 @@ static __attribute__((noinline)) void post_ahead(struct op *op)
 		struct op_slot *slot = &next->slot[i];
 		int err;
 
-		if (length(op, slot->message) <= AHEAD_MIN ||
+		if (exchange_length(op, slot->message) <= AHEAD_MIN ||
 		    !local_apart(&op->local, &op->round->plan, slot->message))
 			break;
 		slot->direct = false;
@@ -296,7 +299,7 @@ static __attribute__((noinline)) void post_ahead(struct op *op)
 		next->ahead++;
 		err = post_receive(op, slot);
 		if (__builtin_expect(err, 0))
-			fail(op, slot->message->peer, err);
+			exchange_fail(op, slot->message->peer, err);
 	}
 }
 
@@ -305,7 +308,7 @@ static void begin_ahead(struct op *op, struct op_slot *slot)
 {
 	slot->ahead = false;
 	if (slot->pending)
-		watch(op->group, slot->message->peer);
+		exchange_watch(op->group, slot->message->peer);
 	else
 		op->pending--;
 }
@@ -348,7 +351,7 @@ void exchange_poll(struct op *op)
 		const struct plan_message *m = &op->round->plan.message[i];
 
 		if (op->round->slot[i].pending && !m->send)
-			watch(g, m->peer);
+			exchange_watch(g, m->peer);
 	}
 }
 

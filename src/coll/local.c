@@ -7,7 +7,7 @@
 
 enum { CACHED = 4096 }; /* bytes per step, so that the copy is in the cache when it is combined */
 
-static void copy(const struct local *l, const struct plan_local *step)
+static void local_copy(const struct local *l, const struct plan_local *step)
 {
 	char *dst = local_at(l, step->dst);
 	const char *from = local_at(l, step->left);
@@ -42,7 +42,7 @@ static void reduce_block(const struct local *l, char *dst, const char *left, con
 	l->kernel(dst, right, count);
 }
 
-static void reduce(const struct local *l, const struct plan_local *step)
+static void local_reduce(const struct local *l, const struct plan_local *step)
 {
 	char *dst = local_at(l, step->dst);
 	const char *left = local_at(l, step->left), *right = local_at(l, step->right);
@@ -66,13 +66,13 @@ void local_run(const struct local *l, const struct plan_round *round)
 {
 	for (unsigned int i = 0; i < round->locals; i++)
 		if (round->local[i].what == PLAN_COPY)
-			copy(l, &round->local[i]);
+			local_copy(l, &round->local[i]);
 		else
-			reduce(l, &round->local[i]);
+			local_reduce(l, &round->local[i]);
 }
 
-static bool meet(const struct local *l, struct plan_place a, size_t a_count, struct plan_place b,
-		 size_t b_count)
+static bool local_meet(const struct local *l, struct plan_place a, size_t a_count,
+		       struct plan_place b, size_t b_count)
 {
 	const char *first = local_at(l, a), *second = local_at(l, b);
 
@@ -82,17 +82,18 @@ static bool meet(const struct local *l, struct plan_place a, size_t a_count, str
 static bool step_meets(const struct local *l, const struct plan_local *step,
 		       const struct plan_message *m)
 {
-	return step->blocks != 1 || meet(l, step->dst, step->count, m->place, m->count) ||
-	       meet(l, step->left, step->count, m->place, m->count) ||
-	       (step->what == PLAN_REDUCE && meet(l, step->right, step->count, m->place, m->count));
+	return step->blocks != 1 || local_meet(l, step->dst, step->count, m->place, m->count) ||
+	       local_meet(l, step->left, step->count, m->place, m->count) ||
+	       (step->what == PLAN_REDUCE &&
+		local_meet(l, step->right, step->count, m->place, m->count));
 }
 
 bool local_apart(const struct local *l, const struct plan_round *round,
 		 const struct plan_message *received)
 {
 	for (unsigned int i = 0; i < round->messages; i++)
-		if (meet(l, round->message[i].place, round->message[i].count, received->place,
-			 received->count))
+		if (local_meet(l, round->message[i].place, round->message[i].count, received->place,
+			       received->count))
 			return false;
 	for (unsigned int i = 0; i < round->locals; i++)
 		if (step_meets(l, &round->local[i], received))

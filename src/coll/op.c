@@ -21,14 +21,14 @@
 
 /* ---- Ends ------------------------------------------------------------------------------------ */
 
-static struct cntr *counter_of(const struct ep *ep)
+static struct cntr *op_counter_of(const struct ep *ep)
 {
 	return ep->write_cntr ? ep->write_cntr : ep->tx_cntr;
 }
 
 static void tell_failure(const struct op *op, int err)
 {
-	struct cntr *cntr = counter_of(op->ep);
+	struct cntr *cntr = op_counter_of(op->ep);
 	struct cq_slot slot = {.context = op->args.context, .flags = FI_COLLECTIVE};
 
 	if (op->ep->tx_cq)
@@ -38,9 +38,9 @@ static void tell_failure(const struct op *op, int err)
 		cntr_fail(cntr);
 }
 
-static void report(const struct op *op)
+static void op_report(const struct op *op)
 {
-	struct cntr *cntr = counter_of(op->ep);
+	struct cntr *cntr = op_counter_of(op->ep);
 
 	if (op->args.flags & FI_COMPLETION)
 		cq_push_done(op->ep->tx_cq, op->args.context, FI_COLLECTIVE);
@@ -94,12 +94,12 @@ static inline void put_away(struct op *op)
 	g->op_count--;
 }
 
-static void end(struct op *op)
+static void op_end(struct op *op)
 {
 	struct group *g = op->group;
 
 	if (op->ep)
-		report(op);
+		op_report(op);
 	put_away(op);
 	if (g->alone_count) {
 		g->alone_count -= op->alone;
@@ -144,7 +144,7 @@ void op_step(struct op *op)
 		if (op->next && op->round->plan.locals)
 			local_run(&op->local, &op->round->plan);
 		if (!next) {
-			end(op);
+			op_end(op);
 			return;
 		}
 		op->round = next;
@@ -188,7 +188,7 @@ static enum plan_overlap overlap_of(const struct op_args *a)
 }
 
 /* Does the operator commute bit by bit? */
-static bool commutes(const struct op_args *a)
+static bool op_commutes(const struct op_args *a)
 {
 	return a->op != FI_ATOMIC_WRITE &&
 	       (a->type <= FI_UINT64 || a->type == FI_INT128 || a->type == FI_UINT128);
@@ -224,7 +224,7 @@ uint64_t op_what(const struct op_args *a)
 }
 
 /* Memory that the call does not give is not touched either; no place in it is behind a null pointer. */
-static void *given(struct op *op, void *memory)
+static void *op_given(struct op *op, void *memory)
 {
 	return memory ? memory : op->scratch;
 }
@@ -243,17 +243,17 @@ static void make_plan(struct op *op, struct group *g, const struct op_args *a)
 	plan_anew(op, g, &shape);
 	op->what = op_what(a);
 	op->local = (struct local){
-		.space = {[PLAN_IN] = given(op, a->in),
-			  [PLAN_OUT] = given(op, a->out),
+		.space = {[PLAN_IN] = op_given(op, a->in),
+			  [PLAN_OUT] = op_given(op, a->out),
 			  [PLAN_TMP] = op->scratch},
 		.width = a->width,
 		.kernel = plain_find(a->op, a->type),
-		.commutes = commutes(a),
+		.commutes = op_commutes(a),
 	};
 }
 
 /* Does the call repeat the last one? */
-static bool repeats(const struct op *op, const struct group *g, const struct op_args *a)
+static bool op_repeats(const struct op *op, const struct group *g, const struct op_args *a)
 {
 	const struct op_args *last = &op->args;
 
@@ -262,11 +262,11 @@ static bool repeats(const struct op *op, const struct group *g, const struct op_
 	       a->count == last->count && a->root == last->root;
 }
 
-static int prepare(struct op *op, struct group *g, const struct op_args *a)
+static int op_prepare(struct op *op, struct group *g, const struct op_args *a)
 {
 	size_t bytes;
 
-	if (repeats(op, g, a)) {
+	if (op_repeats(op, g, a)) {
 		op->args.flags = a->flags;
 		op->args.context = a->context;
 	} else {
@@ -287,7 +287,7 @@ static bool must_wait(const struct group *g, const struct op *op)
 	return !list_empty(&g->ops) && (op->alone || g->alone_count);
 }
 
-static void begin(struct op *op)
+static void op_begin(struct op *op)
 {
 	struct group *g = op->group;
 	struct coll *c = g->coll;
@@ -310,7 +310,7 @@ static void begin(struct op *op)
 		coll_run(c);
 }
 
-static int post(struct ep *ep, struct group *g, const struct op_args *args, bool alone)
+static int op_post_now(struct ep *ep, struct group *g, const struct op_args *args, bool alone)
 {
 	struct op *op = op_new(g->coll);
 	int err;
@@ -320,13 +320,13 @@ static int post(struct ep *ep, struct group *g, const struct op_args *args, bool
 	op->group = g;
 	op->ep = ep ? g->ep : NULL; /* an alias may be closed before the operation ends */
 	op->alone = alone || args->flags & FI_FENCE;
-	err = prepare(op, g, args);
+	err = op_prepare(op, g, args);
 	if (err) {
 		list_push_front(&g->coll->idle, &op->in_ready);
 		return err;
 	}
 	op->seq = ++g->seq;
-	begin(op);
+	op_begin(op);
 	return 0;
 }
 
@@ -339,11 +339,11 @@ bool op_all_wait(enum fi_collective_op kind)
  * If only some members wait for others, the rest can run ahead, and their messages would be kept
  * without limit. So after SPELL_MAX short ones a barrier follows. All members count alike.
  */
-static int meet(struct group *g)
+static int op_meet(struct group *g)
 {
 	static const struct op_args barrier = {
 		.kind = FI_BARRIER, .type = FI_VOID, .op = FI_NOOP, .width = 1};
-	int err = post(NULL, g, &barrier, true);
+	int err = op_post_now(NULL, g, &barrier, true);
 
 	if (!err)
 		g->spell = 0;
@@ -364,9 +364,9 @@ int op_post(struct ep *ep, struct group *g, const struct op_args *args)
 	if (g->op_count >= ep->tx_size)
 		return -FI_EAGAIN;
 	if (!meets && g->spell >= SPELL_MAX)
-		err = meet(g);
+		err = op_meet(g);
 	if (!err)
-		err = post(ep, g, args, false);
+		err = op_post_now(ep, g, args, false);
 	if (!err)
 		g->spell = meets ? 0 : g->spell + spell_of(args);
 	return err;

@@ -35,7 +35,7 @@ size_t query_align(enum fi_datatype type)
 }
 
 /* Operators that move data unchanged are accepted for collectives that only move data. */
-static bool moves(enum fi_op op)
+static bool query_moves(enum fi_op op)
 {
 	return op == FI_NOOP || op == FI_ATOMIC_READ || op == FI_ATOMIC_WRITE;
 }
@@ -52,7 +52,7 @@ int query_valid(enum fi_collective_op coll, enum fi_datatype type, enum fi_op op
 		offered = op != FI_DIFF &&
 			  plain_find(op, type); /* FI_DIFF depends on the order of operands */
 	else
-		offered = moves(op) && type != FI_VOID && atomic_size(type);
+		offered = query_moves(op) && type != FI_VOID && atomic_size(type);
 	return offered ? 0 : -FI_EOPNOTSUPP;
 }
 

@@ -59,7 +59,7 @@ fi_addr_t av_user_id(struct av *av, fi_addr_t fi_addr)
 									     : fi_addr;
 }
 
-static int remove_one(struct av *av, fi_addr_t fi_addr)
+static int av_remove_one(struct av *av, fi_addr_t fi_addr)
 {
 	fi_addr_t index = av_index(av, fi_addr);
 
@@ -101,7 +101,7 @@ static int remove_many(struct fid_av *fid, fi_addr_t *fi_addr, size_t count, uin
 	if (ret)
 		goto unlock;
 	for (size_t i = 0; i < count; i++) {
-		int err = flags ? av_keys_remove(av, fi_addr[i]) : remove_one(av, fi_addr[i]);
+		int err = flags ? av_keys_remove(av, fi_addr[i]) : av_remove_one(av, fi_addr[i]);
 
 		ret = ret ? ret : err;
 	}
@@ -112,7 +112,7 @@ unlock:
 }
 
 /* A short buffer is no error: the address is cut and *addrlen set to the full length. */
-static int lookup(struct fid_av *fid, fi_addr_t fi_addr, void *addr, size_t *addrlen)
+static int av_lookup(struct fid_av *fid, fi_addr_t fi_addr, void *addr, size_t *addrlen)
 {
 	struct av *av = av_of(fid);
 	const struct addr *a;
@@ -128,7 +128,7 @@ static int lookup(struct fid_av *fid, fi_addr_t fi_addr, void *addr, size_t *add
 }
 
 /* An unreadable address prints as an empty string. */
-static const char *straddr(struct fid_av *fid, const void *addr, char *buf, size_t *len)
+static const char *av_straddr(struct fid_av *fid, const void *addr, char *buf, size_t *len)
 {
 	char text[PRINT_MAX] = "";
 	size_t room = len ? *len : 0;
@@ -170,8 +170,8 @@ static struct fi_ops_av av_ops = {
 	.insertsvc = av_svc_insert,
 	.insertsym = av_svc_insert_range,
 	.remove = remove_many,
-	.lookup = lookup,
-	.straddr = straddr,
+	.lookup = av_lookup,
+	.straddr = av_straddr,
 	.av_set = av_set_open,
 	.insert_auth_key = av_keys_insert,
 	.lookup_auth_key = av_keys_lookup,
@@ -201,7 +201,7 @@ static int av_close(struct fid *fid)
 	return 0;
 }
 
-static int bind_eq(struct fid *fid, struct fid *to, uint64_t flags)
+static int av_bind_eq(struct fid *fid, struct fid *to, uint64_t flags)
 {
 	struct av *av = (struct av *)fid;
 	struct eq *eq = (struct eq *)to;
@@ -225,14 +225,14 @@ static int bind_eq(struct fid *fid, struct fid *to, uint64_t flags)
 static struct fi_ops fid_ops = {
 	.size = sizeof(struct fi_ops),
 	.close = av_close,
-	.bind = bind_eq,
+	.bind = av_bind_eq,
 	.control = fid_no_control,
 	.ops_open = fid_no_ops_open,
 	.tostr = fid_no_tostr,
 	.ops_set = fid_no_ops_set,
 };
 
-static int check_attr(const struct fi_av_attr *attr)
+static int av_check_attr(const struct fi_av_attr *attr)
 {
 	if (attr->type != FI_AV_UNSPEC && attr->type != FI_AV_MAP && attr->type != FI_AV_TABLE)
 		return -FI_EINVAL;
@@ -251,7 +251,7 @@ static int check_attr(const struct fi_av_attr *attr)
 	return 0;
 }
 
-static struct av *create(struct domain *dom, const struct fi_av_attr *attr, void *context)
+static struct av *av_create(struct domain *dom, const struct fi_av_attr *attr, void *context)
 {
 	struct av *av = calloc(1, sizeof(*av));
 
@@ -279,10 +279,10 @@ int av_open(struct fid_domain *domain, struct fi_av_attr *attr, struct fid_av **
 
 	if (!attr || !fid)
 		return -FI_EINVAL;
-	err = check_attr(attr);
+	err = av_check_attr(attr);
 	if (err)
 		return err;
-	av = create(dom, attr, context);
+	av = av_create(dom, attr, context);
 	if (!av)
 		return -FI_ENOMEM;
 	err = av_keys_open(av, attr->name);

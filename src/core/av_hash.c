@@ -14,7 +14,8 @@ static size_t next_slot(const struct av_hash *h, size_t slot)
 }
 
 /* Returns the slot of this address, or the empty slot where it belongs. */
-static size_t probe(const struct av_hash *h, const struct av_rows *rows, const struct addr *addr)
+static size_t av_hash_probe(const struct av_hash *h, const struct av_rows *rows,
+			    const struct addr *addr)
 {
 	size_t slot = home_of(h, addr);
 	struct av_shared_entry entry;
@@ -30,7 +31,7 @@ static bool has_room(const struct av_hash *h)
 	return h->used + 1 <= h->size / 8 * 7;
 }
 
-static void put(struct av_hash *h, const struct av_rows *rows, uint32_t index)
+static void av_hash_put(struct av_hash *h, const struct av_rows *rows, uint32_t index)
 {
 	struct av_shared_entry entry;
 	const struct addr *addr = av_hash_row(rows, index, &entry);
@@ -38,7 +39,7 @@ static void put(struct av_hash *h, const struct av_rows *rows, uint32_t index)
 
 	if (addr->kind == ADDR_NONE)
 		return;
-	slot = probe(h, rows, addr);
+	slot = av_hash_probe(h, rows, addr);
 	/* Another process may have put duplicates into a shared table, or have changed rows since they were counted. */
 	if (h->slots[slot] || !has_room(h))
 		return;
@@ -47,7 +48,7 @@ static void put(struct av_hash *h, const struct av_rows *rows, uint32_t index)
 }
 
 /* Allocates slots for `want` addresses at two thirds full, then adds all rows. */
-static void build(struct av_hash *h, const struct av_rows *rows, size_t count, size_t want)
+static void av_hash_build(struct av_hash *h, const struct av_rows *rows, size_t count, size_t want)
 {
 	av_hash_free(h);
 	h->size = want + want / 2 + 16;
@@ -55,10 +56,10 @@ static void build(struct av_hash *h, const struct av_rows *rows, size_t count, s
 	if (!h->slots)
 		return;
 	for (size_t i = 0; i < count; i++)
-		put(h, rows, (uint32_t)i);
+		av_hash_put(h, rows, (uint32_t)i);
 }
 
-static uint32_t scan(const struct av_rows *rows, size_t count, const struct addr *addr)
+static uint32_t av_hash_scan(const struct av_rows *rows, size_t count, const struct addr *addr)
 {
 	struct av_shared_entry entry;
 
@@ -72,10 +73,10 @@ uint32_t av_hash_find(struct av_hash *h, const struct av_rows *rows, size_t coun
 		      const struct addr *addr)
 {
 	if (!h->slots)
-		build(h, rows, count, count);
+		av_hash_build(h, rows, count, count);
 	if (!h->slots)
-		return scan(rows, count, addr);
-	return h->slots[probe(h, rows, addr)] - 1; /* an empty slot gives AV_HASH_NONE */
+		return av_hash_scan(rows, count, addr);
+	return h->slots[av_hash_probe(h, rows, addr)] - 1; /* an empty slot gives AV_HASH_NONE */
 }
 
 void av_hash_add(struct av_hash *h, const struct av_rows *rows, size_t count, uint32_t index)
@@ -83,9 +84,9 @@ void av_hash_add(struct av_hash *h, const struct av_rows *rows, size_t count, ui
 	if (!h->slots)
 		return;
 	if (!has_room(h))
-		build(h, rows, count, h->used + 1);
+		av_hash_build(h, rows, count, h->used + 1);
 	else
-		put(h, rows, index);
+		av_hash_put(h, rows, index);
 }
 
 /* Returns whether a lookup would still find the entry of slot `at` if it moved back to `hole`. */
@@ -100,7 +101,7 @@ static bool may_shift(const struct av_hash *h, const struct av_rows *rows, size_
 }
 
 /* Empties a slot, and moves back the entries behind it that lookups would miss. */
-static void take_out(struct av_hash *h, const struct av_rows *rows, size_t hole)
+static void av_hash_take_out(struct av_hash *h, const struct av_rows *rows, size_t hole)
 {
 	h->used--;
 	h->slots[hole] = 0;
@@ -120,9 +121,9 @@ void av_hash_del(struct av_hash *h, const struct av_rows *rows, uint32_t index)
 
 	if (!h->slots)
 		return;
-	slot = probe(h, rows, av_hash_row(rows, index, &entry));
+	slot = av_hash_probe(h, rows, av_hash_row(rows, index, &entry));
 	if (h->slots[slot] == index + 1)
-		take_out(h, rows, slot);
+		av_hash_take_out(h, rows, slot);
 }
 
 void av_hash_free(struct av_hash *h)

@@ -74,7 +74,7 @@ int av_insert_begin(struct av_insertion *in)
 }
 
 /* Returns whether no peer can have this address. */
-static bool unreachable(const struct addr *a)
+static bool av_insert_unreachable(const struct addr *a)
 {
 	if (a->kind == ADDR_IB)
 		return !(a->scope & ADDR_IB_QP);
@@ -109,7 +109,7 @@ static int insert_one(struct av_insertion *in, struct addr *a, uint32_t *index)
 	struct av_store *s = in->av->store;
 	fi_addr_t id = in->flags & FI_AV_USER_ID ? in->fi_addr[in->next] : 0;
 	int slot = in->av->keys ? key_slot(in, a) : 0;
-	int err = unreachable(a) ? -FI_EADDRNOTAVAIL : slot < 0 ? slot : 0;
+	int err = av_insert_unreachable(a) ? -FI_EADDRNOTAVAIL : slot < 0 ? slot : 0;
 
 	if (!err && !insert_again(s, a, index))
 		err = av_store_add(s, a, index);
@@ -130,7 +130,7 @@ static int insert_one(struct av_insertion *in, struct addr *a, uint32_t *index)
 	return err;
 }
 
-static void report(struct av_insertion *in, fi_addr_t fi_addr, int err)
+static void av_insert_report(struct av_insertion *in, fi_addr_t fi_addr, int err)
 {
 	struct av *av = in->av;
 
@@ -163,7 +163,7 @@ void av_insert_next(struct av_insertion *in, struct addr *a, int err)
 		err = insert_one(in, a, &index);
 	if (!err)
 		in->inserted++;
-	report(in, err ? FI_ADDR_NOTAVAIL : index, err);
+	av_insert_report(in, err ? FI_ADDR_NOTAVAIL : index, err);
 	in->next++;
 }
 

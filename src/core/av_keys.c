@@ -41,7 +41,7 @@ void av_keys_close(struct av *av)
 }
 
 /* The slot that has the key, or a free one; `max`: neither. */
-static unsigned int find(const struct av_keys *k, const struct job_key *key)
+static unsigned int av_keys_find(const struct av_keys *k, const struct job_key *key)
 {
 	unsigned int found = k->max;
 
@@ -55,10 +55,10 @@ static unsigned int find(const struct av_keys *k, const struct job_key *key)
 }
 
 /* Enters the key. Its slot, or -FI_ENOSPC. */
-static int add(const struct av *av, const struct job_key *key)
+static int av_keys_add(const struct av *av, const struct job_key *key)
 {
 	struct av_keys *k = av->keys;
-	unsigned int slot = find(k, key);
+	unsigned int slot = av_keys_find(k, key);
 
 	if (slot == k->max) {
 		LOG_WARN(LOG_AV, "the address vector has %u keys already: max_ep_auth_key", k->max);
@@ -89,7 +89,7 @@ int av_keys_insert(struct fid_av *fid, const void *bytes, size_t size, fi_addr_t
 	}
 	memcpy(key.bytes, bytes, size);
 	domain_lock(av->dom);
-	slot = add(av, &key);
+	slot = av_keys_add(av, &key);
 	domain_unlock(av->dom);
 	explicit_bzero(&key, sizeof(key));
 	if (slot < 0)
@@ -173,7 +173,7 @@ int av_keys_set_id(struct av *av, fi_addr_t fi_addr, fi_addr_t id)
 	return 0;
 }
 
-static int reserve(struct av_keys *k, uint32_t index)
+static int av_keys_reserve(struct av_keys *k, uint32_t index)
 {
 	size_t count = (size_t)index + index / 2 + 1;
 	uint8_t *slots;
@@ -191,7 +191,7 @@ static int reserve(struct av_keys *k, uint32_t index)
 
 int av_keys_assign(struct av *av, uint32_t index, unsigned int slot)
 {
-	int err = reserve(av->keys, index);
+	int err = av_keys_reserve(av->keys, index);
 
 	if (err)
 		return err;

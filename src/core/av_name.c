@@ -24,7 +24,7 @@
  * Writes "@weft-av/UID/HASH"; '@' is how the kernel's list shows the leading zero byte. Returns the
  * length.
  */
-static int prefix_of(const char *name, char *buf)
+static int av_name_prefix_of(const char *name, char *buf)
 {
 	uint64_t hash =
 		UINT64_C(0xcbf29ce484222325); /* FNV-1a; collisions are detected by `take` */
@@ -36,13 +36,13 @@ static int prefix_of(const char *name, char *buf)
 }
 
 /* Binds a new socket to the prefix of `name` followed by `more`. 0 or a negative error. */
-static int bind_name(const char *name, const char *more, int *sock)
+static int av_name_bind_name(const char *name, const char *more, int *sock)
 {
 	struct sockaddr_un un = {.sun_family = AF_UNIX};
 	char prefix[PREFIX_MAX];
 	int err, len, s;
 
-	prefix_of(name, prefix);
+	av_name_prefix_of(name, prefix);
 	len = snprintf(un.sun_path, sizeof(un.sun_path), "%s%s", prefix, more);
 	un.sun_path[0] = '\0';
 	/* The socket never listens, so nothing can be queued on it. */
@@ -62,11 +62,11 @@ static int bind_name(const char *name, const char *more, int *sock)
 
 int av_name_enter(const char *name, int *door)
 {
-	int err = bind_name(name, "", door);
+	int err = av_name_bind_name(name, "", door);
 
 	for (int i = 1; err == -FI_EADDRINUSE && i < DOOR_TRIES; i++) {
 		usleep(TRY_US);
-		err = bind_name(name, "", door);
+		err = av_name_bind_name(name, "", door);
 	}
 	return err;
 }
@@ -84,7 +84,7 @@ int av_name_publish(const char *name, int fd, int *place)
 		return -errno;
 	pid[len] = '\0';
 	snprintf(at, sizeof(at), "/%s/%d", pid, fd);
-	return bind_name(name, at, place);
+	return av_name_bind_name(name, at, place);
 }
 
 /* Opens only regular files of this user. O_PATH first, so that a wrong file is not touched. */
@@ -131,7 +131,7 @@ int av_name_find(const char *name, int flags, int (*take)(void *arg, int fd), vo
 	char prefix[PREFIX_MAX];
 	int err;
 
-	prefix_of(name, prefix);
+	av_name_prefix_of(name, prefix);
 	err = find_once(prefix, flags, take, arg);
 	for (int i = 1; err == -FI_ENOSYS && i < FIND_TRIES; i++) {
 		usleep(TRY_US);

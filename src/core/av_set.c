@@ -42,7 +42,7 @@ struct av_set *av_set_find(struct domain *dom, fi_addr_t coll_addr)
 	return NULL;
 }
 
-static bool has(const struct av_set *s, fi_addr_t addr)
+static bool av_set_has(const struct av_set *s, fi_addr_t addr)
 {
 	size_t word = addr / WORD_BITS;
 
@@ -91,7 +91,7 @@ static int own_members(struct av_set *s, size_t count)
 }
 
 /* Appends `addr`, which is an entry of the vector and not a member. */
-static int append(struct av_set *s, fi_addr_t addr)
+static int av_set_append(struct av_set *s, fi_addr_t addr)
 {
 	int err = reserve_bits(s, addr / WORD_BITS + 1);
 
@@ -105,7 +105,7 @@ static int append(struct av_set *s, fi_addr_t addr)
 }
 
 /* Keeps the members for which has(other, member) == keep, in their order. */
-static int filter(struct av_set *s, const struct av_set *other, bool keep)
+static int av_set_filter(struct av_set *s, const struct av_set *other, bool keep)
 {
 	struct av_members *m;
 	size_t kept = 0;
@@ -117,7 +117,7 @@ static int filter(struct av_set *s, const struct av_set *other, bool keep)
 	for (size_t i = 0; i < m->count; i++) {
 		fi_addr_t addr = m->addr[i];
 
-		if (has(other, addr) == keep)
+		if (av_set_has(other, addr) == keep)
 			m->addr[kept++] = addr;
 	}
 	/* Cleared only now, since `other` may be the set itself. */
@@ -128,11 +128,11 @@ static int filter(struct av_set *s, const struct av_set *other, bool keep)
 	return 0;
 }
 
-static int join(struct av_set *dst, const struct av_set *src)
+static int av_set_join(struct av_set *dst, const struct av_set *src)
 {
 	for (size_t i = 0; i < count_of(src); i++) {
 		fi_addr_t addr = src->members->addr[i];
-		int err = has(dst, addr) ? 0 : append(dst, addr);
+		int err = av_set_has(dst, addr) ? 0 : av_set_append(dst, addr);
 
 		if (err)
 			return err;
@@ -168,7 +168,7 @@ static int set_union(struct fid_av_set *dst_fid, const struct fid_av_set *src_fi
 
 	if (!take_both(dst_fid, src_fid, &dst, &src))
 		return -FI_EINVAL;
-	err = join(dst, src);
+	err = av_set_join(dst, src);
 	domain_unlock(dst->av->dom);
 	return err;
 }
@@ -182,35 +182,35 @@ static int filter_by(struct fid_av_set *dst_fid, const struct fid_av_set *src_fi
 	if (!take_both(dst_fid, src_fid, &dst, &src))
 		return -FI_EINVAL;
 	if (count_of(dst))
-		err = filter(dst, src, keep);
+		err = av_set_filter(dst, src, keep);
 	domain_unlock(dst->av->dom);
 	return err;
 }
 
-static int intersect(struct fid_av_set *dst, const struct fid_av_set *src)
+static int av_set_intersect(struct fid_av_set *dst, const struct fid_av_set *src)
 {
 	return filter_by(dst, src, true);
 }
 
-static int diff(struct fid_av_set *dst, const struct fid_av_set *src)
+static int av_set_diff(struct fid_av_set *dst, const struct fid_av_set *src)
 {
 	return filter_by(dst, src, false);
 }
 
-static int insert(struct fid_av_set *fid, fi_addr_t addr)
+static int av_set_insert(struct fid_av_set *fid, fi_addr_t addr)
 {
 	struct av_set *s = av_set_of(fid);
 	int err = -FI_EINVAL;
 
 	domain_lock(s->av->dom);
-	if (av_addr(s->av, addr) && !has(s, addr))
-		err = append(s, addr);
+	if (av_addr(s->av, addr) && !av_set_has(s, addr))
+		err = av_set_append(s, addr);
 	domain_unlock(s->av->dom);
 	return err;
 }
 
 /* Removes `addr`, which is a member. */
-static int take_out(struct av_set *s, fi_addr_t addr)
+static int av_set_take_out(struct av_set *s, fi_addr_t addr)
 {
 	int err = own_members(s, count_of(s));
 	struct av_members *m = s->members;
@@ -226,14 +226,14 @@ static int take_out(struct av_set *s, fi_addr_t addr)
 	return 0;
 }
 
-static int remove_one(struct fid_av_set *fid, fi_addr_t addr)
+static int av_set_remove_one(struct fid_av_set *fid, fi_addr_t addr)
 {
 	struct av_set *s = av_set_of(fid);
 	int err = -FI_EINVAL;
 
 	domain_lock(s->av->dom);
-	if (has(s, addr))
-		err = take_out(s, addr);
+	if (av_set_has(s, addr))
+		err = av_set_take_out(s, addr);
 	domain_unlock(s->av->dom);
 	return err;
 }
@@ -249,14 +249,14 @@ static int set_addr(struct fid_av_set *fid, fi_addr_t *coll_addr)
 static struct fi_ops_av_set set_ops = {
 	.size = sizeof(struct fi_ops_av_set),
 	.set_union = set_union,
-	.intersect = intersect,
-	.diff = diff,
-	.insert = insert,
-	.remove = remove_one,
+	.intersect = av_set_intersect,
+	.diff = av_set_diff,
+	.insert = av_set_insert,
+	.remove = av_set_remove_one,
 	.addr = set_addr,
 };
 
-static void destroy(struct av_set *s)
+static void av_set_destroy(struct av_set *s)
 {
 	av_members_put(s->members);
 	free(s->in);
@@ -274,7 +274,7 @@ static int set_close(struct fid *fid)
 	domain_lock(dom);
 	list_remove(&s->in_domain);
 	ref_put(&s->av->ref);
-	destroy(s);
+	av_set_destroy(s);
 	domain_unlock(dom);
 	return 0;
 }
@@ -308,7 +308,7 @@ static int check_range(const struct av *av, const struct fi_av_set_attr *attr)
 	return attr->count && number > attr->count ? -FI_EINVAL : 0;
 }
 
-static int check_attr(const struct fi_av_set_attr *attr)
+static int av_set_check_attr(const struct fi_av_set_attr *attr)
 {
 	if (attr->flags & ~(FI_UNIVERSE | AV_SET_COLLECTIVES)) {
 		LOG_WARN(LOG_AV, "fi_av_set: flags %#llx are unknown",
@@ -325,7 +325,7 @@ static int append_range(struct av_set *s, uint64_t first, uint64_t last, uint64_
 
 	for (uint64_t i = first; !err && i <= last; i += stride) {
 		if (av_store_has(s->av->store, i))
-			err = append(s, i);
+			err = av_set_append(s, i);
 		if (stride > last - i)
 			break;
 	}
@@ -333,7 +333,7 @@ static int append_range(struct av_set *s, uint64_t first, uint64_t last, uint64_
 }
 
 /* Appends the initial members of a new set. Domain locked. */
-static int fill(struct av_set *s, const struct fi_av_set_attr *attr)
+static int av_set_fill(struct av_set *s, const struct fi_av_set_attr *attr)
 {
 	size_t entries = av_store_count(s->av->store);
 	int err;
@@ -352,7 +352,7 @@ static int fill(struct av_set *s, const struct fi_av_set_attr *attr)
 			       : 0;
 }
 
-static struct av_set *create(struct av *av, const struct fi_av_set_attr *attr, void *context)
+static struct av_set *av_set_create(struct av *av, const struct fi_av_set_attr *attr, void *context)
 {
 	struct av_set *s = calloc(1, sizeof(*s));
 
@@ -382,15 +382,15 @@ int av_set_open(struct fid_av *fid, struct fi_av_set_attr *attr, struct fid_av_s
 {
 	struct av *av = av_of(fid);
 	struct av_set *s;
-	int err = attr && set ? check_attr(attr) : -FI_EINVAL;
+	int err = attr && set ? av_set_check_attr(attr) : -FI_EINVAL;
 
 	if (err)
 		return err;
-	s = create(av, attr, context);
+	s = av_set_create(av, attr, context);
 	if (!s)
 		return -FI_ENOMEM;
 	domain_lock(av->dom);
-	err = fill(s, attr);
+	err = av_set_fill(s, attr);
 	if (!err) {
 		ref_get(&av->ref);
 		s->number = ++av->dom->set_count;
@@ -398,7 +398,7 @@ int av_set_open(struct fid_av *fid, struct fi_av_set_attr *attr, struct fid_av_s
 	}
 	domain_unlock(av->dom);
 	if (err) {
-		destroy(s);
+		av_set_destroy(s);
 		return err;
 	}
 	*set = &s->fid;

@@ -56,7 +56,8 @@ static size_t table_len(uint64_t capacity, uint32_t format)
 	return HEAD_LEN + capacity * (sizeof(fi_addr_t) + slot_len(format));
 }
 
-static int map(struct av_shared *t, int fd, uint64_t capacity, const struct av_shared_key *key)
+static int av_shared_map(struct av_shared *t, int fd, uint64_t capacity,
+			 const struct av_shared_key *key)
 {
 	size_t len = table_len(capacity, key->format);
 	int prot = t->fd >= 0 ? PROT_READ | PROT_WRITE : PROT_READ;
@@ -74,7 +75,7 @@ static int map(struct av_shared *t, int fd, uint64_t capacity, const struct av_s
 	return 0;
 }
 
-static int create(struct av_shared *t, const struct av_shared_key *key, size_t count)
+static int av_shared_create(struct av_shared *t, const struct av_shared_key *key, size_t count)
 {
 	size_t capacity = count > AV_SHARED_ENTRIES ? count : AV_SHARED_ENTRIES;
 	int err;
@@ -91,7 +92,7 @@ static int create(struct av_shared *t, const struct av_shared_key *key, size_t c
 	    file_resize(t->fd, (off_t)table_len(capacity, key->format)) ||
 	    fcntl(t->fd, F_ADD_SEALS, SEALS))
 		return -errno;
-	err = map(t, t->fd, capacity, key);
+	err = av_shared_map(t, t->fd, capacity, key);
 	if (err)
 		return err;
 	t->head->magic = MAGIC;
@@ -106,7 +107,7 @@ static int create(struct av_shared *t, const struct av_shared_key *key, size_t c
  * Reads and checks the head of a table. 0; -FI_ENOSYS: not the table of `key`; -FI_EINVAL: another
  * type or format.
  */
-static int check(int fd, const struct av_shared_key *key, struct av_shared_head *head)
+static int av_shared_check(int fd, const struct av_shared_key *key, struct av_shared_head *head)
 {
 	struct stat st;
 
@@ -132,26 +133,26 @@ struct opening {
 	bool write;
 };
 
-static int join(void *arg, int fd)
+static int av_shared_join(void *arg, int fd)
 {
 	struct opening *o = arg;
 	struct av_shared *t = o->t;
 	struct av_shared_head head;
-	int err = check(fd, o->key, &head);
+	int err = av_shared_check(fd, o->key, &head);
 
 	if (err || !o->write) {
-		err = err ? err : map(t, fd, head.capacity, o->key);
+		err = err ? err : av_shared_map(t, fd, head.capacity, o->key);
 		close(fd);
 		return err;
 	}
 	t->fd = fd;
 	err = forked_guard(fd);
 	if (!err)
-		err = map(t, fd, head.capacity, o->key);
+		err = av_shared_map(t, fd, head.capacity, o->key);
 	return err ? err : av_name_publish(o->key->name, fd, &t->place);
 }
 
-static void explain(const struct av_shared_key *key, int err)
+static void av_shared_explain(const struct av_shared_key *key, int err)
 {
 	const char *name = strchr(key->name, '\n') + 1;
 
@@ -175,11 +176,11 @@ int av_shared_open(struct av_shared *t, const struct av_shared_key *key, size_t 
 	if (write)
 		err = av_name_enter(key->name, &door);
 	if (!err)
-		err = av_name_find(key->name, write ? O_RDWR : O_RDONLY, join, &o);
+		err = av_name_find(key->name, write ? O_RDWR : O_RDONLY, av_shared_join, &o);
 	if (err == -FI_ENOENT && write)
-		err = create(t, key, count);
+		err = av_shared_create(t, key, count);
 	if (err) {
-		explain(key, err);
+		av_shared_explain(key, err);
 		av_shared_close(t);
 	}
 	if (door >= 0)
@@ -197,7 +198,7 @@ void av_shared_close(struct av_shared *t)
 		munmap(t->head, t->len);
 }
 
-static struct addr *slot(const struct av_shared *t, size_t index)
+static struct addr *av_shared_slot(const struct av_shared *t, size_t index)
 {
 	return (struct addr *)(t->slots + index * t->slot_len);
 }
@@ -226,7 +227,7 @@ void av_shared_get(const struct av_shared *t, size_t index, struct av_shared_ent
 	bool strings = t->slot_len == sizeof(*entry);
 	struct addr *a = &entry->addr;
 
-	memcpy(entry, slot(t, index), t->slot_len);
+	memcpy(entry, av_shared_slot(t, index), t->slot_len);
 	if (!strings && (a->kind == ADDR_IN || a->kind == ADDR_IN6 || a->kind == ADDR_IB))
 		return;
 	if (!strings || a->kind != ADDR_STR)
@@ -279,7 +280,7 @@ int av_shared_add(struct av_shared *t, const struct addr *a, uint32_t *index)
 		entry.addr.str = NULL;
 	}
 	entry.addr.uses = 0;
-	memcpy(slot(t, i), &entry, t->slot_len);
+	memcpy(av_shared_slot(t, i), &entry, t->slot_len);
 	t->ids[i] = i;
 	/* Pairs with the acquire in av_shared_count. */
 	__atomic_store_n(&t->head->count, i + 1, __ATOMIC_RELEASE);
@@ -290,12 +291,12 @@ int av_shared_add(struct av_shared *t, const struct addr *a, uint32_t *index)
 void av_shared_remove(struct av_shared *t, size_t index)
 {
 	t->ids[index] = FI_ADDR_NOTAVAIL;
-	__atomic_store_n(&slot(t, index)->kind, ADDR_NONE, __ATOMIC_RELAXED);
+	__atomic_store_n(&av_shared_slot(t, index)->kind, ADDR_NONE, __ATOMIC_RELAXED);
 	/* Pairs with the acquire in av_shared_removals. */
 	__atomic_add_fetch(&t->head->removals, 1, __ATOMIC_RELEASE);
 }
 
 uint8_t *av_shared_uses(struct av_shared *t, size_t index)
 {
-	return &slot(t, index)->uses;
+	return &av_shared_slot(t, index)->uses;
 }

@@ -25,7 +25,7 @@ static struct av_store *find_name(const struct domain *dom, const char *name)
 	return NULL;
 }
 
-static void destroy(struct av_store *s)
+static void av_store_destroy(struct av_store *s)
 {
 	for (size_t i = 0; i < s->count; i++)
 		addr_free(&s->rows.table[i]);
@@ -59,7 +59,8 @@ static int open_shared(struct av_store *s, const struct av *av, const char *name
 	return 0;
 }
 
-static int create(const struct av *av, const char *name, size_t count, struct av_store **store)
+static int av_store_create(const struct av *av, const char *name, size_t count,
+			   struct av_store **store)
 {
 	struct av_store *s = calloc(1, sizeof(*s));
 	int err = 0;
@@ -75,7 +76,7 @@ static int create(const struct av *av, const char *name, size_t count, struct av
 	else /* The count is a hint: if memory is short now, insertions try again. */
 		av_store_reserve(s, count < COUNT_HINT_MAX ? count : COUNT_HINT_MAX);
 	if (err)
-		destroy(s);
+		av_store_destroy(s);
 	else
 		*store = s;
 	return err;
@@ -87,7 +88,7 @@ static int find_or_create(const struct av *av, const char *name, size_t count,
 	struct av_store *s = name ? find_name(av->dom, name) : NULL;
 
 	if (!s)
-		return create(av, name, count, store);
+		return av_store_create(av, name, count, store);
 	if (av->type != FI_AV_UNSPEC && s->type != av->type) {
 		LOG_WARN(LOG_AV, "address vector \"%s\" was opened with type %d, not %d", name,
 			 s->type, av->type);
@@ -130,7 +131,7 @@ int av_store_leave(struct av *av)
 		list_remove(&s->in_names);
 	forked_give(FORKED_AV_NAMES);
 	if (last)
-		destroy(s);
+		av_store_destroy(s);
 	return busy ? -FI_EBUSY : 0;
 }
 
@@ -165,7 +166,7 @@ const struct addr *av_store_at(struct av_store *s, fi_addr_t index)
 	return a->kind == ADDR_NONE ? NULL : a;
 }
 
-static int grow(struct av_store *s, size_t capacity)
+static int av_store_grow(struct av_store *s, size_t capacity)
 {
 	struct addr *table = realloc(s->rows.table, capacity * sizeof(*table));
 
@@ -188,7 +189,7 @@ int av_store_reserve(struct av_store *s, size_t more)
 			 more, AV_STORE_MAX);
 		return -FI_ENOMEM;
 	}
-	return grow(s, s->count + fresh > eighth_more ? s->count + fresh : eighth_more);
+	return av_store_grow(s, s->count + fresh > eighth_more ? s->count + fresh : eighth_more);
 }
 
 /* Returns the lowest free index. There is space for it. */

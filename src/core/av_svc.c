@@ -18,7 +18,7 @@ struct site {
 	int err;
 };
 
-static int family_of(uint32_t format)
+static int av_svc_family_of(uint32_t format)
 {
 	switch (format) {
 	case FI_SOCKADDR_IN:
@@ -30,9 +30,9 @@ static int family_of(uint32_t format)
 	}
 }
 
-static bool fits(uint32_t format, const struct addr *a)
+static bool av_svc_fits(uint32_t format, const struct addr *a)
 {
-	int family = family_of(format);
+	int family = av_svc_family_of(format);
 
 	if (format == FI_ADDR_IB_UD)
 		return a->kind == ADDR_IB;
@@ -48,15 +48,15 @@ static int read_uri(uint32_t format, const char *node, struct addr *a)
 
 	if (err)
 		return err;
-	if (fits(format, a))
+	if (av_svc_fits(format, a))
 		return 0;
 	addr_free(a);
 	return -FI_EINVAL;
 }
 
-static int look_up(uint32_t format, const char *node, const char *service, struct addr *a)
+static int av_svc_look_up(uint32_t format, const char *node, const char *service, struct addr *a)
 {
-	struct addrinfo hints = {.ai_family = family_of(format), .ai_socktype = SOCK_STREAM};
+	struct addrinfo hints = {.ai_family = av_svc_family_of(format), .ai_socktype = SOCK_STREAM};
 	struct addrinfo *found;
 	int err = getaddrinfo(node, service, &hints, &found);
 
@@ -70,13 +70,13 @@ static int look_up(uint32_t format, const char *node, const char *service, struc
 	return err;
 }
 
-static int resolve(uint32_t format, const char *node, const char *service, struct addr *a)
+static int av_svc_resolve(uint32_t format, const char *node, const char *service, struct addr *a)
 {
 	if (node && !service)
 		return read_uri(format, node, a);
 	if (!service || format == FI_ADDR_STR || format == FI_ADDR_IB_UD)
 		return -FI_EINVAL;
-	return look_up(format, node, service, a);
+	return av_svc_look_up(format, node, service, a);
 }
 
 static bool is_numeric(const char *node)
@@ -126,7 +126,7 @@ static int resolve_further(uint32_t format, const char *node, size_t i, const ch
 		return sites[i].err ? sites[i].err : advance_ip(&sites[i].addr, i);
 	}
 	err = advance_name(node, i, name);
-	return err ? err : resolve(format, name, service, &sites[i].addr);
+	return err ? err : av_svc_resolve(format, name, service, &sites[i].addr);
 }
 
 static void insert_sites(struct av_insertion *in, struct site *sites, size_t svccnt)
@@ -177,7 +177,7 @@ int av_svc_insert_range(struct fid_av *fid, const char *node, size_t nodecnt, co
 		return -FI_ENOMEM;
 	for (size_t i = 0; i < nodecnt && in.count; i++)
 		sites[i].err = i ? resolve_further(in.av->format, node, i, service, sites)
-				 : resolve(in.av->format, node, service, &sites[0].addr);
+				 : av_svc_resolve(in.av->format, node, service, &sites[0].addr);
 	ret = insert_all(&in, sites, svccnt);
 	free(sites);
 	return ret;

@@ -146,7 +146,7 @@ static struct fi_ops cq_fi_ops = {
 	.ops_set = fid_no_ops_set,
 };
 
-static int check_attr(const struct domain *dom, const struct fi_cq_attr *attr)
+static int cq_check_attr(const struct domain *dom, const struct fi_cq_attr *attr)
 {
 	if (attr->flags & ~FI_AFFINITY) {
 		LOG_WARN(LOG_CQ, "unknown flags %#llx of a completion queue",
@@ -177,7 +177,7 @@ int cq_open(struct fid_domain *domain, struct fi_cq_attr *attr, struct fid_cq **
 	int err;
 
 	attr = attr ? attr : &none;
-	err = out ? check_attr(dom, attr) : -FI_EINVAL;
+	err = out ? cq_check_attr(dom, attr) : -FI_EINVAL;
 	if (err)
 		return err;
 	cq = apart_alloc(sizeof(*cq));

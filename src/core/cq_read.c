@@ -13,7 +13,7 @@
 #include "base/reason.h"
 #include "link/link.h"
 
-static inline __attribute__((always_inline)) void hold(const struct cq *cq, bool locked)
+static inline __attribute__((always_inline)) void cq_read_hold(const struct cq *cq, bool locked)
 {
 	if (locked)
 		shard_take(&cq->workers.shard);
@@ -21,7 +21,7 @@ static inline __attribute__((always_inline)) void hold(const struct cq *cq, bool
 		shard_enter_alone(&cq->workers.shard, "fi_cq_read");
 }
 
-static inline __attribute__((always_inline)) void release(const struct cq *cq, bool locked)
+static inline __attribute__((always_inline)) void cq_read_release(const struct cq *cq, bool locked)
 {
 	if (locked)
 		shard_give(&cq->workers.shard);
@@ -70,7 +70,7 @@ static __attribute__((noinline)) void progress_all_the_same(struct cq *cq)
 }
 
 /* Notes that a call has found entries, which may be read by now. */
-static inline __attribute__((always_inline)) void found(struct cq *cq)
+static inline __attribute__((always_inline)) void cq_read_found(struct cq *cq)
 {
 	if (__builtin_expect(!(++cq->finds % WORKERS_FINDS), 0))
 		progress_all_the_same(cq);
@@ -85,7 +85,7 @@ static __attribute__((noinline, cold)) ssize_t in_vain(struct cq *cq, bool locke
 	unsigned int calls = shard_calls(cq->workers.shard.shard);
 	uint64_t seen = (uint64_t)cq->head + workers_served(&cq->workers);
 
-	release(cq, locked);
+	cq_read_release(cq, locked);
 	wait_give_way(&cq->wait, calls, seen);
 	return -FI_EAGAIN;
 }
@@ -97,21 +97,21 @@ ssize_t cq_read_due(struct cq *cq, void *buf, size_t count, fi_addr_t *src)
 }
 
 /* Ends a read that found the queue empty. */
-static inline __attribute__((always_inline)) ssize_t end_read(struct cq *cq, ssize_t ret,
-							      bool locked)
+static inline __attribute__((always_inline)) ssize_t cq_read_end(struct cq *cq, ssize_t ret,
+								 bool locked)
 {
 	if (ret == -FI_EAGAIN && wait_polled(&cq->wait, shard_calls(cq->workers.shard.shard)))
 		return in_vain(cq, locked);
-	release(cq, locked);
+	cq_read_release(cq, locked);
 	return ret;
 }
 
 /* Reads what a whole progress call brings. */
-static __attribute__((noinline)) ssize_t read_all(struct cq *cq, void *buf, size_t count,
-						  fi_addr_t *src, bool locked)
+static __attribute__((noinline)) ssize_t cq_read_all(struct cq *cq, void *buf, size_t count,
+						     fi_addr_t *src, bool locked)
 {
 	workers_progress_all(cq->dom, &cq->workers);
-	return end_read(cq, copy_out(cq, buf, count, src), locked);
+	return cq_read_end(cq, copy_out(cq, buf, count, src), locked);
 }
 
 /* Apart from read_now, where the call by pointer would take registers from reads that find nothing. */
@@ -130,12 +130,12 @@ read_now(struct cq *cq, void *buf, size_t count, fi_addr_t *src, bool locked)
 
 	if (MISUSED_BUFFER("fi_cq_read", buf, count))
 		return -FI_EINVAL;
-	hold(cq, locked);
+	cq_read_hold(cq, locked);
 	only = cq->workers.only;
 	if (cq->head != cq->tail && count) { /* a read of 0 entries asks for progress */
 		ret = copy_out(cq, buf, count, src);
-		found(cq);
-		release(cq, locked);
+		cq_read_found(cq);
+		cq_read_release(cq, locked);
 		return ret;
 	}
 	at = link_cursor_place(only->idle.cursor);
@@ -143,12 +143,12 @@ read_now(struct cq *cq, void *buf, size_t count, fi_addr_t *src, bool locked)
 	case WORKERS_NEWS:
 		ret = src ? only->ops->readfrom(cq, buf, count, src, only)
 			  : read_near(cq, buf, count, only, at);
-		release(cq, locked);
+		cq_read_release(cq, locked);
 		return ret;
 	case WORKERS_ALL:
-		return read_all(cq, buf, count, src, locked);
+		return cq_read_all(cq, buf, count, src, locked);
 	default:
-		return end_read(cq, -FI_EAGAIN, locked);
+		return cq_read_end(cq, -FI_EAGAIN, locked);
 	}
 }
 
@@ -233,7 +233,7 @@ static ssize_t read_error(struct fid_cq *fid, struct fi_cq_err_entry *buf, uint6
 	shard_take(&cq->workers.shard);
 	ret = take_error(cq, buf);
 	if (ret == 1)
-		found(cq);
+		cq_read_found(cq);
 	else
 		workers_progress_locked(cq->dom, &cq->workers);
 	shard_give(&cq->workers.shard);
@@ -244,7 +244,7 @@ static ssize_t read_error(struct fid_cq *fid, struct fi_cq_err_entry *buf, uint6
  * Returns whether a reader that waits for `need` entries can return; errors and signals count at
  * once. Locked.
  */
-static bool enough(struct cq *cq, uint32_t need)
+static bool cq_read_enough(struct cq *cq, uint32_t need)
 {
 	uint32_t count = cq->tail - cq->head;
 
@@ -262,7 +262,7 @@ static bool can_go_on(struct cq *cq, uint32_t need)
 	bool over;
 
 	shard_take(&cq->workers.shard);
-	over = enough(cq, need);
+	over = cq_read_enough(cq, need);
 	shard_give(&cq->workers.shard);
 	return over;
 }
@@ -276,19 +276,19 @@ static bool progress_and_go_on(struct cq *cq, uint32_t need, unsigned int *parts
 
 	shard_take(&cq->workers.shard);
 	before = cq->workers.shard.shard->parts;
-	if (!enough(cq, need))
+	if (!cq_read_enough(cq, need))
 		workers_progress_near(&cq->workers);
-	if (enough(cq, need)) /* what came near says nothing of the other transports */
-		found(cq);
+	if (cq_read_enough(cq, need)) /* what came near says nothing of the other transports */
+		cq_read_found(cq);
 	else
 		workers_progress_waiting(cq->dom, &cq->workers, &cq->wait);
 	*parts += cq->workers.shard.shard->parts - before;
-	over = enough(cq, need);
+	over = cq_read_enough(cq, need);
 	shard_give(&cq->workers.shard);
 	return over;
 }
 
-static int arm(struct waitable *self)
+static int cq_arm(struct waitable *self)
 {
 	struct cq *cq = (struct cq *)self;
 	unsigned int parts = 0;
@@ -304,7 +304,7 @@ static int arm(struct waitable *self)
 	return 0;
 }
 
-static bool ready(struct waitable *self)
+static bool cq_ready(struct waitable *self)
 {
 	struct cq *cq = (struct cq *)self;
 	bool any;
@@ -313,13 +313,13 @@ static bool ready(struct waitable *self)
 	if (cq->head == cq->tail)
 		workers_progress_locked(cq->dom, &cq->workers);
 	else
-		found(cq);
+		cq_read_found(cq);
 	any = cq->head != cq->tail;
 	shard_give(&cq->workers.shard);
 	return any;
 }
 
-static struct wait_view look(struct waitable *self)
+static struct wait_view cq_look(struct waitable *self)
 {
 	struct cq *cq = (struct cq *)self;
 
@@ -327,13 +327,13 @@ static struct wait_view look(struct waitable *self)
 }
 
 /* What is unread stays news. */
-static bool polled(struct waitable *self, struct wait_view *seen)
+static bool cq_polled(struct waitable *self, struct wait_view *seen)
 {
 	(void)seen;
-	return ready(self);
+	return cq_ready(self);
 }
 
-const struct waitable_ops cq_waitable_ops = {arm, ready, look, polled};
+const struct waitable_ops cq_waitable_ops = {cq_arm, cq_ready, cq_look, cq_polled};
 
 struct cq_wait {
 	struct wait_for base;
@@ -359,8 +359,8 @@ static bool wait_over(struct wait_for *self, bool arm)
 	return false;
 }
 
-static ssize_t sreadfrom(struct fid_cq *fid, void *buf, size_t count, fi_addr_t *src,
-			 const void *cond, int timeout)
+static ssize_t cq_sreadfrom(struct fid_cq *fid, void *buf, size_t count, fi_addr_t *src,
+			    const void *cond, int timeout)
 {
 	struct cq *cq = cq_of(fid);
 	struct cq_wait what = {.base.ready = wait_over, .cq = cq, .need = 1};
@@ -392,9 +392,9 @@ static ssize_t sreadfrom(struct fid_cq *fid, void *buf, size_t count, fi_addr_t 
 	return ret;
 }
 
-static ssize_t sread(struct fid_cq *fid, void *buf, size_t count, const void *cond, int timeout)
+static ssize_t cq_sread(struct fid_cq *fid, void *buf, size_t count, const void *cond, int timeout)
 {
-	return sreadfrom(fid, buf, count, NULL, cond, timeout);
+	return cq_sreadfrom(fid, buf, count, NULL, cond, timeout);
 }
 
 static int signal_reader(struct fid_cq *fid)
@@ -425,8 +425,8 @@ static struct fi_ops_cq ops_st = {
 	.read = read_st,
 	.readfrom = readfrom_st,
 	.readerr = read_error,
-	.sread = sread,
-	.sreadfrom = sreadfrom,
+	.sread = cq_sread,
+	.sreadfrom = cq_sreadfrom,
 	.signal = signal_reader,
 	.strerror = error_text,
 	.export_xpu = fid_no_call_2_7,
@@ -437,8 +437,8 @@ static struct fi_ops_cq ops_mt = {
 	.read = read_mt,
 	.readfrom = readfrom_mt,
 	.readerr = read_error,
-	.sread = sread,
-	.sreadfrom = sreadfrom,
+	.sread = cq_sread,
+	.sreadfrom = cq_sreadfrom,
 	.signal = signal_reader,
 	.strerror = error_text,
 	.export_xpu = fid_no_call_2_7,

@@ -2,7 +2,7 @@
 /* Limits of injected operations, for all kinds of operations and for each. */
 #include "core/ep.h"
 
-static void lower(size_t *value, size_t most)
+static void ep_inject_lower(size_t *value, size_t most)
 {
 	if (*value > most)
 		*value = most;
@@ -22,15 +22,15 @@ void ep_set_inject(struct ep *ep, uint64_t kind, size_t value)
 		ep->inject_max = value;
 	ep->inject_least = ep->inject_limit;
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
-		lower(&ep->inject_least, ep_inject_max(ep, kinds[i]));
+		ep_inject_lower(&ep->inject_least, ep_inject_max(ep, kinds[i]));
 }
 
 void ep_limit_inject(struct ep *ep, size_t most)
 {
-	lower(&ep->inject_limit, most);
-	lower(&ep->inject_least, most);
-	lower(&ep->inject_max, most);
-	lower(&ep->tagged_inject_max, most);
-	lower(&ep->rma_inject_max, most);
-	lower(&ep->atomic_inject_max, most);
+	ep_inject_lower(&ep->inject_limit, most);
+	ep_inject_lower(&ep->inject_least, most);
+	ep_inject_lower(&ep->inject_max, most);
+	ep_inject_lower(&ep->tagged_inject_max, most);
+	ep_inject_lower(&ep->rma_inject_max, most);
+	ep_inject_lower(&ep->atomic_inject_max, most);
 }

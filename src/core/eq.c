@@ -15,7 +15,7 @@
 #define SIZE_DEFAULT 1024
 #define WRITE_MAX    (1u << 20) /* bytes of an event that the application writes */
 
-static void append(struct eq *eq, struct eq_event *event)
+static void eq_append(struct eq *eq, struct eq_event *event)
 {
 	list_push(&eq->events, &event->link);
 	eq->count++;
@@ -44,7 +44,7 @@ int eq_post(struct eq *eq, uint32_t event, const void *buf, size_t len)
 	if (!e)
 		return -FI_ENOMEM;
 	lock_take(&eq->lock); /* the sleeper checks under the lock, so wait_notify sees it armed */
-	append(eq, e);
+	eq_append(eq, e);
 	lock_give(&eq->lock);
 	wait_notify(&eq->wait);
 	return 0;
@@ -95,7 +95,7 @@ ssize_t eq_write(struct fid_eq *fid, uint32_t event, const void *buf, size_t len
 	lock_take(&eq->lock);
 	room = eq->count < eq->size;
 	if (room)
-		append(eq, e);
+		eq_append(eq, e);
 	lock_give(&eq->lock);
 	if (!room) {
 		free(e);
@@ -144,7 +144,7 @@ void eq_watch_end(struct eq *eq, int sock)
 }
 
 /* Sets the timer to the shortest interval asked for. Locked. */
-static void set_timer(struct eq *eq)
+static void eq_set_timer(struct eq *eq)
 {
 	int ms = eq->rushes && (!eq->tick_ms || eq->rush_ms < eq->tick_ms) ? eq->rush_ms
 									   : eq->tick_ms;
@@ -169,7 +169,7 @@ void eq_tick(struct eq *eq, int ms)
 	lock_take(&eq->lock);
 	if (!eq->tick_ms || ms < eq->tick_ms)
 		eq->tick_ms = ms;
-	set_timer(eq);
+	eq_set_timer(eq);
 	lock_give(&eq->lock);
 }
 
@@ -178,7 +178,7 @@ void eq_rush(struct eq *eq, int ms)
 	lock_take(&eq->lock);
 	eq->rush_ms = ms;
 	eq->rushes++;
-	set_timer(eq);
+	eq_set_timer(eq);
 	lock_give(&eq->lock);
 }
 
@@ -186,7 +186,7 @@ void eq_calm(struct eq *eq)
 {
 	lock_take(&eq->lock);
 	eq->rushes--;
-	set_timer(eq);
+	eq_set_timer(eq);
 	lock_give(&eq->lock);
 }
 

@@ -18,7 +18,7 @@ static bool is_cm(uint32_t event)
 }
 
 /* Returns the bytes of the event that go into a buffer of `len`, or -FI_ETOOSMALL. */
-static ssize_t fit(const struct eq_event *e, size_t len)
+static ssize_t eq_read_fit(const struct eq_event *e, size_t len)
 {
 	if (e->len <= len)
 		return (ssize_t)e->len;
@@ -40,7 +40,7 @@ static ssize_t read_event(struct eq *eq, uint32_t *event, void *buf, size_t len,
 	} else if (!list_empty(&eq->events)) {
 		struct eq_event *e = LIST_ENTRY(eq->events.next, struct eq_event, link);
 
-		n = fit(e, len);
+		n = eq_read_fit(e, len);
 		if (n >= 0)
 			*event = e->event;
 		if (n > 0)
@@ -56,7 +56,7 @@ static ssize_t read_event(struct eq *eq, uint32_t *event, void *buf, size_t len,
 	return n;
 }
 
-static bool anything(struct eq *eq)
+static bool eq_read_anything(struct eq *eq)
 {
 	bool any;
 
@@ -66,12 +66,12 @@ static bool anything(struct eq *eq)
 	return any;
 }
 
-static bool ready(struct waitable *self)
+static bool eq_read_ready(struct waitable *self)
 {
 	struct eq *eq = (struct eq *)self;
 
 	eq_progress(eq);
-	return anything(eq);
+	return eq_read_anything(eq);
 }
 
 static int check_read(const uint32_t *event, const void *buf, size_t len)
@@ -95,7 +95,7 @@ static ssize_t eq_read(struct fid_eq *fid, uint32_t *event, void *buf, size_t le
  * Copies err_data to the application's buffer if there is one (from API 1.5), else returns a
  * pointer that is valid until the next read of an error.
  */
-static void give_err_data(struct eq *eq, struct fi_eq_err_entry *buf, struct eq_error *e)
+static void eq_read_give_err_data(struct eq *eq, struct fi_eq_err_entry *buf, struct eq_error *e)
 {
 	size_t len = e->entry.err_data_size, room = buf->err_data_size;
 	bool sized = FI_VERSION_GE(eq->fabric->fid.api_version, FI_VERSION(1, 5));
@@ -124,7 +124,7 @@ static ssize_t eq_readerr(struct fid_eq *fid, struct fi_eq_err_entry *buf, uint6
 	if (!list_empty(&eq->errors)) {
 		struct eq_error *e = LIST_ENTRY(eq->errors.next, struct eq_error, link);
 
-		give_err_data(eq, buf, e);
+		eq_read_give_err_data(eq, buf, e);
 		n = sizeof(*buf);
 		if (!(flags & FI_PEEK)) {
 			list_remove(&e->link);
@@ -150,7 +150,7 @@ static bool sread_ready(struct wait_for *what, bool arm)
 	what->nap = 0;
 	if (eq->wait.epfd < 0 && __atomic_load_n(&eq->driver_count, __ATOMIC_RELAXED))
 		what->nap = MUST_POLL_NAP_MS;
-	return ready(&eq->waitable);
+	return eq_read_ready(&eq->waitable);
 }
 
 static ssize_t eq_sread(struct fid_eq *fid, uint32_t *event, void *buf, size_t len, int timeout,
@@ -177,16 +177,16 @@ static ssize_t eq_sread(struct fid_eq *fid, uint32_t *event, void *buf, size_t l
 	return n;
 }
 
-static int arm(struct waitable *self)
+static int eq_read_arm(struct waitable *self)
 {
 	struct eq *eq = (struct eq *)self;
 
 	wait_arm(&eq->wait);
 	wait_drain(&eq->wait);
-	return ready(self) ? -FI_EAGAIN : 0;
+	return eq_read_ready(self) ? -FI_EAGAIN : 0;
 }
 
-const struct waitable_ops eq_waitable_ops = {.arm = arm, .ready = ready};
+const struct waitable_ops eq_waitable_ops = {.arm = eq_read_arm, .ready = eq_read_ready};
 
 static const char *eq_strerror(struct fid_eq *fid, int prov_errno, const void *err_data, char *buf,
 			       size_t len)

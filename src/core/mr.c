@@ -75,7 +75,7 @@ static int check_vector(const struct domain *dom, const struct fi_mr_attr *attr)
  * Checks the attributes. An application built for an older API has no later members: they are not
  * read.
  */
-static int check_attr(const struct domain *dom, const struct fi_mr_attr *attr, uint64_t flags)
+static int mr_check_attr(const struct domain *dom, const struct fi_mr_attr *attr, uint64_t flags)
 {
 	if (flags & FI_MR_SINGLE_USE) {
 		LOG_WARN(
@@ -104,7 +104,7 @@ static int check_attr(const struct domain *dom, const struct fi_mr_attr *attr, u
 	return dom->max_keys ? check_vector(dom, attr) : check_no_key(dom, attr);
 }
 
-static struct region *base_of(const struct domain *dom, const struct fi_mr_attr *attr)
+static struct region *mr_base_of(const struct domain *dom, const struct fi_mr_attr *attr)
 {
 	if (FI_VERSION_LT(domain_api(dom), FI_VERSION(2, 0)) || !attr->base_mr)
 		return NULL;
@@ -112,7 +112,7 @@ static struct region *base_of(const struct domain *dom, const struct fi_mr_attr 
 }
 
 /* Returns whether all segments lie inside the base region. */
-static bool inside(const struct iovec *iov, size_t count, const struct mr *mr)
+static bool mr_inside(const struct iovec *iov, size_t count, const struct mr *mr)
 {
 	for (size_t i = 0; i < count; i++) {
 		if (!mr_object_covers(mr, &iov[i]))
@@ -155,7 +155,7 @@ static int new_region(struct domain *dom, const struct fi_mr_attr *attr, uint64_
 	r->mr.offset = mr_object_mode(dom, FI_MR_VIRT_ADDR) ? (uintptr_t)r->mr.iov[0].iov_base : 0;
 	r->mr.enabled = !mr_object_mode(dom, FI_MR_ENDPOINT) &&
 			!(mr_object_mode(dom, FI_MR_RMA_EVENT) && (flags & FI_RMA_EVENT));
-	r->base = base_of(dom, attr);
+	r->base = mr_base_of(dom, attr);
 	*region = r;
 	return 0;
 }
@@ -186,7 +186,7 @@ static int enter_device(struct domain *dom, struct region *r, const struct fi_mr
 	return 0;
 }
 
-static int enter(struct domain *dom, struct region *r, uint64_t key)
+static int mr_enter(struct domain *dom, struct region *r, uint64_t key)
 {
 	int ret;
 
@@ -210,7 +210,7 @@ static int enter(struct domain *dom, struct region *r, uint64_t key)
 }
 
 /* Posts FI_MR_COMPLETE if the domain is bound with FI_REG_MR; *mr is set before. */
-static int announce(struct domain *dom, struct region *r)
+static int mr_announce(struct domain *dom, struct region *r)
 {
 	struct fi_eq_entry entry = {.fid = &r->mr.fid.fid, .context = r->mr.fid.fid.context};
 
@@ -225,29 +225,31 @@ static int reg_memory(struct domain *dom, const struct fi_mr_attr *attr, uint64_
 {
 	struct region *r;
 	size_t length;
-	int ret = check_attr(dom, attr, flags);
+	int ret = mr_check_attr(dom, attr, flags);
 
 	if (!ret)
 		ret = total_length(attr->mr_iov, attr->iov_count, &length);
 	if (ret)
 		return ret;
-	if (base_of(dom, attr) && !inside(attr->mr_iov, attr->iov_count, &base_of(dom, attr)->mr)) {
+	if (mr_base_of(dom, attr) &&
+	    !mr_inside(attr->mr_iov, attr->iov_count, &mr_base_of(dom, attr)->mr)) {
 		LOG_WARN(LOG_MR,
 			 "registration: the %zu segments are not inside base_mr, of key %#llx",
-			 attr->iov_count, (unsigned long long)base_of(dom, attr)->mr.fid.key);
+			 attr->iov_count, (unsigned long long)mr_base_of(dom, attr)->mr.fid.key);
 		return -FI_EINVAL;
 	}
 	ret = new_region(dom, attr, flags, &r);
 	if (ret)
 		return ret;
 	r->mr.length = length;
-	ret = dom->device_ops ? enter_device(dom, r, dmabuf) : enter(dom, r, attr->requested_key);
+	ret = dom->device_ops ? enter_device(dom, r, dmabuf)
+			      : mr_enter(dom, r, attr->requested_key);
 	if (ret) {
 		mr_object_free(r);
 		return ret;
 	}
 	*mr = &r->mr.fid;
-	ret = announce(dom, r);
+	ret = mr_announce(dom, r);
 	if (ret)
 		mr_object_ops.close(&r->mr.fid.fid);
 	return ret;
@@ -301,8 +303,8 @@ static int reg_vector(struct fid *fid, const struct iovec *iov, size_t count, ui
 	return reg_attr(fid, &attr, flags, mr);
 }
 
-static int reg(struct fid *fid, const void *buf, size_t len, uint64_t access, uint64_t offset,
-	       uint64_t requested_key, uint64_t flags, struct fid_mr **mr, void *context)
+static int mr_reg(struct fid *fid, const void *buf, size_t len, uint64_t access, uint64_t offset,
+		  uint64_t requested_key, uint64_t flags, struct fid_mr **mr, void *context)
 {
 	struct iovec iov = {.iov_base = (void *)(uintptr_t)buf, .iov_len = len};
 
@@ -311,13 +313,13 @@ static int reg(struct fid *fid, const void *buf, size_t len, uint64_t access, ui
 
 const struct fi_ops_mr mr_ops = {
 	.size = sizeof(struct fi_ops_mr),
-	.reg = reg,
+	.reg = mr_reg,
 	.regv = reg_vector,
 	.regattr = reg_attr,
 };
 
 /* Does a region that grants `r` allow the access? 0 or a negative error, logged. */
-static int check(const struct mr_grant *r, uint64_t addr, size_t len, uint64_t access)
+static int mr_check_grant(const struct mr_grant *r, uint64_t addr, size_t len, uint64_t access)
 {
 	uint64_t at = addr - r->offset; /* wraps below the region, and is then too big */
 
@@ -348,7 +350,7 @@ struct mr *mr_granted(const struct domain *dom, uint64_t key, uint64_t addr, siz
 	return at <= r->mr.length && len <= r->mr.length - at ? &r->mr : NULL;
 }
 
-static int unknown(uint64_t key, const struct region *r)
+static int mr_unknown(uint64_t key, const struct region *r)
 {
 	LOG_INFO(LOG_MR, "key %#llx: %s", (unsigned long long)key,
 		 r ? "region not enabled" : "no such region");
@@ -365,9 +367,9 @@ int mr_check(struct domain *dom, uint64_t key, uint64_t addr, size_t len, uint64
 		return 0;
 	r = mr_table_find(dom->mrs, key);
 	if (!r || !r->mr.enabled)
-		return unknown(key, r);
-	return check(&(struct mr_grant){key, r->mr.access, r->mr.offset, r->mr.length}, addr, len,
-		     access);
+		return mr_unknown(key, r);
+	return mr_check_grant(&(struct mr_grant){key, r->mr.access, r->mr.offset, r->mr.length},
+			      addr, len, access);
 }
 
 int mr_check_past(struct domain *dom, uint64_t key, uint64_t addr, size_t len, uint64_t access,
@@ -378,7 +380,7 @@ int mr_check_past(struct domain *dom, uint64_t key, uint64_t addr, size_t len, u
 	if (mr_table_find(dom->mrs, key) || !closed)
 		return mr_check(dom, key, addr, len, access, mr);
 	*mr = NULL;
-	return check(closed, addr, len, access);
+	return mr_check_grant(closed, addr, len, access);
 }
 
 bool mr_closed_lately(const struct domain *dom, uint64_t key)

@@ -12,7 +12,7 @@
 #define FIND_MAX 32 /* limit of regions searched, last used first */
 
 /* Gets the address that endpoints of the domain most likely have. 0 or a negative error. */
-static int address_of(const struct domain *dom, struct addr *at)
+static int mr_nic_address_of(const struct domain *dom, struct addr *at)
 {
 	const struct fi_info *info = dom->info;
 	int err, family = info->addr_format == FI_SOCKADDR_IN6 ? AF_INET6 : AF_INET;
@@ -27,18 +27,18 @@ static int address_of(const struct domain *dom, struct addr *at)
 }
 
 /* What registers memory for the engine's transport, too. NULL: there are no such devices in this build. */
-static const struct device_ops *devices(void)
+static const struct device_ops *mr_nic_devices(void)
 {
 	const struct transport *t = transport_of(PROVIDER_RC);
 
 	return t ? t->device : NULL;
 }
 
-static bool wanted(const struct domain *dom)
+static bool mr_nic_wanted(const struct domain *dom)
 {
 	const struct provider *v = provider_of(dom->info);
 
-	return !dom->device_ops && v && v->transports & PROVIDER_VERBS && devices() &&
+	return !dom->device_ops && v && v->transports & PROVIDER_VERBS && mr_nic_devices() &&
 	       mr_object_mode(dom, FI_MR_PROV_KEY) && mr_object_mode(dom, FI_MR_VIRT_ADDR);
 }
 
@@ -48,9 +48,10 @@ static void look_for_device(struct domain *dom)
 	struct addr at;
 
 	dom->nic_tried = true;
-	if (!wanted(dom) || !rdma_ports_any() || address_of(dom, &at))
+	if (!mr_nic_wanted(dom) || !rdma_ports_any() || mr_nic_address_of(dom, &at))
 		return;
-	if (at.kind != ADDR_STR && rdma_ports_find(&at, &port) && devices()->open(&at, &dom->nic))
+	if (at.kind != ADDR_STR && rdma_ports_find(&at, &port) &&
+	    mr_nic_devices()->open(&at, &dom->nic))
 		dom->nic = NULL;
 	addr_free(&at);
 }
@@ -62,12 +63,13 @@ bool mr_nic_open(struct domain *dom)
 	mr_nic_let_go(dom);
 	if (!dom->nic && (!dom->nic_tried || dom->nic_lost))
 		look_for_device(dom);
-	return dom->nic && !devices()->removed(dom->nic);
+	return dom->nic && !mr_nic_devices()->removed(dom->nic);
 }
 
 void mr_nic_let_go(struct domain *dom)
 {
-	if (!dom->nic || dom->nic_uses || domain_foreign(dom) || !devices()->removed(dom->nic))
+	if (!dom->nic || dom->nic_uses || domain_foreign(dom) ||
+	    !mr_nic_devices()->removed(dom->nic))
 		return;
 	mr_nic_close(dom);
 	dom->nic_lost = true;
@@ -76,7 +78,7 @@ void mr_nic_let_go(struct domain *dom)
 void mr_nic_close(struct domain *dom)
 {
 	if (dom->nic)
-		devices()->close(dom->nic);
+		mr_nic_devices()->close(dom->nic);
 	dom->nic = NULL;
 }
 
@@ -84,7 +86,7 @@ void mr_nic_close(struct domain *dom)
  * Returns whether a device may have the region. Accesses that are counted, or to regions not yet
  * enabled, go through us.
  */
-static bool suits(const struct region *r)
+static bool mr_nic_suits(const struct region *r)
 {
 	return r->mr.enabled && r->mr.iov_count == 1 && r->mr.length &&
 	       r->mr.length < SIZE_MAX / 2 && !(r->mr.flags & FI_RMA_EVENT);
@@ -111,7 +113,7 @@ void mr_nic_add(struct domain *dom, struct region *r)
 
 	list_init(&r->in_nic);
 	list_init(&r->further);
-	if (!suits(r))
+	if (!mr_nic_suits(r))
 		return;
 	domain_lock(dom);
 	there = mr_nic_open(dom);
@@ -120,7 +122,7 @@ void mr_nic_add(struct domain *dom, struct region *r)
 	if (!there)
 		return;
 	region = mr_nic_memory(r);
-	if (devices()->add(dom->nic, &region, &mem)) {
+	if (mr_nic_devices()->add(dom->nic, &region, &mem)) {
 		domain_lock(dom);
 		drop_use(dom);
 		domain_unlock(dom);
@@ -151,7 +153,7 @@ void mr_nic_remove(struct domain *dom, struct region *r)
 		f->remove(f);
 	}
 	r->mr.handle = NULL;
-	err = devices()->remove(dom->nic, &mem);
+	err = mr_nic_devices()->remove(dom->nic, &mem);
 	if (err)
 		LOG_WARN(LOG_MR, "an RDMA device cannot deregister a region: %s",
 			 fi_strerror(-err));

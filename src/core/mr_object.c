@@ -43,7 +43,7 @@ void mr_object_free(struct region *r)
  * Waits for accesses under way, and removes the region from all tables. Domain locked. 0 or a
  * negative error: the region stays.
  */
-static int take_out(struct domain *dom, struct region *r)
+static int mr_object_take_out(struct domain *dom, struct region *r)
 {
 	struct device_memory mem = {r->mr.handle, r->mr.lkey, r->mr.rkey};
 	int err;
@@ -80,7 +80,7 @@ static int mr_close(struct fid *fid)
 			 (unsigned long long)r->mr.fid.key, r->subs);
 		return -FI_EBUSY;
 	}
-	err = take_out(dom, r);
+	err = mr_object_take_out(dom, r);
 	if (err) {
 		domain_unlock(dom);
 		return err;
@@ -95,7 +95,7 @@ static int mr_close(struct fid *fid)
 	return 0;
 }
 
-static int bind_cntr(struct region *r, struct cntr *cntr, uint64_t flags)
+static int mr_object_bind_cntr(struct region *r, struct cntr *cntr, uint64_t flags)
 {
 	int err;
 
@@ -140,7 +140,7 @@ static int bind_any(struct region *r, struct fid *bfid, uint64_t flags)
 {
 	switch (bfid->fclass) {
 	case FI_CLASS_CNTR:
-		return bind_cntr(r, (struct cntr *)bfid, flags);
+		return mr_object_bind_cntr(r, (struct cntr *)bfid, flags);
 	case FI_CLASS_EP:
 	case FI_CLASS_SEP:
 	case FI_CLASS_RX_CTX:
@@ -167,7 +167,7 @@ static int mr_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 	return ret;
 }
 
-static int enable(struct region *r)
+static int mr_object_enable(struct region *r)
 {
 	struct domain *dom = r->mr.dom;
 	bool lacks_ep = mr_object_mode(dom, FI_MR_ENDPOINT) && !r->mr.ep;
@@ -208,7 +208,7 @@ static int get_raw(const struct mr *mr, const struct fi_mr_raw_attr *arg)
 }
 
 /* Only checks the arguments: new pages at old addresses need no refresh. */
-static int refresh(const struct mr *mr, const struct fi_mr_modify *arg)
+static int mr_object_refresh(const struct mr *mr, const struct fi_mr_modify *arg)
 {
 	if (arg->flags)
 		return -FI_EBADFLAGS;
@@ -225,11 +225,11 @@ static int mr_control(struct fid *fid, int command, void *arg)
 
 	switch (command) {
 	case FI_ENABLE:
-		return enable(r);
+		return mr_object_enable(r);
 	case FI_GET_RAW_MR:
 		return arg ? get_raw(&r->mr, arg) : -FI_EINVAL;
 	case FI_REFRESH:
-		return arg ? refresh(&r->mr, arg) : -FI_EINVAL;
+		return arg ? mr_object_refresh(&r->mr, arg) : -FI_EINVAL;
 	default:
 		return -FI_ENOSYS;
 	}

@@ -85,19 +85,19 @@ void mr_share_close(struct domain *dom)
 }
 
 /* Returns the page, or NULL if there is none or in a forked child. */
-static struct share_page *page_of(const struct domain *dom)
+static struct share_page *mr_share_page_of(const struct domain *dom)
 {
 	return dom->share ? dom->share->page : NULL;
 }
 
 int mr_share_fd(const struct domain *dom)
 {
-	return page_of(dom) ? dom->share->fd : -1;
+	return mr_share_page_of(dom) ? dom->share->fd : -1;
 }
 
 void mr_share_notify_all(struct domain *dom)
 {
-	struct share_page *page = page_of(dom);
+	struct share_page *page = mr_share_page_of(dom);
 
 	if (page)
 		__atomic_store_n(&page->notify_all, 1, __ATOMIC_RELEASE);
@@ -119,7 +119,7 @@ static void write_entry(struct share_entry *e, const struct share_region *region
 	__atomic_store_n(&e->seq, seq + 2, __ATOMIC_RELEASE);
 }
 
-static struct share_region describe(const struct mr *mr)
+static struct share_region mr_share_describe(const struct mr *mr)
 {
 	return (struct share_region){
 		.key = mr->fid.key,
@@ -133,7 +133,7 @@ static struct share_region describe(const struct mr *mr)
 }
 
 /* Pairs with mr_view.c find_hashed. */
-static void chain(struct share_page *page, uint32_t slot, uint64_t key)
+static void mr_share_chain(struct share_page *page, uint32_t slot, uint64_t key)
 {
 	uint32_t *bucket = &page->bucket[share_bucket(key)];
 
@@ -145,7 +145,7 @@ static void chain(struct share_page *page, uint32_t slot, uint64_t key)
  * Removes a slot from its bucket. A reader that is at the slot can go on: `next` stays, or leads to
  * the slot's next bucket.
  */
-static void unchain(struct share_page *page, uint32_t slot, uint64_t key)
+static void mr_share_unchain(struct share_page *page, uint32_t slot, uint64_t key)
 {
 	uint32_t *link = &page->bucket[share_bucket(key)];
 
@@ -154,33 +154,33 @@ static void unchain(struct share_page *page, uint32_t slot, uint64_t key)
 	__atomic_store_n(link, page->entry[slot].next, __ATOMIC_RELEASE);
 }
 
-static void enter(struct share_page *page, uint32_t slot, const struct share_region *region,
-		  bool hashed)
+static void mr_share_enter(struct share_page *page, uint32_t slot,
+			   const struct share_region *region, bool hashed)
 {
 	if (page->hashed != hashed)
 		__atomic_store_n(&page->hashed, hashed, __ATOMIC_RELEASE);
 	if (page->used <= slot)
 		__atomic_store_n(&page->used, slot + 1, __ATOMIC_RELEASE);
 	if (hashed)
-		chain(page, slot, region->key);
+		mr_share_chain(page, slot, region->key);
 }
 
 void mr_share_update(struct domain *dom, const struct region *r)
 {
-	struct share_page *page = page_of(dom);
+	struct share_page *page = mr_share_page_of(dom);
 	struct share_region region;
 
 	if (!page || !r->mr.enabled || r->mr.iov_count != 1 || r->slot >= SHARE_SLOTS)
 		return;
-	region = describe(&r->mr);
+	region = mr_share_describe(&r->mr);
 	if (!(page->entry[r->slot].region.flags & SHARE_THERE))
-		enter(page, r->slot, &region, !mr_table_chooses(dom->mrs));
+		mr_share_enter(page, r->slot, &region, !mr_table_chooses(dom->mrs));
 	write_entry(&page->entry[r->slot], &region);
 }
 
 void mr_share_remove(struct domain *dom, const struct region *r)
 {
-	struct share_page *page = page_of(dom);
+	struct share_page *page = mr_share_page_of(dom);
 	struct share_entry *e;
 
 	if (!page || r->slot >= SHARE_SLOTS)
@@ -189,7 +189,7 @@ void mr_share_remove(struct domain *dom, const struct region *r)
 	if (!(e->region.flags & SHARE_THERE))
 		return;
 	if (page->hashed)
-		unchain(page, r->slot, r->mr.fid.key);
+		mr_share_unchain(page, r->slot, r->mr.fid.key);
 	write_entry(e, &(struct share_region){0});
 	/*
 	 * Pairs with shm_guard.c shm_guard_enter. A peer that does not see the removal holds a

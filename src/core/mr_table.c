@@ -140,7 +140,7 @@ static uint64_t key_of(const struct mr *mr, uint64_t slot, uint64_t random)
 	return (random & ~slot_bits & ~MR_KEY_IN_NIC) | slot << MR_SLOT_SHIFT;
 }
 
-static struct region **bucket(const struct mr_table *t, uint64_t key)
+static struct region **mr_table_bucket(const struct mr_table *t, uint64_t key)
 {
 	return &t->buckets[(key * 0x9e3779b97f4a7c15ULL >> 32) & (t->bucket_count - 1)];
 }
@@ -163,7 +163,7 @@ static bool grow_buckets(struct mr_table *t)
 	t->bucket_count = count;
 	for (uint32_t i = 0; i < old_count; i++) {
 		for (struct region *r = old[i], *next; r; r = next) {
-			struct region **head = bucket(t, r->mr.fid.key);
+			struct region **head = mr_table_bucket(t, r->mr.fid.key);
 
 			next = r->next;
 			r->next = *head;
@@ -174,9 +174,9 @@ static bool grow_buckets(struct mr_table *t)
 	return true;
 }
 
-static struct region *find_hashed(const struct mr_table *t, uint64_t key)
+static struct region *mr_table_find_hashed(const struct mr_table *t, uint64_t key)
 {
-	struct region *r = t->bucket_count ? *bucket(t, key) : NULL;
+	struct region *r = t->bucket_count ? *mr_table_bucket(t, key) : NULL;
 
 	while (r && r->mr.fid.key != key)
 		r = r->next;
@@ -193,7 +193,7 @@ static struct region *find_chosen(const struct mr_table *t, uint64_t key)
 
 struct region *mr_table_find(const struct mr_table *t, uint64_t key)
 {
-	return t->chosen_here ? find_chosen(t, key) : find_hashed(t, key);
+	return t->chosen_here ? find_chosen(t, key) : mr_table_find_hashed(t, key);
 }
 
 bool mr_table_chooses(const struct mr_table *t)
@@ -222,7 +222,7 @@ int mr_table_add(struct mr_table *t, struct region *r, bool choose, uint64_t *ke
 		return 0;
 	if (!choose && *key == FI_KEY_NOTAVAIL)
 		return -FI_EKEYREJECTED;
-	if (!choose && find_hashed(t, *key))
+	if (!choose && mr_table_find_hashed(t, *key))
 		return -FI_ENOKEY;
 	if (!choose && !grow_buckets(t))
 		return -FI_ENOMEM;
@@ -234,8 +234,8 @@ int mr_table_add(struct mr_table *t, struct region *r, bool choose, uint64_t *ke
 	if (choose) {
 		*key = key_of(&r->mr, r->slot, random);
 	} else {
-		r->next = *bucket(t, *key);
-		*bucket(t, *key) = r;
+		r->next = *mr_table_bucket(t, *key);
+		*mr_table_bucket(t, *key) = r;
 	}
 	r->mr.fid.key = *key;
 	t->slots[r->slot].region = r;
@@ -248,7 +248,7 @@ void mr_table_remove(struct mr_table *t, struct region *r)
 	if (r->slot == MR_NO_SLOT)
 		return;
 	if (!t->chosen_here) {
-		struct region **link = bucket(t, r->mr.fid.key);
+		struct region **link = mr_table_bucket(t, r->mr.fid.key);
 
 		while (*link != r)
 			link = &(*link)->next;

@@ -66,20 +66,21 @@ static bool read_slot(const struct share_page *page, uint32_t slot, uint64_t key
 	       region->key == key;
 }
 
-static bool valid(const struct share_page *page, uint32_t slot)
+static bool mr_view_valid(const struct share_page *page, uint32_t slot)
 {
 	return slot < SHARE_SLOTS && slot < __atomic_load_n(&page->used, __ATOMIC_ACQUIRE);
 }
 
 /* Searches the key's bucket. The chain may change meanwhile; a lookup that gets lost fails. */
-static bool find_hashed(const struct share_page *page, uint64_t key, struct share_region *region)
+static bool mr_view_find_hashed(const struct share_page *page, uint64_t key,
+				struct share_region *region)
 {
 	uint32_t next = __atomic_load_n(&page->bucket[share_bucket(key)], __ATOMIC_ACQUIRE);
 
 	for (uint32_t i = 0; next && i < SHARE_WALK; i++) {
 		uint32_t slot = next - 1;
 
-		if (!valid(page, slot))
+		if (!mr_view_valid(page, slot))
 			return false;
 		if (read_slot(page, slot, key, region))
 			return true;
@@ -88,13 +89,14 @@ static bool find_hashed(const struct share_page *page, uint64_t key, struct shar
 	return false;
 }
 
-static bool find_key(const struct share_page *page, uint64_t key, struct share_region *region)
+static bool mr_view_find_key(const struct share_page *page, uint64_t key,
+			     struct share_region *region)
 {
 	uint32_t slot = mr_key_slot(key);
 
 	if (__atomic_load_n(&page->hashed, __ATOMIC_ACQUIRE))
-		return find_hashed(page, key, region);
-	return valid(page, slot) && read_slot(page, slot, key, region);
+		return mr_view_find_hashed(page, key, region);
+	return mr_view_valid(page, slot) && read_slot(page, slot, key, region);
 }
 
 int mr_view_find(const struct mr_view *view, const struct fi_rma_iov *range, uint64_t access,
@@ -103,7 +105,7 @@ int mr_view_find(const struct mr_view *view, const struct fi_rma_iov *range, uin
 	struct share_region r;
 	uint64_t at;
 
-	if (!view->page || !find_key(view->page, range->key, &r))
+	if (!view->page || !mr_view_find_key(view->page, range->key, &r))
 		return -FI_ENOKEY;
 	if (access & ~r.access)
 		return -FI_EACCES;

@@ -122,7 +122,7 @@ static int poll_poll(struct fid_poll *fid, void **context, int count)
 	return n;
 }
 
-static int arm_members(struct waitable *self)
+static int poll_arm_members(struct waitable *self)
 {
 	struct poll_set *set = (struct poll_set *)self;
 	int ret = 0;
@@ -173,7 +173,7 @@ static struct fi_ops_poll poll_ops = {
 	.poll_del = poll_del,
 };
 
-static const struct waitable_ops waitable_ops = {.arm = arm_members};
+static const struct waitable_ops waitable_ops = {.arm = poll_arm_members};
 
 int poll_open(struct fid_domain *domain, struct fi_poll_attr *attr, struct fid_poll **fid)
 {

@@ -39,7 +39,7 @@ struct progress {
  * Makes a progress call, and returns how long to sleep (ms); -1: until an event; 0: not at all.
  * Domain locked.
  */
-static int plan(struct progress *p, unsigned int *seen)
+static int progress_plan(struct progress *p, unsigned int *seen)
 {
 	struct domain *dom = p->dom;
 	int timeout = -1;
@@ -59,7 +59,7 @@ static int plan(struct progress *p, unsigned int *seen)
 	return driven_must_nap_any(dom) || domain_due(dom) ? NAP_MS : timeout;
 }
 
-static void *run(void *arg)
+static void *progress_run(void *arg)
 {
 	struct progress *p = arg;
 	struct epoll_event ev;
@@ -71,7 +71,7 @@ static void *run(void *arg)
 		int timeout;
 
 		domain_lock(p->dom);
-		timeout = plan(p, &seen);
+		timeout = progress_plan(p, &seen);
 		domain_unlock(p->dom);
 		if (timeout == 0)
 			sched_yield();
@@ -92,14 +92,14 @@ static int start_thread(struct progress *p)
 	/* The application's own threads take all signals. */
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
-	err = pthread_create(&p->thread, NULL, run, p);
+	err = pthread_create(&p->thread, NULL, progress_run, p);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	if (!err)
 		pthread_setname_np(p->thread, "weft-progress");
 	return -err;
 }
 
-static void destroy(struct progress *p)
+static void progress_destroy(struct progress *p)
 {
 	if (p->epfd >= 0)
 		close(p->epfd);
@@ -111,7 +111,7 @@ static void destroy(struct progress *p)
 }
 
 /* NULL: `*err` says why. */
-static struct progress *create(struct domain *dom, int *err)
+static struct progress *progress_create(struct domain *dom, int *err)
 {
 	struct epoll_event ev = {.events = EPOLLIN};
 	struct progress *p = calloc(1, sizeof(*p));
@@ -128,14 +128,14 @@ static struct progress *create(struct domain *dom, int *err)
 	    epoll_ctl(p->epfd, EPOLL_CTL_ADD, p->wakefd, &ev) ||
 	    epoll_ctl(p->epfd, EPOLL_CTL_ADD, p->workersfd, &ev)) {
 		*err = -errno;
-		destroy(p);
+		progress_destroy(p);
 		return NULL;
 	}
 	return p;
 }
 
 /* Domain locked, so the thread begins when all is set. */
-static int start(struct domain *dom, struct progress *p)
+static int progress_start_thread(struct domain *dom, struct progress *p)
 {
 	int err = start_thread(p);
 
@@ -158,18 +158,18 @@ int progress_start(struct domain *dom)
 
 	if (__atomic_load_n(&dom->thread, __ATOMIC_ACQUIRE))
 		return 0;
-	p = create(dom, &err);
+	p = progress_create(dom, &err);
 	if (!p)
 		return err;
 	domain_lock(dom);
 	if (!dom->thread) { /* else another thread of the application was faster */
-		err = start(dom, p);
+		err = progress_start_thread(dom, p);
 		if (!err)
 			p = NULL;
 	}
 	domain_unlock(dom);
 	if (p)
-		destroy(p);
+		progress_destroy(p);
 	return err;
 }
 
@@ -227,6 +227,6 @@ void progress_stop(struct domain *dom)
 	__atomic_store_n(&p->stop, 1, __ATOMIC_RELEASE);
 	progress_wake(dom);
 	pthread_join(p->thread, NULL);
-	destroy(p);
+	progress_destroy(p);
 	dom->thread = NULL;
 }

@@ -82,7 +82,7 @@ void shard_leave_alone(const struct sharded *x)
 }
 #endif
 
-static void move(struct domain *dom, struct sharded *x, struct shard *to)
+static void shard_move(struct domain *dom, struct sharded *x, struct shard *to)
 {
 	list_remove(&x->in_shard);
 	__atomic_store_n(&x->shard, to, __ATOMIC_RELEASE); /* pairs with shard_take */
@@ -91,12 +91,12 @@ static void move(struct domain *dom, struct sharded *x, struct shard *to)
 }
 
 /* Moves all objects of a shard. It stays in the list: threads may be waiting for its lock. */
-static void empty(struct domain *dom, struct shard *from, struct shard *to)
+static void shard_empty(struct domain *dom, struct shard *from, struct shard *to)
 {
 	if (from == to)
 		return;
 	LIST_EACH_SAFE (node, &from->members)
-		move(dom, LIST_ENTRY(node, struct sharded, in_shard), to);
+		shard_move(dom, LIST_ENTRY(node, struct sharded, in_shard), to);
 }
 
 /* Returns an empty shard, or the main one if there are too many or no memory. */
@@ -131,9 +131,9 @@ void shard_place(struct domain *dom, const struct shard_use *uses, size_t count,
 		to = find_empty(dom);
 	for (size_t i = 0; i < count; i++) {
 		if (uses[i].used)
-			empty(dom, uses[i].object->shard, to);
+			shard_empty(dom, uses[i].object->shard, to);
 		else
-			move(dom, uses[i].object, to);
+			shard_move(dom, uses[i].object, to);
 	}
 }
 
@@ -146,14 +146,14 @@ void shard_join(struct domain *dom, struct sharded *ep, struct sharded *object, 
 
 void shard_return(struct domain *dom, const struct sharded *x)
 {
-	empty(dom, x->shard, dom->main_shard);
+	shard_empty(dom, x->shard, dom->main_shard);
 }
 
 void shard_unite(struct domain *dom)
 {
 	dom->splits = false;
 	LIST_EACH (node, &dom->shards)
-		empty(dom, LIST_ENTRY(node, struct shard, in_domain), dom->main_shard);
+		shard_empty(dom, LIST_ENTRY(node, struct shard, in_domain), dom->main_shard);
 }
 
 void shard_unite_now(struct domain *dom)

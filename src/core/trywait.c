@@ -3,7 +3,7 @@
 #include "core/trywait.h"
 #include "core/wait.h"
 
-static int arm(struct fid *fid)
+static int trywait_arm(struct fid *fid)
 {
 	struct waitable *what = (struct waitable *)fid;
 
@@ -28,7 +28,7 @@ int trywait_all(struct fid_fabric *fabric, struct fid **fids, int count)
 	if (count < 0 || (count > 0 && !fids))
 		return -FI_EINVAL;
 	for (int i = 0; i < count; i++) {
-		int ret = arm(fids[i]);
+		int ret = trywait_arm(fids[i]);
 
 		if (ret)
 			return ret;

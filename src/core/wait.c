@@ -10,7 +10,7 @@
 #include "core/wait.h"
 #include "core/wait_set.h"
 
-static int open_fds(struct waiter *w)
+static int wait_open_fds(struct waiter *w)
 {
 	struct epoll_event event = {.events = EPOLLIN};
 	int err;
@@ -62,7 +62,7 @@ static int open_kind(struct waiter *w, struct fid_wait *set)
 		LOG_WARN(LOG_CORE, "unknown kind of wait object %d", (int)w->obj);
 		return -FI_EINVAL;
 	}
-	return open_fds(w);
+	return wait_open_fds(w);
 }
 
 int wait_init(struct waiter *w, enum fi_wait_obj obj, struct fid_wait *set)
@@ -164,7 +164,7 @@ static int get_pollfd(struct waiter *w, struct fi_wait_pollfd *arg)
  * From now on somebody else may sleep. The gate: a leader that wakes looks at this (`disarm`). One that woke before
  * may have disarmed what the caller's fi_trywait had armed, and events since then have not signalled.
  */
-static void expose(struct waiter *w)
+static void wait_expose(struct waiter *w)
 {
 	bool slept;
 
@@ -191,13 +191,13 @@ static int get_wait(struct waiter *w, void *arg)
 	case FI_WAIT_SET:
 		return wait_control(&w->set->wait, FI_GETWAIT, arg);
 	case FI_WAIT_POLLFD:
-		expose(w);
+		wait_expose(w);
 		return get_pollfd(w, arg);
 	default:
 		LOG_WARN(LOG_CORE, "FI_GETWAIT: wait_obj %d has no object to return", (int)w->obj);
 		return -FI_ENOSYS;
 	}
-	expose(w);
+	wait_expose(w);
 	return 0;
 }
 

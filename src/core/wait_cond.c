@@ -14,7 +14,7 @@
 
 #define TRIES 100 /* attempts before a thread is created */
 
-static void *pay(void *arg)
+static void *wait_cond_pay(void *arg)
 {
 	struct waiter *w = arg;
 
@@ -37,7 +37,7 @@ static int start_payer(struct waiter *w)
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all,
 			&before); /* the application's threads take all signals */
-	err = pthread_create(&thread, &attr, pay, w);
+	err = pthread_create(&thread, &attr, wait_cond_pay, w);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	pthread_attr_destroy(&attr);
 	return err;

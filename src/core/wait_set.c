@@ -54,7 +54,7 @@ static bool any_ready(struct wait_set *set, bool arm)
 	return found;
 }
 
-static int arm_members(struct waitable *self)
+static int wait_set_arm_members(struct waitable *self)
 {
 	struct wait_set *set = (struct wait_set *)self;
 
@@ -121,7 +121,7 @@ static struct fi_ops_wait set_ops = {
 	.wait = wait_set_wait,
 };
 
-static int check_attr(const struct fi_wait_attr *attr)
+static int wait_set_check_attr(const struct fi_wait_attr *attr)
 {
 	if (attr && !attr->flags && attr->wait_obj != FI_WAIT_NONE && attr->wait_obj != FI_WAIT_SET)
 		return 0;
@@ -131,12 +131,12 @@ static int check_attr(const struct fi_wait_attr *attr)
 	return -FI_EINVAL;
 }
 
-static const struct waitable_ops waitable_ops = {.arm = arm_members};
+static const struct waitable_ops waitable_ops = {.arm = wait_set_arm_members};
 
 int wait_set_open(struct fabric *fabric, struct fi_wait_attr *attr, struct fid_wait **fid)
 {
 	struct wait_set *set;
-	int ret = fid ? check_attr(attr) : -FI_EINVAL;
+	int ret = fid ? wait_set_check_attr(attr) : -FI_EINVAL;
 
 	if (ret)
 		return ret;

@@ -22,7 +22,7 @@ static void wake_all(struct waiter *w)
  * Makes evfd readable. Sets the flag last: a flag without a token costs a read, a token without a
  * flag would stay.
  */
-static void ring(struct waiter *w)
+static void wait_sleep_ring(struct waiter *w)
 {
 	uint64_t one = 1;
 
@@ -33,7 +33,7 @@ static void ring(struct waiter *w)
 }
 
 /* Empties evfd. Returns true if it was readable. */
-static bool unring(struct waiter *w)
+static bool wait_sleep_unring(struct waiter *w)
 {
 	uint64_t tokens;
 
@@ -48,7 +48,7 @@ void wait_signal(struct waiter *w)
 	 */
 	__atomic_store_n(&w->sleeping, 0, __ATOMIC_SEQ_CST);
 	if (w->evfd >= 0) {
-		ring(w);
+		wait_sleep_ring(w);
 	} else if (w->obj == FI_WAIT_MUTEX_COND) {
 		pthread_mutex_lock(&w->gate);
 		wake_all(w);
@@ -61,12 +61,12 @@ void wait_signal(struct waiter *w)
 }
 
 /* Wakes sleepers on `w` after a token was taken that may have been for them. */
-static void nudge(struct waiter *w)
+static void wait_sleep_nudge(struct waiter *w)
 {
 	pthread_mutex_lock(&w->gate);
 	wake_all(w);
 	if (w->leader)
-		ring(w);
+		wait_sleep_ring(w);
 	pthread_mutex_unlock(&w->gate);
 }
 
@@ -79,13 +79,13 @@ void wait_drain(struct waiter *w)
 	pthread_mutex_lock(&w->gate);
 	if (!w->leader) { /* the leader has to see the token, and takes it */
 		__atomic_store_n(&w->rung, 0, __ATOMIC_RELAXED);
-		took = unring(w);
+		took = wait_sleep_unring(w);
 		if (took)
 			wake_all(w);
 	}
 	pthread_mutex_unlock(&w->gate);
 	if (took && w->set)
-		nudge(&w->set->wait);
+		wait_sleep_nudge(&w->set->wait);
 }
 
 unsigned int wait_arm(struct waiter *w)
@@ -100,7 +100,7 @@ unsigned int wait_arm(struct waiter *w)
  * All that slept here are awake, so events need not signal until one of them arms again. An application
  * that polls the descriptor itself, or a set, may have armed, too, and remains armed. Gate held.
  */
-static void disarm(struct waiter *w)
+static void wait_sleep_disarm(struct waiter *w)
 {
 	if (!w->set && !__atomic_load_n(&w->exported, __ATOMIC_SEQ_CST))
 		__atomic_store_n(&w->sleeping, 0, __ATOMIC_SEQ_CST);
@@ -110,7 +110,7 @@ static void disarm(struct waiter *w)
  * Sleeps as leader. Gate held, released while asleep. Uses poll, which only a handled signal
  * interrupts; epoll_wait also returns in a process that was stopped and continued.
  */
-static int lead(struct waiter *w, int timeout)
+static int wait_sleep_lead(struct waiter *w, int timeout)
 {
 	struct pollfd sleep[2] = {
 		{.fd = w->epfd, .events = POLLIN},
@@ -124,11 +124,11 @@ static int lead(struct waiter *w, int timeout)
 	err = errno;
 	pthread_mutex_lock(&w->gate);
 	w->leader = false;
-	disarm(w);
+	wait_sleep_disarm(w);
 	if (n > 0 && __atomic_load_n(&w->rung, __ATOMIC_ACQUIRE) &&
 	    epoll_wait(w->epfd, &event, 1, 0) > 0 && event.data.fd == w->evfd) {
 		__atomic_store_n(&w->rung, 0, __ATOMIC_RELAXED);
-		unring(w);
+		wait_sleep_unring(w);
 	}
 	wake_all(w);
 	if (n < 0)
@@ -137,7 +137,7 @@ static int lead(struct waiter *w, int timeout)
 }
 
 /* Sleeps as follower. Gate held, released while asleep. */
-static int follow(struct waiter *w, unsigned int armed, int timeout)
+static int wait_sleep_follow(struct waiter *w, unsigned int armed, int timeout)
 {
 	uint64_t end = clock_us() + (uint64_t)timeout * 1000;
 	struct timespec at = {.tv_sec = (time_t)(end / 1000000),
@@ -165,7 +165,8 @@ int wait_sleep_since(struct waiter *w, unsigned int armed, int timeout)
 	}
 	pthread_mutex_lock(&w->gate);
 	if (w->wakes == armed)
-		ret = w->evfd >= 0 && !w->leader ? lead(w, timeout) : follow(w, armed, timeout);
+		ret = w->evfd >= 0 && !w->leader ? wait_sleep_lead(w, timeout)
+						 : wait_sleep_follow(w, armed, timeout);
 	pthread_mutex_unlock(&w->gate);
 	return ret;
 }
@@ -198,7 +199,7 @@ static int time_left(uint64_t end, int nap)
 }
 
 /* Arms, checks and sleeps once. 1: ready; 0: woken; -FI_EAGAIN: sleep timed out; or an error. */
-static int round_of(struct waiter *w, struct wait_for *what, uint64_t end)
+static int wait_sleep_round_of(struct waiter *w, struct wait_for *what, uint64_t end)
 {
 	unsigned int armed = wait_arm(w);
 	int left;
@@ -218,7 +219,7 @@ static int sleep_on(struct waiter *w, struct wait_for *what, uint64_t end)
 	int ret;
 
 	do {
-		ret = round_of(w, what, end);
+		ret = wait_sleep_round_of(w, what, end);
 		if (ret == 0 && what->ready(what, false))
 			return 1;
 	} while ((ret == 0 || ret == -FI_EAGAIN) && what->parts == parts);
@@ -238,6 +239,6 @@ int wait_until(struct waiter *w, struct wait_for *what, uint64_t end)
 	while (ret == 0 && !wait_spin(w, what, end));
 	/* We may have taken the token of an application thread that polls the descriptor, or of one that sleeps on the set. */
 	if (w->evfd >= 0 && (w->set || __atomic_load_n(&w->exported, __ATOMIC_RELAXED)))
-		ring(w);
+		wait_sleep_ring(w);
 	return ret > 0 ? 0 : ret;
 }

@@ -43,7 +43,7 @@ static unsigned int polls_of(struct wait_predictor *h)
 }
 
 /* Learns whether polling more than once on a regained core paid. */
-static void learn(struct wait_predictor *h, bool came)
+static void wait_spin_learn(struct wait_predictor *h, bool came)
 {
 	if (came)
 		h->doubt -= h->doubt > 0;
@@ -103,7 +103,7 @@ static bool spin_as(struct wait_predictor *h, struct waiter *w, struct wait_for 
 			break;
 	}
 	if (alone == OVERSUBSCRIBED_POLLS && looks)
-		learn(h, ready && looks < alone);
+		wait_spin_learn(h, ready && looks < alone);
 	return ready;
 }
 

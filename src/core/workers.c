@@ -45,7 +45,7 @@ int workers_add(struct workers *p, struct driven *worker, struct waiter *w)
 	return 0;
 }
 
-static void drop(struct workers *p, unsigned int i, struct waiter *w)
+static void workers_drop(struct workers *p, unsigned int i, struct waiter *w)
 {
 	wait_del_fd(w, p->list[i].worker->fd);
 	driven_del_waiter(p->list[i].worker, w);
@@ -59,7 +59,7 @@ void workers_del(struct workers *p, struct driven *worker, struct waiter *w)
 		if (p->list[i].worker != worker)
 			continue;
 		if (--p->list[i].uses == 0)
-			drop(p, i, w);
+			workers_drop(p, i, w);
 		return;
 	}
 }
@@ -67,7 +67,7 @@ void workers_del(struct workers *p, struct driven *worker, struct waiter *w)
 void workers_leave(struct workers *p, struct waiter *w)
 {
 	while (p->count)
-		drop(p, 0, w);
+		workers_drop(p, 0, w);
 }
 
 void workers_fini(struct workers *p)
@@ -210,7 +210,7 @@ static bool must_poll_others(const struct domain *dom, const struct workers *p)
  * Returns whether `w` covers all workers of the domain; makes it do so if no waiter does. With a
  * thread of progress there is the main shard alone. Shard locked.
  */
-static bool covers(struct domain *dom, struct waiter *w)
+static bool workers_covers(struct domain *dom, struct waiter *w)
 {
 	if (!w || !dom->thread || (dom->cover && dom->cover != w))
 		return false;
@@ -260,7 +260,7 @@ bool workers_arm(struct domain *dom, struct workers *p, struct waiter *w, int *n
 
 	*nap = 0;
 	shard_take(&p->shard);
-	quiet = covers(dom, w) ? arm_all(dom, nap) : arm_own(p, nap);
+	quiet = workers_covers(dom, w) ? arm_all(dom, nap) : arm_own(p, nap);
 	if (domain_due(dom) || must_poll_others(dom, p))
 		*nap = WORKERS_NAP_MS;
 	shard_give(&p->shard);

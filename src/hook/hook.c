@@ -54,7 +54,7 @@ static const struct layer *find_layer(const char *name, size_t len)
 }
 
 /* Adds a layer of the list, once. */
-static void choose(const char *name, size_t len)
+static void hook_choose(const char *name, size_t len)
 {
 	const struct layer *layer = find_layer(name, len);
 
@@ -78,7 +78,7 @@ static void choose_all(void)
 		size_t len = strcspn(list, ";");
 
 		if (len)
-			choose(list, len);
+			hook_choose(list, len);
 		list += len + (list[len] != '\0');
 	}
 }
@@ -234,29 +234,29 @@ static void wrap_tables(struct fid *fid, struct hooked *hooked)
 }
 
 /* Other threads may be in a call of the object: CALL_INNER reads either pointer. */
-static void point_to(const void **pointer, const void *table)
+static void hook_point_to(const void **pointer, const void *table)
 {
 	__atomic_store_n(pointer, table, __ATOMIC_RELEASE); /* pairs with CALL_INNER, hooked_of */
 }
 
-static void wrap(struct fid *fid, struct hooked *hooked)
+static void hook_wrap(struct fid *fid, struct hooked *hooked)
 {
 	const void **pointers = pointers_of(fid);
 
 	for (size_t i = 0; i < count_tables(fid->fclass); i++)
 		if (hooked->tables[i].inner)
-			point_to(&pointers[i], hooked->tables[i].outer);
+			hook_point_to(&pointers[i], hooked->tables[i].outer);
 }
 
-static void unwrap(struct fid *fid)
+static void hook_unwrap(struct fid *fid)
 {
 	const void *const *ours = class_tables(fid->fclass);
 	const void **pointers = pointers_of(fid);
 
 	for (size_t i = 0; i < count_tables(fid->fclass); i++)
 		if (pointers[i] && is_outer(pointers[i], ours[i]))
-			point_to(&pointers[i],
-				 LIST_ENTRY(pointers[i], struct call_table, outer)->inner);
+			hook_point_to(&pointers[i],
+				      LIST_ENTRY(pointers[i], struct call_table, outer)->inner);
 }
 
 /* Returns the tables of the object, or NULL: it is not wrapped, or is a copy of one that is. */
@@ -277,7 +277,7 @@ void hook_object(struct fid *fid)
 
 	if (!fid || !class_tables(fid->fclass) || hooked_of(fid))
 		return;
-	unwrap(fid); /* an alias begins as a copy of its endpoint, which is wrapped */
+	hook_unwrap(fid); /* an alias begins as a copy of its endpoint, which is wrapped */
 	hooked = calloc(1, sizeof(*hooked) + count_tables(fid->fclass) * sizeof(struct call_table));
 	if (!hooked) {
 		LOG_WARN(LOG_CORE, "out of memory: calls of an object of class %zu are not hooked",
@@ -286,7 +286,7 @@ void hook_object(struct fid *fid)
 	}
 	hooked->fid = fid;
 	wrap_tables(fid, hooked);
-	wrap(fid, hooked);
+	hook_wrap(fid, hooked);
 } /* NOLINT(clang-analyzer-unix.Malloc): the object's pointers lead to it */
 
 struct fid_cq *hook_queue(struct fid_cq *cq, const struct fi_cq_attr *attr)
@@ -321,12 +321,12 @@ static int hooked_fi_close(struct fid *fid)
 	size_t fclass = fid->fclass;
 	int ret;
 
-	unwrap(fid);
+	hook_unwrap(fid);
 	ret = fid->ops->close(fid);
 	if (!ret)
 		free(hooked);
 	else if (hooked)
-		wrap(fid, hooked);
+		hook_wrap(fid, hooked);
 	values[1] = (uint64_t)ret;
 	hook_end(CALL_fi_close, began, 0, shapes_fi_close, values, 2);
 	if (!ret && fclass == FI_CLASS_FABRIC)

@@ -119,7 +119,7 @@ static struct tally_page *make_file(int folder, int *err)
 }
 
 /* The pages of a forked child are its parent's: it is not monitored. */
-static void in_child(void)
+static void monitor_in_child(void)
 {
 	page = NULL;
 }
@@ -158,7 +158,7 @@ void monitor_start(void)
 	}
 	len = strlen(path);
 	snprintf(path + len, sizeof(path) - len, "/%d", (int)getpid());
-	pthread_atfork(NULL, NULL, in_child);
+	pthread_atfork(NULL, NULL, monitor_in_child);
 }
 
 void monitor_call(const struct call *call)
@@ -168,7 +168,7 @@ void monitor_call(const struct call *call)
 }
 
 /* Is the file of this name still the one of this process? */
-static bool is_ours(void)
+static bool monitor_is_ours(void)
 {
 	struct stat is;
 
@@ -176,8 +176,8 @@ static bool is_ours(void)
 }
 
 /* Other threads may still call: the memory stays. */
-static __attribute__((destructor)) void at_exit(void)
+static __attribute__((destructor)) void monitor_at_exit(void)
 {
-	if (page && !env_get()->monitor_linger && is_ours())
+	if (page && !env_get()->monitor_linger && monitor_is_ours())
 		unlink(path);
 }

@@ -61,7 +61,7 @@ void perf_call(const struct call *call)
 }
 
 /* Moves the figures out. */
-static struct tally take(struct tally *t)
+static struct tally perf_take(struct tally *t)
 {
 	return (struct tally){
 		.calls = __atomic_exchange_n(&t->calls, 0, __ATOMIC_RELAXED),
@@ -73,9 +73,9 @@ static struct tally take(struct tally *t)
 	};
 }
 
-static void report_call(const struct log_place *place, enum call_id id)
+static void perf_report_call(const struct log_place *place, enum call_id id)
 {
-	const struct tally t = take(&tallies[id]);
+	const struct tally t = perf_take(&tallies[id]);
 	char line[256];
 	struct text text;
 
@@ -99,5 +99,5 @@ void perf_report(void)
 	if (!log_allowed(PROV, FI_LOG_TRACE, LOG_FABRIC))
 		return;
 	for (int id = 0; id < CALL_COUNT; id++)
-		report_call(&place, (enum call_id)id);
+		perf_report_call(&place, (enum call_id)id);
 }

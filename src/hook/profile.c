@@ -41,7 +41,7 @@ struct share {
 static struct share shares[COUNT][BUCKETS];
 static struct share received[FI_CQ_FORMAT_TAGGED + 1]; /* completions that were read, by format */
 
-static void add(struct share *to, uint64_t count, uint64_t bytes)
+static void profile_add(struct share *to, uint64_t count, uint64_t bytes)
 {
 	__atomic_fetch_add(&to->count, count, __ATOMIC_RELAXED);
 	__atomic_fetch_add(&to->bytes, bytes, __ATOMIC_RELAXED);
@@ -49,7 +49,7 @@ static void add(struct share *to, uint64_t count, uint64_t bytes)
 
 /* ---- Counting --------------------------------------------------------------------------------- */
 
-static size_t bucket_of(size_t bytes)
+static size_t profile_bucket_of(size_t bytes)
 {
 	size_t i = BUCKETS - 1;
 
@@ -59,7 +59,7 @@ static size_t bucket_of(size_t bytes)
 }
 
 /* Entries of the formats that tell lengths begin alike. */
-static void add_entries(const struct value_entries *entries)
+static void profile_add_entries(const struct value_entries *entries)
 {
 	const char *entry = entries->buf;
 	uint64_t bytes = 0;
@@ -74,7 +74,7 @@ static void add_entries(const struct value_entries *entries)
 			bytes += e.len;
 	}
 	if (entries->count > 0)
-		add(&received[entries->format], (uint64_t)entries->count, bytes);
+		profile_add(&received[entries->format], (uint64_t)entries->count, bytes);
 }
 
 void profile_call(const struct call *call)
@@ -82,15 +82,17 @@ void profile_call(const struct call *call)
 	if (call_failed(call))
 		return;
 	if (call->id >= FIRST && call->id <= LAST)
-		add(&shares[call->id - FIRST][bucket_of(call->bytes)], 1, call->bytes);
+		profile_add(&shares[call->id - FIRST][profile_bucket_of(call->bytes)], 1,
+			    call->bytes);
 	for (size_t i = 0; i < call->count; i++)
 		if (call->shapes[i].show == SHOW_ENTRIES)
-			add_entries((const struct value_entries *)(uintptr_t)call->values[i]);
+			profile_add_entries(
+				(const struct value_entries *)(uintptr_t)call->values[i]);
 }
 
 /* ---- The report ------------------------------------------------------------------------------- */
 
-static struct share take(struct share *from)
+static struct share profile_take(struct share *from)
 {
 	return (struct share){__atomic_exchange_n(&from->count, 0, __ATOMIC_RELAXED),
 			      __atomic_exchange_n(&from->bytes, 0, __ATOMIC_RELAXED)};
@@ -123,13 +125,13 @@ static struct share sum_of(const char *group, struct share taken[COUNT][BUCKETS]
 	return sum;
 }
 
-static double percent(uint64_t part, uint64_t all)
+static double profile_percent(uint64_t part, uint64_t all)
 {
 	return all ? (double)part * 100 / (double)all : 0;
 }
 
-static void report_call(const struct log_place *place, size_t call,
-			struct share taken[COUNT][BUCKETS])
+static void profile_report_call(const struct log_place *place, size_t call,
+				struct share taken[COUNT][BUCKETS])
 {
 	const char *group = group_of(call);
 	const struct share all = sum_of(group, taken);
@@ -141,14 +143,15 @@ static void report_call(const struct log_place *place, size_t call,
 			log_write(place, "%-15s  %-19s  %-9s %12llu %16llu %5.1f%% %5.1f%%", group,
 				  calls_name(FIRST + (enum call_id)call), buckets[i].name,
 				  (unsigned long long)s->count, (unsigned long long)s->bytes,
-				  percent(s->count, all.count), percent(s->bytes, all.bytes));
+				  profile_percent(s->count, all.count),
+				  profile_percent(s->bytes, all.bytes));
 	}
 }
 
 static void report_received(const struct log_place *place)
 {
 	for (enum fi_cq_format format = 0; format <= FI_CQ_FORMAT_TAGGED; format++) {
-		const struct share s = take(&received[format]);
+		const struct share s = profile_take(&received[format]);
 		char name[40];
 
 		if (s.count)
@@ -167,10 +170,10 @@ void profile_report(void)
 		return;
 	for (size_t call = 0; call < COUNT; call++)
 		for (size_t i = 0; i < BUCKETS; i++)
-			taken[call][i] = take(&shares[call][i]);
+			taken[call][i] = profile_take(&shares[call][i]);
 	log_write(&place, "%-15s  %-19s  %-9s %12s %16s %6s %6s", "Group", "API", "Size", "Count",
 		  "Amount", "%Count", "%Amount");
 	for (size_t call = 0; call < COUNT; call++)
-		report_call(&place, call, taken);
+		profile_report_call(&place, call, taken);
 	report_received(&place);
 }

@@ -37,7 +37,7 @@ static void log_line(const struct call *call)
 /* A call of the function that writes the application's log is not shown. */
 static __thread bool showing;
 
-static void show(const struct call *call)
+static void trace_show(const struct call *call)
 {
 	int subsys = calls_subsys(call->id);
 
@@ -70,7 +70,7 @@ static bool has_no_effect(const struct call *call)
 	}
 }
 
-static bool repeats(const struct call *call)
+static bool trace_repeats(const struct call *call)
 {
 	return last.polls && call->id == last.call.id && call->values[0] == last.object &&
 	       *call_result(call) == last.result;
@@ -87,14 +87,14 @@ static void show_last(void)
 	call.shapes = shapes;
 	call.values = values;
 	call.count = 3;
-	show(&call);
+	trace_show(&call);
 }
 
 void trace_call(const struct call *call)
 {
 	if (showing)
 		return;
-	if (repeats(call)) {
+	if (trace_repeats(call)) {
 		if (!last.times++)
 			last.call.began = call->began;
 		last.call.ended = call->ended;
@@ -106,5 +106,5 @@ void trace_call(const struct call *call)
 	last.object = call->values[0];
 	last.result = *call_result(call);
 	last.polls = has_no_effect(call);
-	show(call);
+	trace_show(call);
 }

@@ -43,7 +43,7 @@ static void add_us(struct text *t, const char *name, uint64_t ns)
 		 (unsigned int)(ns % 1000));
 }
 
-static void add_string(struct text *t, const char *string)
+static void trace_file_add_string(struct text *t, const char *string)
 {
 	text_add(t, "\"");
 	for (; *string; string++) {
@@ -59,18 +59,18 @@ static void add_string(struct text *t, const char *string)
 	text_add(t, "\"");
 }
 
-static void add_member(struct text *t, const struct shape *shape, uint64_t bits)
+static void trace_file_add_member(struct text *t, const struct shape *shape, uint64_t bits)
 {
 	struct text value;
 
 	text_init(&value, room.value, sizeof(room.value));
 	value_add(&value, shape, bits);
-	add_string(t, shape->name);
+	trace_file_add_string(t, shape->name);
 	text_add(t, ":");
 	if (shape->show == SHOW_NUMBER)
 		text_add(t, "%s", room.value);
 	else
-		add_string(t, room.value);
+		trace_file_add_string(t, room.value);
 }
 
 /* Writes {"name":value,...}, or nothing but {} if that is too long. */
@@ -80,7 +80,7 @@ static void add_values(struct text *t, const struct call *call)
 
 	for (size_t i = 0; i < call->count; i++) {
 		text_add(t, i ? "," : "{");
-		add_member(t, &call->shapes[i], call->values[i]);
+		trace_file_add_member(t, &call->shapes[i], call->values[i]);
 	}
 	text_add(t, "}");
 	if (t->size - t->len < sizeof("}") + sizeof(end_of_array)) {
@@ -92,7 +92,7 @@ static void add_values(struct text *t, const struct call *call)
 /* ---- The file --------------------------------------------------------------------------------- */
 
 /* Writes over the end of the array. Ends the file's use if that fails. */
-static void put(const char *event, size_t len)
+static void trace_file_put(const char *event, size_t len)
 {
 	ssize_t n = file_write_at(file.fd, event, len, file.end);
 
@@ -116,13 +116,13 @@ static void put_head(void)
 	text_init(&t, head, sizeof(head));
 	text_add(&t, "[\n{\"name\":\"process_name\",\"ph\":\"M\",\"pid\":%d,\"args\":{\"name\":",
 		 (int)getpid());
-	add_string(&t, program_invocation_short_name);
+	trace_file_add_string(&t, program_invocation_short_name);
 	text_add(&t, "}}%s", end_of_array);
-	put(head, t.len);
+	trace_file_put(head, t.len);
 }
 
 /* A new file, whatever had its name: that may be another user's, or a pipe that nobody reads. */
-static int create(const char *path)
+static int trace_file_create(const char *path)
 {
 	int fd, err;
 
@@ -139,7 +139,7 @@ static int create(const char *path)
 	return -1;
 }
 
-static void open_file(void)
+static void trace_file_open_file(void)
 {
 	file.opened = true;
 	if (getauxval(AT_SECURE)) {
@@ -151,14 +151,14 @@ static void open_file(void)
 		LOG_WARN(LOG_CORE, "FI_WEFT_TRACE_FILE: the name is too long: %.60s...", room.path);
 		return;
 	}
-	file.fd = create(room.path);
+	file.fd = trace_file_create(room.path);
 	file.end = 0;
 	if (file.fd >= 0)
 		put_head();
 }
 
 /* The child gets a file of its own; base/forked closes the parent's. */
-static void in_child(void)
+static void trace_file_in_child(void)
 {
 	file.fd = -1;
 	file.opened = false;
@@ -166,7 +166,7 @@ static void in_child(void)
 
 static void watch_forks(void)
 {
-	pthread_atfork(NULL, NULL, in_child);
+	pthread_atfork(NULL, NULL, trace_file_in_child);
 }
 
 static void put_call(const struct call *call, const char *name, const char *category)
@@ -181,7 +181,7 @@ static void put_call(const struct call *call, const char *name, const char *cate
 	text_add(&t, ",\"args\":");
 	add_values(&t, call);
 	text_add(&t, "}%s", end_of_array);
-	put(room.event, t.len);
+	trace_file_put(room.event, t.len);
 }
 
 void trace_file_add(const struct call *call, const char *name, const char *category)
@@ -194,7 +194,7 @@ void trace_file_add(const struct call *call, const char *name, const char *categ
 	pthread_once(&once, watch_forks);
 	forked_take(FORKED_TRACE);
 	if (!file.opened)
-		open_file();
+		trace_file_open_file();
 	if (file.fd >= 0)
 		put_call(call, name, category);
 	forked_give(FORKED_TRACE);

@@ -12,7 +12,7 @@
 #define ENTRIES_MAX   16 /* completions of one call that are shown */
 
 /* Makes each run of blanks and line ends, from character `from` on, one blank, and the last one none. */
-static void squeeze(struct text *t, size_t from)
+static void value_squeeze(struct text *t, size_t from)
 {
 	size_t to = from;
 
@@ -32,7 +32,7 @@ static void add_line(struct text *t, const char *text)
 	size_t from = t->len;
 
 	text_add(t, "%s", text);
-	squeeze(t, from);
+	value_squeeze(t, from);
 }
 
 /* Decodes in place: a buffer between would be as long as the stacks of some threads. */
@@ -48,7 +48,7 @@ static void add_decoded(struct text *t, const void *data, enum fi_type type)
 		text_add(t, "0");
 	} else {
 		t->len += strlen(decoded);
-		squeeze(t, from);
+		value_squeeze(t, from);
 	}
 }
 
@@ -67,7 +67,7 @@ size_t value_entry_size(enum fi_cq_format format)
 }
 
 /* Each format is the beginning of the next one. */
-static void add_entry(struct text *t, const void *entry, enum fi_cq_format format)
+static void value_add_entry(struct text *t, const void *entry, enum fi_cq_format format)
 {
 	struct fi_cq_tagged_entry e;
 
@@ -85,14 +85,14 @@ static void add_entry(struct text *t, const void *entry, enum fi_cq_format forma
 	text_add(t, "}");
 }
 
-static void add_entries(struct text *t, const struct value_entries *entries)
+static void value_add_entries(struct text *t, const struct value_entries *entries)
 {
 	ssize_t shown = entries->count < ENTRIES_MAX ? entries->count : ENTRIES_MAX;
 	const char *entry = entries->buf;
 
 	text_add(t, "[");
 	for (ssize_t i = 0; i < shown; i++, entry += value_entry_size(entries->format))
-		add_entry(t, entry, entries->format);
+		value_add_entry(t, entry, entries->format);
 	text_add(t, shown < entries->count ? "...]" : "]");
 }
 
@@ -100,7 +100,7 @@ static void add_entries(struct text *t, const struct value_entries *entries)
  * The format is the provider's. Addresses that tell what they are, sockaddr and strings, are shown;
  * of others only where they are.
  */
-static void add_name(struct text *t, const void *name)
+static void value_add_name(struct text *t, const void *name)
 {
 	char printed[ADDR_STR_MAX];
 	sa_family_t family;
@@ -159,12 +159,12 @@ void value_add(struct text *t, const struct shape *shape, uint64_t bits)
 		break;
 	case SHOW_NAME:
 		if (pointer)
-			add_name(t, pointer);
+			value_add_name(t, pointer);
 		else
 			text_add(t, "NULL");
 		break;
 	case SHOW_ENTRIES:
-		add_entries(t, pointer);
+		value_add_entries(t, pointer);
 		break;
 	}
 }

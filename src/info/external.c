@@ -72,7 +72,7 @@ static struct external *find_known(const char *name)
 }
 
 /* Does `next` replace `first`, whose name it has? */
-static bool replaces(const struct external *next, const struct external *first)
+static bool external_replaces(const struct external *next, const struct external *first)
 {
 	if (next->preferred != first->preferred)
 		return next->preferred;
@@ -81,7 +81,7 @@ static bool replaces(const struct external *next, const struct external *first)
 }
 
 /* Keeps `next`, or the provider that has its name already: then *next is the one not kept. */
-static bool keep(struct external *next, const char *path)
+static bool external_keep(struct external *next, const char *path)
 {
 	struct external *first = find_known(next->prov->name), tmp;
 
@@ -93,7 +93,7 @@ static bool keep(struct external *next, const char *path)
 		known[known_count++] = *next;
 		return true;
 	}
-	if (replaces(next, first)) {
+	if (external_replaces(next, first)) {
 		tmp = *first;
 		*first = *next;
 		*next = tmp;
@@ -155,7 +155,7 @@ static void load_file(const char *path, bool preferred)
 	} else if (init_provider(&next, path)) {
 		LOG_INFO(LOG_CORE, "%s: provider %.60s, version %u.%u", path, next.prov->name,
 			 FI_MAJOR(next.prov->version), FI_MINOR(next.prov->version));
-		if (is_usable(path, next.prov) && keep(&next, path))
+		if (is_usable(path, next.prov) && external_keep(&next, path))
 			return;
 		end_provider(&next);
 	}

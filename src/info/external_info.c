@@ -30,7 +30,7 @@ static bool is_asked(const struct external *ext, uint32_t bit, const struct quer
  * The provider that made an entry names in it those below itself, if any: its own name is added. -FI_ENOMEM
  * or 0.
  */
-static int add_name(char **layers, const char *name)
+static int external_info_add_name(char **layers, const char *name)
 {
 	const char *last = *layers ? strrchr(*layers, ';') : NULL;
 	const char *top = last ? last + 1 : *layers;
@@ -46,7 +46,8 @@ static int add_name(char **layers, const char *name)
 }
 
 /* Completes the entries of a provider. 0, -FI_ENOMEM, or -FI_EINVAL if they lack a part. */
-static int complete(const struct fi_provider *prov, uint32_t version, struct fi_info *list)
+static int external_info_complete(const struct fi_provider *prov, uint32_t version,
+				  struct fi_info *list)
 {
 	for (; list; list = list->next) {
 		if (!list->fabric_attr || !list->domain_attr || !list->ep_attr || !list->tx_attr ||
@@ -54,7 +55,7 @@ static int complete(const struct fi_provider *prov, uint32_t version, struct fi_
 			LOG_WARN(LOG_CORE, "%s: an entry lacks attributes", prov->name);
 			return -FI_EINVAL;
 		}
-		if (add_name(&list->fabric_attr->prov_name, prov->name))
+		if (external_info_add_name(&list->fabric_attr->prov_name, prov->name))
 			return -FI_ENOMEM;
 		list->fabric_attr->prov_version = prov->version;
 		list->fabric_attr->api_version = version;
@@ -63,7 +64,8 @@ static int complete(const struct fi_provider *prov, uint32_t version, struct fi_
 }
 
 /* Returns the entries of a provider; NULL: none, for a reason that is logged. */
-static struct fi_info *ask(const struct fi_provider *prov, uint32_t bit, const struct query *q)
+static struct fi_info *external_info_ask(const struct fi_provider *prov, uint32_t bit,
+					 const struct query *q)
 {
 	struct fi_info *list = NULL;
 	int ret;
@@ -75,7 +77,7 @@ static struct fi_info *ask(const struct fi_provider *prov, uint32_t bit, const s
 		LOG_INFO(LOG_CORE, "%s: no entry: %s (%d)", prov->name, fi_strerror(ret), ret);
 		return NULL;
 	}
-	ret = complete(prov, q->version, list);
+	ret = external_info_complete(prov, q->version, list);
 	if (!ret)
 		return list;
 	LOG_WARN(LOG_CORE, "%s: its entries are left out: %s", prov->name, fi_strerror(ret));
@@ -92,7 +94,7 @@ void external_entries(const struct query *q, struct fi_info **list)
 	for (size_t i = 0; i < count; i++, ext++) {
 		if (!is_asked(ext, 1U << i, q))
 			continue;
-		*list = ask(ext->prov, 1U << i, q);
+		*list = external_info_ask(ext->prov, 1U << i, q);
 		while (*list)
 			list = &(*list)->next;
 	}

@@ -48,7 +48,7 @@ static const struct opened_fabric *fabric_asked(const struct query *q)
 	return fabric_hints(q) ? opened_fabric_of(fabric_hints(q)->fabric) : NULL;
 }
 
-static const struct opened_domain *domain_asked(const struct query *q)
+static const struct opened_domain *getinfo_domain_asked(const struct query *q)
 {
 	const struct fi_domain_attr *attr = q->hints ? q->hints->domain_attr : NULL;
 
@@ -57,7 +57,7 @@ static const struct opened_domain *domain_asked(const struct query *q)
 
 static bool match_objects(const struct provider *v, const struct query *q, struct refusal *why)
 {
-	const struct opened_domain *dom = domain_asked(q);
+	const struct opened_domain *dom = getinfo_domain_asked(q);
 	const struct opened_fabric *fabric = fabric_asked(q);
 
 	if (!fabric && dom)
@@ -75,7 +75,7 @@ static bool match_objects(const struct provider *v, const struct query *q, struc
 /* Puts open objects into the entries: those in the hints, else the oldest that suit. */
 static void fill_objects(const struct provider *v, const struct query *q, struct fi_info *first)
 {
-	const struct opened_domain *asked = domain_asked(q), *dom;
+	const struct opened_domain *asked = getinfo_domain_asked(q), *dom;
 	const struct opened_fabric *fabric = fabric_asked(q);
 
 	if (!fabric)
@@ -125,10 +125,10 @@ static bool match_keys(const struct query *q, const struct fi_info *info, struct
 	return true;
 }
 
-static int fill(const struct provider *v, const struct query *q, struct fi_info *info,
-		struct refusal *why)
+static int getinfo_fill(const struct provider *v, const struct query *q, struct fi_info *info,
+			struct refusal *why)
 {
-	const struct opened_domain *dom = domain_asked(q);
+	const struct opened_domain *dom = getinfo_domain_asked(q);
 	const char *open_name = dom ? dom->info->domain_attr->name : NULL;
 	int ret;
 
@@ -164,7 +164,7 @@ static int new_entry(const struct provider *v, const struct query *q, struct fi_
 	info = info_blank();
 	if (!info)
 		return -FI_ENOMEM;
-	ret = fill(v, q, info, why);
+	ret = getinfo_fill(v, q, info, why);
 	if (ret) {
 		fi_freeinfo(info);
 		return ret;
@@ -174,7 +174,7 @@ static int new_entry(const struct provider *v, const struct query *q, struct fi_
 }
 
 /* Omits providers that were not named if another one was, and repeated reasons. */
-static void explain(const struct refusal *why)
+static void getinfo_explain(const struct refusal *why)
 {
 	bool meant = false;
 
@@ -208,9 +208,9 @@ static bool names_object(const struct query *q)
  * are not asked. One that is not is theirs, or one of ours that was closed: then they are asked first,
  * and the rows if none of them answers.
  */
-static int entries(const struct query *q, struct fi_info **list)
+static int getinfo_entries(const struct query *q, struct fi_info **list)
 {
-	bool named = names_object(q), ours = fabric_asked(q) || domain_asked(q);
+	bool named = names_object(q), ours = fabric_asked(q) || getinfo_domain_asked(q);
 	struct refusal why[PROVIDER_MAX];
 	struct fi_info *first = NULL, **next = &first;
 	int ret;
@@ -235,19 +235,20 @@ static int entries(const struct query *q, struct fi_info **list)
 	if (!named)
 		external_entries(q, next);
 	if (!first)
-		explain(why);
+		getinfo_explain(why);
 	*list = first;
 	return first ? 0 : -FI_ENODATA;
 }
 
 /* Is the provider's hardware present? RDMA devices may appear and disappear. */
-static bool present(const struct provider *v)
+static bool getinfo_present(const struct provider *v)
 {
 	return !provider_needs_rdma(v) || (transport_of(v->transports) && rdma_ports_any());
 }
 
 /* Appends an entry with only the name and versions, and moves *next behind it. 0 or -FI_ENOMEM. */
-static int add_name(struct fi_info ***next, const char *name, uint32_t prov_version, uint32_t api)
+static int getinfo_add_name(struct fi_info ***next, const char *name, uint32_t prov_version,
+			    uint32_t api)
 {
 	struct fi_info *info = info_blank();
 
@@ -264,11 +265,11 @@ static int add_name(struct fi_info ***next, const char *name, uint32_t prov_vers
 /* Is the row the first of its name, offered to applications, and present? */
 static bool names_provider(const struct provider *v)
 {
-	return provider_find(v->name) == v && provider_offered(v, v->name) && present(v);
+	return provider_find(v->name) == v && provider_offered(v, v->name) && getinfo_present(v);
 }
 
 /* FI_PROV_ATTR_ONLY: one entry per provider name. */
-static int names(uint32_t api, struct fi_info **list)
+static int getinfo_names(uint32_t api, struct fi_info **list)
 {
 	struct fi_info *first = NULL, **next = &first;
 	size_t count;
@@ -277,11 +278,11 @@ static int names(uint32_t api, struct fi_info **list)
 
 	for (size_t i = 0; i < provider_count && !ret; i++) {
 		if (names_provider(&providers[i]))
-			ret = add_name(&next, providers[i].name, INFO_RELEASE, api);
+			ret = getinfo_add_name(&next, providers[i].name, INFO_RELEASE, api);
 	}
 	for (size_t i = 0; i < count && !ret; i++) {
 		if (provider_name_offered(ext[i].prov->name, NULL))
-			ret = add_name(&next, ext[i].prov->name, ext[i].prov->version, api);
+			ret = getinfo_add_name(&next, ext[i].prov->name, ext[i].prov->version, api);
 	}
 	if (ret) {
 		fi_freeinfo(first);
@@ -307,9 +308,9 @@ int getinfo_query(uint32_t version, const char *node, const char *service, uint6
 		LOG_INFO(LOG_CORE, "FI_SOURCE needs a node or a service");
 		ret = -FI_ENODATA;
 	} else if (flags & FI_PROV_ATTR_ONLY) {
-		ret = names(version, info);
+		ret = getinfo_names(version, info);
 	} else {
-		ret = entries(&q, info);
+		ret = getinfo_entries(&q, info);
 		resolve_ip_forget(&ends);
 	}
 	/* As fi_getinfo(3) says; other calls leave the result alone on failure. */

@@ -77,7 +77,7 @@ static uint64_t without_network(uint64_t asked)
 	return (asked & COMM) == FI_LOCAL_COMM ? FI_REMOTE_COMM : 0;
 }
 
-static bool several(size_t contexts)
+static bool hints_several(size_t contexts)
 {
 	return contexts > 1 && contexts != FI_SHARED_CONTEXT;
 }
@@ -87,7 +87,9 @@ static uint64_t without_groups(const struct fi_info *hints)
 {
 	const struct fi_ep_attr *ep = hints ? hints->ep_attr : NULL;
 
-	return ep && (several(ep->tx_ctx_cnt) || several(ep->rx_ctx_cnt)) ? FI_COLLECTIVE : 0;
+	return ep && (hints_several(ep->tx_ctx_cnt) || hints_several(ep->rx_ctx_cnt))
+		       ? FI_COLLECTIVE
+		       : 0;
 }
 
 static bool match_caps(const struct provider *v, uint32_t api, const struct fi_info *hints,

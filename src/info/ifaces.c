@@ -18,7 +18,7 @@
 #define STEP  16                     /* growth of an array, in entries */
 #define MASKS ((size_t)3 * INT8_MAX) /* limit of the 32-bit words behind ethtool_link_settings */
 
-static void *grow(void **array, size_t count, size_t size)
+static void *ifaces_grow(void **array, size_t count, size_t size)
 {
 	char *larger = *array;
 
@@ -33,7 +33,7 @@ static void *grow(void **array, size_t count, size_t size)
 
 struct iface *ifaces_add(struct ifaces *all)
 {
-	struct iface *i = grow((void **)&all->iface, all->count, sizeof(*i));
+	struct iface *i = ifaces_grow((void **)&all->iface, all->count, sizeof(*i));
 
 	all->count += i != NULL;
 	return i;
@@ -41,7 +41,7 @@ struct iface *ifaces_add(struct ifaces *all)
 
 struct iface_addr *ifaces_add_addr(struct ifaces *all)
 {
-	struct iface_addr *a = grow((void **)&all->addr, all->addr_count, sizeof(*a));
+	struct iface_addr *a = ifaces_grow((void **)&all->addr, all->addr_count, sizeof(*a));
 
 	all->addr_count += a != NULL;
 	return a;
@@ -97,7 +97,7 @@ const struct iface_addr *ifaces_next(const struct ifaces *all, int family, const
 	return NULL;
 }
 
-static bool same_ip(const struct addr *a, const struct addr *b)
+static bool ifaces_same_ip(const struct addr *a, const struct addr *b)
 {
 	return a->kind == b->kind && memcmp(a->ip, b->ip, sizeof(a->ip)) == 0 &&
 	       (a->scope == b->scope || !a->scope || !b->scope);
@@ -113,7 +113,7 @@ const struct iface *ifaces_holding(const struct ifaces *all, const struct addr *
 		bool of_lo = i->kind == IFACE_LOOPBACK && a->kind == ADDR_IN &&
 			     a->ip[0] == IN_LOOPBACKNET;
 
-		if (!of_lo && !same_ip(&all->addr[n].addr, a))
+		if (!of_lo && !ifaces_same_ip(&all->addr[n].addr, a))
 			continue;
 		if (!found || (name && ifaces_named(name, i->name)))
 			found = i;

@@ -23,7 +23,7 @@ static const struct {
 	{"veth", IFACE_VETH},   {"bridge", IFACE_BRIDGE}, {"openvswitch", IFACE_BRIDGE},
 };
 
-static enum iface_kind kind_of(struct rtnl_link *link)
+static enum iface_kind ifaces_nl_kind_of(struct rtnl_link *link)
 {
 	const char *name = rtnl_link_get_type(link);
 	unsigned int type = rtnl_link_get_arptype(link);
@@ -46,7 +46,7 @@ struct filling {
 	int err;
 };
 
-static void add_link(struct nl_object *object, void *arg)
+static void ifaces_nl_add_link(struct nl_object *object, void *arg)
 {
 	struct rtnl_link *link = (struct rtnl_link *)object;
 	struct filling *f = arg;
@@ -61,7 +61,7 @@ static void add_link(struct nl_object *object, void *arg)
 	snprintf(i->name, sizeof(i->name), "%s", name ? name : "");
 	i->index = rtnl_link_get_ifindex(link);
 	i->master = rtnl_link_get_master(link);
-	i->kind = kind_of(link);
+	i->kind = ifaces_nl_kind_of(link);
 	i->up = rtnl_link_get_flags(link) & IFF_UP;
 	i->running = ifaces_running(rtnl_link_get_flags(link));
 	i->type = rtnl_link_get_arptype(link);
@@ -71,7 +71,7 @@ static void add_link(struct nl_object *object, void *arg)
 }
 
 /* Returns false if `from` is not an IP address. */
-static bool convert(struct nl_addr *from, struct addr *to)
+static bool ifaces_nl_convert(struct nl_addr *from, struct addr *to)
 {
 	unsigned int len = nl_addr_get_len(from);
 	int family = nl_addr_get_family(from);
@@ -87,7 +87,7 @@ static bool convert(struct nl_addr *from, struct addr *to)
 	return true;
 }
 
-static void add_addr(struct nl_object *object, void *arg)
+static void ifaces_nl_add_addr(struct nl_object *object, void *arg)
 {
 	struct rtnl_addr *theirs = (struct rtnl_addr *)object;
 	struct nl_addr *local = rtnl_addr_get_local(theirs);
@@ -96,7 +96,7 @@ static void add_addr(struct nl_object *object, void *arg)
 	struct iface_addr *a;
 	struct addr ip;
 
-	if (!i || !local || !convert(local, &ip))
+	if (!i || !local || !ifaces_nl_convert(local, &ip))
 		return;
 	a = ifaces_add_addr(f->all);
 	if (!a) {
@@ -112,14 +112,14 @@ static void add_addr(struct nl_object *object, void *arg)
 	a->of = (unsigned int)(i - f->all->iface);
 }
 
-static void close_socket(struct nl_sock *sock)
+static void ifaces_nl_close_socket(struct nl_sock *sock)
 {
 	nl_socket_free(sock);
 	forked_give(FORKED_NETLINK);
 }
 
 /* With FORKED_NETLINK until close_socket: libnl has locks of its own, which a forked child might find held. */
-static struct nl_sock *open_socket(void)
+static struct nl_sock *ifaces_nl_open_socket(void)
 {
 	struct nl_sock *sock;
 	int err;
@@ -129,12 +129,12 @@ static struct nl_sock *open_socket(void)
 	err = sock ? nl_connect(sock, NETLINK_ROUTE) : -NLE_NOMEM;
 	if (!err)
 		return sock;
-	close_socket(sock);
+	ifaces_nl_close_socket(sock);
 	LOG_WARN(LOG_CORE, "asking the kernel for network interfaces: %s", nl_geterror(err));
 	return NULL;
 }
 
-static int fill(struct ifaces *all, struct nl_sock *sock)
+static int ifaces_nl_fill(struct ifaces *all, struct nl_sock *sock)
 {
 	struct nl_cache *links, *addrs;
 	struct filling f = {all, 0};
@@ -145,8 +145,8 @@ static int fill(struct ifaces *all, struct nl_sock *sock)
 	err = rtnl_addr_alloc_cache(sock, &addrs);
 	if (err)
 		goto free_links;
-	nl_cache_foreach(links, add_link, &f);
-	nl_cache_foreach(addrs, add_addr, &f);
+	nl_cache_foreach(links, ifaces_nl_add_link, &f);
+	nl_cache_foreach(addrs, ifaces_nl_add_addr, &f);
 	nl_cache_free(addrs);
 free_links:
 	nl_cache_free(links);
@@ -158,13 +158,13 @@ complain:
 
 int ifaces_ask(struct ifaces *all)
 {
-	struct nl_sock *sock = open_socket();
+	struct nl_sock *sock = ifaces_nl_open_socket();
 	int err;
 
 	if (!sock)
 		return 0;
-	err = fill(all, sock);
-	close_socket(sock);
+	err = ifaces_nl_fill(all, sock);
+	ifaces_nl_close_socket(sock);
 	return err;
 }
 
@@ -172,13 +172,13 @@ static bool source_of(struct rtnl_route *route, struct addr *from)
 {
 	struct nl_addr *source = rtnl_route_get_pref_src(route);
 
-	return source && convert(source, from);
+	return source && ifaces_nl_convert(source, from);
 }
 
 bool ifaces_ask_route(const struct addr *to, struct addr *from)
 {
 	bool v6 = to->kind == ADDR_IN6, found = false;
-	struct nl_sock *sock = open_socket();
+	struct nl_sock *sock = ifaces_nl_open_socket();
 	struct rtnl_route *route;
 	struct nl_addr *dest;
 
@@ -190,6 +190,6 @@ bool ifaces_ask_route(const struct addr *to, struct addr *from)
 		rtnl_route_put(route);
 	}
 	nl_addr_put(dest);
-	close_socket(sock);
+	ifaces_nl_close_socket(sock);
 	return found;
 }

@@ -29,7 +29,7 @@ static bool ask_allowed(struct processors *p)
 }
 
 /* Is one of the processors in a list like "0-3,8" allowed? */
-static bool allows(const struct processors *allowed, const char *list)
+static bool ifaces_numa_allows(const struct processors *allowed, const char *list)
 {
 	char *end;
 
@@ -46,7 +46,7 @@ static bool allows(const struct processors *allowed, const char *list)
 }
 
 /* Reads the first line of a file below `sys`. False: there is none. */
-static bool read_line(const char *path, char *line, int size)
+static bool ifaces_numa_read_line(const char *path, char *line, int size)
 {
 	FILE *file = fopen(path, "re");
 	bool any = file && fgets(line, size, file);
@@ -63,10 +63,12 @@ static bool is_away(const char *sys, const char *name, const struct processors *
 	int node;
 
 	snprintf(path, sizeof(path), "%s/class/net/%s/device/numa_node", sys, name);
-	if (!read_line(path, line, sizeof(line)) || sscanf(line, "%d", &node) != 1 || node < 0)
+	if (!ifaces_numa_read_line(path, line, sizeof(line)) || sscanf(line, "%d", &node) != 1 ||
+	    node < 0)
 		return false;
 	snprintf(path, sizeof(path), "%s/devices/system/node/node%d/cpulist", sys, node);
-	return read_line(path, line, sizeof(line)) && !allows(allowed, line);
+	return ifaces_numa_read_line(path, line, sizeof(line)) &&
+	       !ifaces_numa_allows(allowed, line);
 }
 
 void ifaces_near_first(struct ifaces *all, const char *sys)

@@ -25,7 +25,7 @@ static const struct {
 	{"macvlan", IFACE_NIC},        {"ipvlan", IFACE_NIC},    {"team", IFACE_NIC},
 };
 
-static enum iface_kind kind_of(int fd, const char *name, unsigned int flags)
+static enum iface_kind ifaces_plain_kind_of(int fd, const char *name, unsigned int flags)
 {
 	struct ethtool_drvinfo info = {.cmd = ETHTOOL_GDRVINFO};
 	struct ifreq req = {.ifr_data = (char *)&info};
@@ -75,7 +75,7 @@ static void set_hw_address(struct iface *i, const struct sockaddr_ll *ll)
 }
 
 /* Called for the link-layer entry, which every interface has. */
-static int add_link(struct ifaces *all, int fd, const struct ifaddrs *ifa)
+static int ifaces_plain_add_link(struct ifaces *all, int fd, const struct ifaddrs *ifa)
 {
 	const struct sockaddr_ll *ll = (const struct sockaddr_ll *)ifa->ifa_addr;
 	struct iface *i = ifaces_add(all);
@@ -86,14 +86,14 @@ static int add_link(struct ifaces *all, int fd, const struct ifaddrs *ifa)
 	i->index = ll->sll_ifindex;
 	i->up = ifa->ifa_flags & IFF_UP;
 	i->running = ifaces_running(ifa->ifa_flags);
-	i->kind = kind_of(fd, i->name, ifa->ifa_flags);
+	i->kind = ifaces_plain_kind_of(fd, i->name, ifa->ifa_flags);
 	i->master = master_of(i->name);
 	i->mtu = mtu_of(fd, i->name);
 	set_hw_address(i, ll);
 	return 0;
 }
 
-static uint8_t prefix_of(const struct sockaddr *mask)
+static uint8_t ifaces_plain_prefix_of(const struct sockaddr *mask)
 {
 	struct addr a;
 	uint8_t bits = 0;
@@ -105,7 +105,7 @@ static uint8_t prefix_of(const struct sockaddr *mask)
 	return bits;
 }
 
-static int add_addr(struct ifaces *all, const struct ifaddrs *ifa)
+static int ifaces_plain_add_addr(struct ifaces *all, const struct ifaddrs *ifa)
 {
 	struct iface *i = ifaces_at(all, (int)if_nametoindex(ifa->ifa_name));
 	struct iface_addr *a;
@@ -117,22 +117,22 @@ static int add_addr(struct ifaces *all, const struct ifaddrs *ifa)
 	if (!a)
 		return -FI_ENOMEM;
 	a->addr = ip;
-	a->prefix = prefix_of(ifa->ifa_netmask);
+	a->prefix = ifaces_plain_prefix_of(ifa->ifa_netmask);
 	a->of = (unsigned int)(i - all->iface);
 	return 0;
 }
 
-static int fill(struct ifaces *all, int fd, const struct ifaddrs *list)
+static int ifaces_plain_fill(struct ifaces *all, int fd, const struct ifaddrs *list)
 {
 	int err = 0;
 
 	for (const struct ifaddrs *ifa = list; ifa && !err; ifa = ifa->ifa_next) {
 		if (ifa->ifa_addr && ifa->ifa_addr->sa_family == AF_PACKET)
-			err = add_link(all, fd, ifa);
+			err = ifaces_plain_add_link(all, fd, ifa);
 	}
 	for (const struct ifaddrs *ifa = list; ifa && !err; ifa = ifa->ifa_next) {
 		if (ifa->ifa_addr)
-			err = add_addr(all, ifa);
+			err = ifaces_plain_add_addr(all, ifa);
 	}
 	return err;
 }
@@ -148,7 +148,7 @@ int ifaces_ask(struct ifaces *all)
 		close(fd);
 		return 0;
 	}
-	err = fill(all, fd, list);
+	err = ifaces_plain_fill(all, fd, list);
 	freeifaddrs(list);
 	close(fd);
 	return err;

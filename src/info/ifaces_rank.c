@@ -47,7 +47,7 @@ bool ifaces_usable(const struct ifaces *all, const struct iface_addr *a)
 #define MEGABIT 1000000u
 
 /* The criteria as a number, the most important in the top bits; larger is better. */
-static uint64_t score(const struct ifaces *all, const struct iface_addr *a)
+static uint64_t ifaces_rank_score(const struct ifaces *all, const struct iface_addr *a)
 {
 	const struct iface *i = ifaces_of(all, a);
 	uint64_t speed = i->speed / MEGABIT, s = ifaces_usable(all, a);
@@ -63,11 +63,11 @@ static uint64_t score(const struct ifaces *all, const struct iface_addr *a)
 }
 
 /* Equal addresses stay in the kernel's order: by interface, then by address. */
-static int compare(const void *left, const void *right, void *arg)
+static int ifaces_rank_compare(const void *left, const void *right, void *arg)
 {
 	const struct iface_addr *a = left, *b = right;
 	const struct ifaces *all = arg;
-	uint64_t of_a = score(all, a), of_b = score(all, b);
+	uint64_t of_a = ifaces_rank_score(all, a), of_b = ifaces_rank_score(all, b);
 
 	if (of_a != of_b)
 		return of_a > of_b ? -1 : 1;
@@ -94,5 +94,5 @@ void ifaces_rank(struct ifaces *all)
 	for (size_t n = 0; n < all->addr_count; n++)
 		all->addr[n].place = (unsigned int)n;
 	if (all->addr_count)
-		qsort_r(all->addr, all->addr_count, sizeof(*all->addr), compare, all);
+		qsort_r(all->addr, all->addr_count, sizeof(*all->addr), ifaces_rank_compare, all);
 }

@@ -48,7 +48,7 @@ static bool own_key(uint8_t **p, size_t len)
 }
 
 /* Allocates `size` zeroed bytes and copies the first `used` from `from`; NULL if `from` is NULL. */
-static void *grown(const void *from, size_t used, size_t size)
+static void *info_grown(const void *from, size_t used, size_t size)
 {
 	void *to = from ? calloc(1, size) : NULL;
 
@@ -58,7 +58,7 @@ static void *grown(const void *from, size_t used, size_t size)
 static bool own_ep_attr(struct fi_ep_attr **p, size_t used)
 {
 	const struct fi_ep_attr *from = *p;
-	struct fi_ep_attr *to = grown(from, used, sizeof(*to));
+	struct fi_ep_attr *to = info_grown(from, used, sizeof(*to));
 
 	*p = to;
 	return to ? own_key(&to->auth_key, to->auth_key_size) : !from;
@@ -67,7 +67,7 @@ static bool own_ep_attr(struct fi_ep_attr **p, size_t used)
 static bool own_domain_attr(struct fi_domain_attr **p, size_t used)
 {
 	const struct fi_domain_attr *from = *p;
-	struct fi_domain_attr *to = grown(from, used, sizeof(*to));
+	struct fi_domain_attr *to = info_grown(from, used, sizeof(*to));
 	bool name, key;
 
 	*p = to;
@@ -81,7 +81,7 @@ static bool own_domain_attr(struct fi_domain_attr **p, size_t used)
 static bool own_fabric_attr(struct fi_fabric_attr **p)
 {
 	const struct fi_fabric_attr *from = *p;
-	struct fi_fabric_attr *to = grown(from, sizeof(*to), sizeof(*to));
+	struct fi_fabric_attr *to = info_grown(from, sizeof(*to), sizeof(*to));
 	bool name, prov_name;
 
 	*p = to;
@@ -114,8 +114,8 @@ static bool own_info(struct fi_info *info, const struct info_sizes *sizes)
 	const void *tx = info->tx_attr, *rx = info->rx_attr;
 
 	good &= own_bytes(&info->dest_addr, info->dest_addrlen);
-	info->tx_attr = grown(tx, sizes->tx_attr, sizeof(*info->tx_attr));
-	info->rx_attr = grown(rx, sizeof(*info->rx_attr), sizeof(*info->rx_attr));
+	info->tx_attr = info_grown(tx, sizes->tx_attr, sizeof(*info->tx_attr));
+	info->rx_attr = info_grown(rx, sizeof(*info->rx_attr), sizeof(*info->rx_attr));
 	good &= (info->tx_attr || !tx) && (info->rx_attr || !rx);
 	good &= own_ep_attr(&info->ep_attr, sizes->ep_attr);
 	good &= own_domain_attr(&info->domain_attr, sizes->domain_attr);
@@ -126,7 +126,7 @@ static bool own_info(struct fi_info *info, const struct info_sizes *sizes)
 
 struct fi_info *info_copy(const struct fi_info *from, const struct info_sizes *sizes)
 {
-	struct fi_info *to = grown(from, sizes->info, sizeof(*to));
+	struct fi_info *to = info_grown(from, sizes->info, sizeof(*to));
 
 	if (!to)
 		return NULL;

@@ -57,7 +57,7 @@ static bool has_hellos(const struct fi_info *info)
 }
 
 /* Can an endpoint of this entry use the key? 0 or an error, logged. */
-static int check(const struct given *key, const struct fi_info *info)
+static int job_key_check(const struct given *key, const struct fi_info *info)
 {
 	if (!has_hellos(info)) {
 		LOG_WARN(LOG_EP_CTRL,
@@ -109,7 +109,7 @@ static int check_file(int fd, const char *path)
 }
 
 /* Reads the file into `bytes`; one byte more than a key and its newline shows that it is too long. */
-static ssize_t read_file(const char *path, uint8_t *bytes, size_t room)
+static ssize_t job_key_read_file(const char *path, uint8_t *bytes, size_t room)
 {
 	int err, fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	ssize_t len = -1;
@@ -126,7 +126,7 @@ static ssize_t read_file(const char *path, uint8_t *bytes, size_t room)
 	return err ? err : len;
 }
 
-static int put(struct fi_ep_attr *ep, const struct given *key)
+static int job_key_put(struct fi_ep_attr *ep, const struct given *key)
 {
 	/* NOLINTNEXTLINE(clang-analyzer-optin.portability.UnixAPI): check lets no empty key pass */
 	uint8_t *copy = malloc(key->len);
@@ -143,16 +143,16 @@ static int put(struct fi_ep_attr *ep, const struct given *key)
 static int put_file(struct fi_info *info, const char *path)
 {
 	uint8_t bytes[JOB_KEY_MAX + 2];
-	ssize_t len = read_file(path, bytes, sizeof(bytes));
+	ssize_t len = job_key_read_file(path, bytes, sizeof(bytes));
 	struct given key = {bytes, (size_t)len, "FI_WEFT_AUTH_KEY_FILE"};
 	int err = len < 0 ? (int)len : 0;
 
 	if (!err && key.len && bytes[key.len - 1] == '\n')
 		key.len--;
 	if (!err)
-		err = check(&key, info);
+		err = job_key_check(&key, info);
 	if (!err)
-		err = put(info->ep_attr, &key);
+		err = job_key_put(info->ep_attr, &key);
 	explicit_bzero(bytes, sizeof(bytes));
 	return err;
 }
@@ -215,7 +215,7 @@ static int check_encryption(const struct fi_info *info, bool keyed)
 	return tls_try() ? 0 : -FI_ENOSYS;
 }
 
-static int resolve(struct fi_info *info, const struct fi_info *domain, uint32_t api)
+static int job_key_resolve_info(struct fi_info *info, const struct fi_info *domain, uint32_t api)
 {
 	const char *path = env_get()->auth_key_file;
 	struct given key = of_domain(domain ? domain : info);
@@ -229,8 +229,10 @@ static int resolve(struct fi_info *info, const struct fi_info *domain, uint32_t 
 	if (!key.len)
 		key = of_domain(domain);
 	if (key.len && FI_VERSION_GE(api, FI_VERSION(1, 5))) {
-		err = check(&key, info);
-		return err || key.bytes == info->ep_attr->auth_key ? err : put(info->ep_attr, &key);
+		err = job_key_check(&key, info);
+		return err || key.bytes == info->ep_attr->auth_key
+			       ? err
+			       : job_key_put(info->ep_attr, &key);
 	}
 	job_key_free(info->ep_attr->auth_key);
 	info->ep_attr->auth_key = NULL;
@@ -241,7 +243,7 @@ static int resolve(struct fi_info *info, const struct fi_info *domain, uint32_t 
 int job_key_resolve(struct fi_info *info, const struct fi_info *domain, uint32_t api)
 {
 	struct given vectors = of_domain(domain ? domain : info);
-	int err = resolve(info, domain, api);
+	int err = job_key_resolve_info(info, domain, api);
 
 	return err ? err
 		   : check_encryption(info,
@@ -267,7 +269,7 @@ int job_key_check_domain(const struct fi_info *info, uint32_t api)
 		err = check_vectors(info);
 		return err ? err : check_vectors_of(info->domain_attr);
 	}
-	return key.len && FI_VERSION_GE(api, FI_VERSION(1, 5)) ? check(&key, info) : 0;
+	return key.len && FI_VERSION_GE(api, FI_VERSION(1, 5)) ? job_key_check(&key, info) : 0;
 }
 
 void job_key_free(uint8_t *key)
@@ -277,7 +279,7 @@ void job_key_free(uint8_t *key)
 	free(key);
 }
 
-static bool copy(uint8_t **to, const uint8_t *from, size_t len)
+static bool job_key_copy_bytes(uint8_t **to, const uint8_t *from, size_t len)
 {
 	if (!len)
 		return true;
@@ -292,10 +294,11 @@ int job_key_copy(struct fi_info *info, const struct fi_info *hints)
 	struct fi_ep_attr *ep = info->ep_attr;
 	struct fi_domain_attr *dom = info->domain_attr;
 
-	if (ep->auth_key_size && !copy(&ep->auth_key, hints->ep_attr->auth_key, ep->auth_key_size))
+	if (ep->auth_key_size &&
+	    !job_key_copy_bytes(&ep->auth_key, hints->ep_attr->auth_key, ep->auth_key_size))
 		return -FI_ENOMEM;
 	if (dom->auth_key_size && dom->auth_key_size != FI_AV_AUTH_KEY &&
-	    !copy(&dom->auth_key, hints->domain_attr->auth_key, dom->auth_key_size))
+	    !job_key_copy_bytes(&dom->auth_key, hints->domain_attr->auth_key, dom->auth_key_size))
 		return -FI_ENOMEM;
 	return 0;
 }

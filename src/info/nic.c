@@ -21,7 +21,7 @@ struct nic {
 #define STRINGS 8
 
 /* Lists the pointers to all strings of a description. */
-static void strings(struct nic *nic, char **at[STRINGS])
+static void nic_strings(struct nic *nic, char **at[STRINGS])
 {
 	at[0] = &nic->device.name;
 	at[1] = &nic->device.device_id;
@@ -38,7 +38,7 @@ static int nic_close(struct fid *fid)
 	struct nic *nic = (struct nic *)fid;
 	char **at[STRINGS];
 
-	strings(nic, at);
+	nic_strings(nic, at);
 	for (int i = 0; i < STRINGS; i++)
 		free(*at[i]);
 	free(nic);
@@ -56,8 +56,8 @@ static int nic_dup(struct nic *from, struct fid_nic **copy)
 	to->link_attr->mtu = from->link.mtu;
 	to->link_attr->speed = from->link.speed;
 	to->link_attr->state = from->link.state;
-	strings(from, old);
-	strings((struct nic *)to, new);
+	nic_strings(from, old);
+	nic_strings((struct nic *)to, new);
 	for (int i = 0; i < STRINGS; i++) {
 		*new[i] = *old[i] ? strdup(*old[i]) : NULL;
 		if (!*new[i] && *old[i]) {
@@ -122,7 +122,7 @@ static const char *network_type(unsigned int arp_type)
 }
 
 /* Copies `text` unless it is NULL or "". False: no memory. */
-static bool keep(char **member, const char *text)
+static bool nic_keep(char **member, const char *text)
 {
 	if (!text || !*text)
 		return true;
@@ -174,8 +174,9 @@ struct fid_nic *nic_of(const struct iface *iface)
 	link->mtu = iface->mtu;
 	link->speed = iface->speed;
 	link->state = iface->up && iface->running ? FI_LINK_UP : FI_LINK_DOWN;
-	if (keep(&nic->device_attr->name, iface->name) && keep(&link->address, iface->hw_address) &&
-	    keep(&link->network_type, network_type(iface->type)))
+	if (nic_keep(&nic->device_attr->name, iface->name) &&
+	    nic_keep(&link->address, iface->hw_address) &&
+	    nic_keep(&link->network_type, network_type(iface->type)))
 		return nic;
 	nic_close(&nic->fid);
 	return NULL;

@@ -9,14 +9,14 @@
 static struct list fabrics = {&fabrics, &fabrics}; /* struct opened_fabric.link */
 static struct list domains = {&domains, &domains}; /* struct opened_domain.link */
 
-static void add(struct list *all, struct list *node)
+static void opened_add(struct list *all, struct list *node)
 {
 	forked_take(FORKED_OPENED);
 	list_push(all, node);
 	forked_give(FORKED_OPENED);
 }
 
-static void take(struct list *node)
+static void opened_take(struct list *node)
 {
 	forked_take(FORKED_OPENED);
 	list_remove(node);
@@ -25,22 +25,22 @@ static void take(struct list *node)
 
 void opened_add_fabric(struct opened_fabric *fabric)
 {
-	add(&fabrics, &fabric->link);
+	opened_add(&fabrics, &fabric->link);
 }
 
 void opened_remove_fabric(struct opened_fabric *fabric)
 {
-	take(&fabric->link);
+	opened_take(&fabric->link);
 }
 
 void opened_add_domain(struct opened_domain *dom)
 {
-	add(&domains, &dom->link);
+	opened_add(&domains, &dom->link);
 }
 
 void opened_remove_domain(struct opened_domain *dom)
 {
-	take(&dom->link);
+	opened_take(&dom->link);
 }
 
 const struct opened_fabric *opened_fabric_of(const struct fid_fabric *hint)
@@ -88,8 +88,8 @@ bool opened_suits(const struct opened_domain *dom, const struct provider *v)
 	return dom->device == (v->transports == PROVIDER_RC);
 }
 
-static bool is_wanted(const struct opened_domain *dom, const struct opened_fabric *fabric,
-		      const struct fi_info *entry, const struct provider *v)
+static bool opened_is_wanted(const struct opened_domain *dom, const struct opened_fabric *fabric,
+			     const struct fi_info *entry, const struct provider *v)
 {
 	const char *name = dom->info->domain_attr->name;
 	struct refusal unused;
@@ -108,7 +108,7 @@ const struct opened_domain *opened_domain(const struct opened_fabric *fabric,
 	LIST_EACH (node, &domains) {
 		struct opened_domain *dom = LIST_ENTRY(node, struct opened_domain, link);
 
-		if (!found && is_wanted(dom, fabric, entry, v))
+		if (!found && opened_is_wanted(dom, fabric, entry, v))
 			found = dom;
 	}
 	forked_give(FORKED_OPENED);

@@ -207,7 +207,7 @@ static struct word top_layer(struct word name)
 typedef bool (*meant)(struct word name, struct word w);
 
 /* Does a list leave the name in? */
-static bool list_allows(const char *list, const char *name, meant means)
+static bool providers_list_allows(const char *list, const char *name, meant means)
 {
 	bool leaves_out, found = false;
 	const char *end;
@@ -225,8 +225,8 @@ static bool list_allows(const char *list, const char *name, meant means)
 
 bool provider_offered(const struct provider *v, const char *prov_name)
 {
-	return list_allows(prov_name, v->name, has_layers) &&
-	       list_allows(env_get()->provider, v->name, has_layers);
+	return providers_list_allows(prov_name, v->name, has_layers) &&
+	       providers_list_allows(env_get()->provider, v->name, has_layers);
 }
 
 static bool is_top_layer(struct word name, struct word w)
@@ -236,8 +236,8 @@ static bool is_top_layer(struct word name, struct word w)
 
 bool provider_name_offered(const char *name, const char *prov_name)
 {
-	return list_allows(prov_name, name, is_top_layer) &&
-	       list_allows(env_get()->provider, name, is_top_layer);
+	return providers_list_allows(prov_name, name, is_top_layer) &&
+	       providers_list_allows(env_get()->provider, name, is_top_layer);
 }
 
 bool provider_is_layer(const char *name)

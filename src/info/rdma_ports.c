@@ -14,7 +14,7 @@
 static const uint8_t nothing[16];
 
 /* Reads a port's sysfs file, without newline. False: not there. */
-static bool read_file(const struct rdma_port *p, const char *name, char *text, int size)
+static bool rdma_ports_read_file(const struct rdma_port *p, const char *name, char *text, int size)
 {
 	char path[256];
 	FILE *f;
@@ -32,13 +32,13 @@ static bool read_file(const struct rdma_port *p, const char *name, char *text, i
 }
 
 /* Format: "0000:0000:0000:0000:0000:ffff:0a4d:0001". */
-static bool read_gid(struct rdma_port *p, unsigned int index)
+static bool rdma_ports_read_gid(struct rdma_port *p, unsigned int index)
 {
 	char name[32], text[64];
 	unsigned int word[8];
 
 	snprintf(name, sizeof(name), "gids/%u", index);
-	if (!read_file(p, name, text, sizeof(text)) ||
+	if (!rdma_ports_read_file(p, name, text, sizeof(text)) ||
 	    sscanf(text, "%4x:%4x:%4x:%4x:%4x:%4x:%4x:%4x", &word[0], &word[1], &word[2], &word[3],
 		   &word[4], &word[5], &word[6], &word[7]) != 8)
 		return false;
@@ -55,7 +55,7 @@ static bool is_v2(const struct rdma_port *p)
 	char name[48], text[32];
 
 	snprintf(name, sizeof(name), "gid_attrs/types/%u", p->gid_index);
-	return read_file(p, name, text, sizeof(text)) && strcmp(text, "RoCE v2") == 0;
+	return rdma_ports_read_file(p, name, text, sizeof(text)) && strcmp(text, "RoCE v2") == 0;
 }
 
 /* Does the comma list contain `name`, or a beginning of it? */
@@ -79,7 +79,7 @@ static bool is_permitted(const struct rdma_port *p)
 
 	snprintf(name, sizeof(name), "gid_attrs/ndevs/%u", p->gid_index);
 	return !only || p->infiniband ||
-	       (read_file(p, name, text, sizeof(text)) && is_listed(only, text));
+	       (rdma_ports_read_file(p, name, text, sizeof(text)) && is_listed(only, text));
 }
 
 static void gid_of(const struct addr *a, uint8_t gid[16])
@@ -94,7 +94,7 @@ static void gid_of(const struct addr *a, uint8_t gid[16])
 }
 
 /* Rates a GID entry: higher is better, 0: does not fit. */
-static int rate(const struct rdma_port *p, const uint8_t wanted[16])
+static int rdma_ports_rate(const struct rdma_port *p, const uint8_t wanted[16])
 {
 	if (memcmp(p->gid, wanted, 16) == 0)
 		return p->infiniband || is_v2(p) ? 3 : 2;
@@ -113,12 +113,12 @@ static void look_at_gids(struct rdma_port *p, const uint8_t wanted[16], struct r
 
 		if (only >= 0 && (unsigned int)only != i)
 			continue;
-		if (!read_gid(p, i)) {
+		if (!rdma_ports_read_gid(p, i)) {
 			empty++;
 			continue;
 		}
 		empty = 0;
-		rating = rate(p, wanted);
+		rating = rdma_ports_rate(p, wanted);
 		if (rating > *best && is_permitted(p)) {
 			*best = rating;
 			*found = *p;
@@ -136,10 +136,10 @@ static void look_at_device(const char *device, const uint8_t wanted[16], struct 
 	if (len >= sizeof(p.device))
 		return;
 	memcpy(p.device, device, len + 1);
-	for (; read_file(&p, "state", text, sizeof(text)); p.port++) {
+	for (; rdma_ports_read_file(&p, "state", text, sizeof(text)); p.port++) {
 		if (!strstr(text, "ACTIVE"))
 			continue;
-		p.infiniband = read_file(&p, "link_layer", text, sizeof(text)) &&
+		p.infiniband = rdma_ports_read_file(&p, "link_layer", text, sizeof(text)) &&
 			       strcmp(text, "InfiniBand") == 0;
 		look_at_gids(&p, wanted, found, best);
 	}

@@ -17,7 +17,7 @@
 #include "info/rules.h"
 
 /* Copies an address into an entry. */
-static int keep(void **member, size_t *member_len, const void *addr, size_t len)
+static int resolve_keep(void **member, size_t *member_len, const void *addr, size_t len)
 {
 	void *copy = malloc(len);
 
@@ -36,7 +36,7 @@ static int keep_domain(struct fi_info *info, const char *name)
 }
 
 /* Returns the domain that hints ask for, by name or by an open domain; NULL: any. */
-static const char *domain_asked(const struct query *q)
+static const char *resolve_domain_asked(const struct query *q)
 {
 	const struct fi_domain_attr *attr = q->hints ? q->hints->domain_attr : NULL;
 	const struct opened_domain *dom;
@@ -55,7 +55,7 @@ static int keep_ip(const struct fi_info *info, void **member, size_t *member_len
 	size_t len = sizeof(name);
 	int err = addr_to_format(a, info->addr_format == FI_ADDR_STR ? ADDR_IP_STR : 0, name, &len);
 
-	return err || !len ? err : keep(member, member_len, name, len);
+	return err || !len ? err : resolve_keep(member, member_len, name, len);
 }
 
 /* Do the hints need longer datagrams than this source can send? */
@@ -80,7 +80,7 @@ static int keep_iface(const struct provider *v, struct fi_info *info, const stru
 }
 
 /* Applies the device's limits, if one has the endpoints. -FI_ENODATA: it, or its library, cannot be used. */
-static int narrow(const struct provider *v, const struct ip_source *s, struct fi_info *info)
+static int resolve_narrow(const struct provider *v, const struct ip_source *s, struct fi_info *info)
 {
 	const struct transport *t = transport_of(v->transports);
 	int err = t && t->device ? t->device->limit(&s->addr, info) : 0;
@@ -102,9 +102,9 @@ static int keep_port(const struct provider *v, struct fi_info *info, const struc
 	memcpy(name.ip, port.gid, sizeof(name.ip));
 	addr_to_user(&name, text, &len);
 	info->addr_format = v->format;
-	err = keep(&info->src_addr, &info->src_addrlen, text, len);
+	err = resolve_keep(&info->src_addr, &info->src_addrlen, text, len);
 	if (!err)
-		err = narrow(v, s, info);
+		err = resolve_narrow(v, s, info);
 	return err ? err : keep_iface(v, info, s);
 }
 
@@ -121,7 +121,7 @@ static int keep_source(const struct provider *v, struct fi_info *info, const str
 		info->ep_attr->max_msg_size = rules_dgram_max(&s->addr);
 	err = keep_ip(info, &info->src_addr, &info->src_addrlen, &s->addr);
 	if (!err)
-		err = narrow(v, s, info);
+		err = resolve_narrow(v, s, info);
 	return err ? err : keep_iface(v, info, s);
 }
 
@@ -144,8 +144,8 @@ static bool asks_for_all(const struct query *q, const char *domain)
 }
 
 /* Adds a copy of `like` for another address behind *last; none if the address cannot be used. */
-static int add_entry(const struct provider *v, const struct fi_info *like,
-		     const struct ip_source *s, struct fi_info **last)
+static int resolve_add_entry(const struct provider *v, const struct fi_info *like,
+			     const struct ip_source *s, struct fi_info **last)
 {
 	struct fi_info *info = info_dup(like);
 	int err;
@@ -171,7 +171,7 @@ static int add_entry(const struct provider *v, const struct fi_info *like,
 }
 
 /* Can the address be reached by the provider's transport? */
-static bool suits(const struct provider *v, const struct ip_source *s)
+static bool resolve_suits(const struct provider *v, const struct ip_source *s)
 {
 	struct rdma_port port;
 
@@ -186,7 +186,7 @@ static bool find_suitable(const struct provider *v, const struct query *q, const
 	struct ip_source best = *s;
 	size_t at = 0;
 
-	while (!suits(v, s)) {
+	while (!resolve_suits(v, s)) {
 		if (!resolve_ip_is_open(q->ends) ||
 		    !resolve_ip_other(q->ends, domain, &best, &at, s))
 			return hints_refuse(why, "src_addr: no RDMA device has that address%s",
@@ -215,9 +215,9 @@ static int add_others(const struct provider *v, const struct query *q, const cha
 		bool near = is_loopback(&s) && !is_loopback(first);
 		const struct fi_info *before = last;
 
-		if ((near && far) || !suits(v, &s) || too_long(v, q, &s))
+		if ((near && far) || !resolve_suits(v, &s) || too_long(v, q, &s))
 			continue;
-		err = add_entry(v, like, &s, &last);
+		err = resolve_add_entry(v, like, &s, &last);
 		if (near && last != before)
 			last->caps &= ~FI_REMOTE_COMM;
 	}
@@ -244,7 +244,7 @@ static int resolve_sockets(const struct provider *v, const struct query *q, stru
 			   struct refusal *why)
 {
 	uint32_t format = q->hints ? q->hints->addr_format : FI_FORMAT_UNSPEC;
-	const char *domain = domain_asked(q);
+	const char *domain = resolve_domain_asked(q);
 	struct ip_source s;
 	int err;
 
@@ -349,7 +349,8 @@ static int resolve_pairs(const struct provider *v, const struct query *q, struct
 	if (!err && too_long_for_port(q, info, why))
 		err = -FI_ENODATA;
 	if (!err && format == v->format && q->hints->dest_addr)
-		err = keep(&info->dest_addr, &info->dest_addrlen, q->hints->dest_addr, ADDR_IB_LEN);
+		err = resolve_keep(&info->dest_addr, &info->dest_addrlen, q->hints->dest_addr,
+				   ADDR_IB_LEN);
 	return err;
 }
 
@@ -425,9 +426,9 @@ static int resolve_strings(const struct provider *v, const struct query *q, stru
 	if (!*src)
 		snprintf(src, sizeof(src), "fi_shm://%d", (int)getpid());
 	info->addr_format = v->format;
-	ret = keep(&info->src_addr, &info->src_addrlen, src, strlen(src) + 1);
+	ret = resolve_keep(&info->src_addr, &info->src_addrlen, src, strlen(src) + 1);
 	if (!ret && *dest)
-		ret = keep(&info->dest_addr, &info->dest_addrlen, dest, strlen(dest) + 1);
+		ret = resolve_keep(&info->dest_addr, &info->dest_addrlen, dest, strlen(dest) + 1);
 	return ret ? ret : keep_domain(info, v->domain);
 }
 

@@ -14,7 +14,7 @@ static const char *family_name(int family)
 	return family == AF_INET6 ? "IPv6" : family == AF_INET ? "IPv4" : "IP";
 }
 
-static int family_of(const struct addr *a)
+static int resolve_ip_family_of(const struct addr *a)
 {
 	return a->kind == ADDR_IN6 ? AF_INET6 : AF_INET;
 }
@@ -38,10 +38,11 @@ static bool read_hint(struct ip_ends *ends, struct addr *a, const char *hint, co
 {
 	if (addr_from_user(a, ends->strings ? ADDR_IP_STR : FI_SOCKADDR, from, len))
 		return hints_refuse(&ends->why, "%s: no socket address of %zu bytes", hint, len);
-	if (ends->family != AF_UNSPEC && ends->family != family_of(a))
+	if (ends->family != AF_UNSPEC && ends->family != resolve_ip_family_of(a))
 		return hints_refuse(&ends->why, "%s: is %s, %s asked", hint,
-				    family_name(family_of(a)), family_name(ends->family));
-	ends->family = family_of(a);
+				    family_name(resolve_ip_family_of(a)),
+				    family_name(ends->family));
+	ends->family = resolve_ip_family_of(a);
 	return true;
 }
 
@@ -73,8 +74,8 @@ static bool split_string(const char *text, char *host, size_t host_size, char *p
 }
 
 /* Takes the first IPv4 result, else the first IPv6 one. */
-static bool lookup(struct ip_ends *ends, struct addr *a, const char *node, const char *service,
-		   int flags)
+static bool resolve_ip_lookup(struct ip_ends *ends, struct addr *a, const char *node,
+			      const char *service, int flags)
 {
 	struct addrinfo how = {
 		.ai_family = ends->family, .ai_socktype = SOCK_STREAM, .ai_flags = flags};
@@ -116,14 +117,14 @@ static bool read_names(struct ip_ends *ends, const struct query *q)
 		node = host;
 		service = *port ? port : NULL;
 	}
-	if (!lookup(ends, a, node, service, flags))
+	if (!resolve_ip_lookup(ends, a, node, service, flags))
 		return false;
 	/* A service without node gives only the port. */
 	ends->all = !node && source;
 	if (ends->all)
 		a->kind = ADDR_NONE;
 	else
-		ends->family = family_of(a);
+		ends->family = resolve_ip_family_of(a);
 	return true;
 }
 
@@ -184,7 +185,7 @@ void resolve_ip_forget(struct ip_ends *ends)
 }
 
 /* Chooses an address of this host for a source that was not given. */
-static bool choose(const struct ip_ends *ends, const char *name, struct addr *a)
+static bool resolve_ip_choose(const struct ip_ends *ends, const char *name, struct addr *a)
 {
 	const struct iface *way = ifaces_holding(&ends->net, &ends->from, name);
 	const struct iface_addr *best;
@@ -200,13 +201,13 @@ static bool choose(const struct ip_ends *ends, const char *name, struct addr *a)
 }
 
 /* `asked`: one name; else `name` is a list. */
-static bool belongs(const struct ip_source *s, const char *asked, const char *name)
+static bool resolve_ip_belongs(const struct ip_source *s, const char *asked, const char *name)
 {
 	return s->iface &&
 	       (asked ? strcmp(s->iface->name, asked) == 0 : ifaces_named(name, s->iface->name));
 }
 
-static void report(struct ip_ends *ends, const struct ip_source *s)
+static void resolve_ip_report(struct ip_ends *ends, const struct ip_source *s)
 {
 	char text[ADDR_STR_MAX];
 
@@ -245,16 +246,16 @@ bool resolve_ip_source(struct ip_ends *ends, const char *asked, struct ip_source
 
 	s->addr = ends->src;
 	if (open) {
-		met = choose(ends, name, &s->addr);
+		met = resolve_ip_choose(ends, name, &s->addr);
 		s->addr.port = ends->src.port;
 	}
 	s->iface = ifaces_holding(&ends->net, &s->addr, name);
-	if (name && (!met || !belongs(s, asked, name)))
+	if (name && (!met || !resolve_ip_belongs(s, asked, name)))
 		return hints_refuse(
 			why, "%s: \"%.60s\" asked, no such interface is up with %s %s address",
 			asked ? "domain_attr->name" : "FI_TCP_IFACE", name, open ? "an" : "that",
 			family_name(ends->family));
-	report(ends, s);
+	resolve_ip_report(ends, s);
 	return true;
 }
 

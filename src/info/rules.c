@@ -217,14 +217,14 @@ static const struct rule rules[] = {
 };
 /* clang-format on */
 
-static char *part_of(const struct fi_info *info, enum part part)
+static char *rules_part_of(const struct fi_info *info, enum part part)
 {
 	return *(char *const *)((const char *)info + parts[part]);
 }
 
 static uint64_t asked_by(const struct rule *r, uint32_t api, const struct fi_info *hints)
 {
-	const char *attr = hints ? part_of(hints, r->part) : NULL;
+	const char *attr = hints ? rules_part_of(hints, r->part) : NULL;
 	uint32_t narrow;
 	uint64_t wide;
 
@@ -238,9 +238,9 @@ static uint64_t asked_by(const struct rule *r, uint32_t api, const struct fi_inf
 	return wide;
 }
 
-static void put(const struct rule *r, struct fi_info *info, uint64_t wide)
+static void rules_put(const struct rule *r, struct fi_info *info, uint64_t wide)
 {
-	char *member = part_of(info, r->part) + r->at;
+	char *member = rules_part_of(info, r->part) + r->at;
 	uint32_t narrow = (uint32_t)wide;
 
 	if (r->size == sizeof(narrow))
@@ -249,7 +249,7 @@ static void put(const struct rule *r, struct fi_info *info, uint64_t wide)
 		memcpy(member, &wide, sizeof(wide));
 }
 
-static bool met(const struct rule *r, uint64_t asked)
+static bool rules_met(const struct rule *r, uint64_t asked)
 {
 	if (asked == 0)
 		return true;
@@ -276,7 +276,7 @@ static bool met(const struct rule *r, uint64_t asked)
 	return false;
 }
 
-static uint64_t granted(const struct rule *r, uint64_t asked)
+static uint64_t rules_granted(const struct rule *r, uint64_t asked)
 {
 	switch ((enum grant)r->grant) {
 	case THEIRS:
@@ -306,7 +306,7 @@ static bool refuse_choice(const struct rule *r, uint64_t asked, struct refusal *
 	return hints_refuse(why, "%s: %s (%u) asked, %s offered", r->hint, name, narrow, all);
 }
 
-static bool refuse(const struct rule *r, uint64_t asked, struct refusal *why)
+static bool rules_refuse(const struct rule *r, uint64_t asked, struct refusal *why)
 {
 	if (r->type != NUMBER && r->test == ONE_OF)
 		return refuse_choice(r, asked, why);
@@ -321,7 +321,7 @@ static bool refuse(const struct rule *r, uint64_t asked, struct refusal *why)
 			    (unsigned long long)r->offered);
 }
 
-static unsigned int kind_of(const struct fi_info *info)
+static unsigned int rules_kind_of(const struct fi_info *info)
 {
 	return info->ep_attr->protocol == FI_PROTO_RDMA_CM_IB_RC ? RC : BIT(info->ep_attr->type);
 }
@@ -332,11 +332,11 @@ bool rules_match(uint32_t api, const struct fi_info *hints, struct fi_info *info
 	for (const struct rule *r = rules; r < rules + sizeof(rules) / sizeof(rules[0]); r++) {
 		uint64_t asked = asked_by(r, api, hints);
 
-		if (!(r->types & kind_of(info)))
+		if (!(r->types & rules_kind_of(info)))
 			continue;
-		if (!met(r, asked))
-			return refuse(r, asked, why);
-		put(r, info, granted(r, asked));
+		if (!rules_met(r, asked))
+			return rules_refuse(r, asked, why);
+		rules_put(r, info, rules_granted(r, asked));
 	}
 	return true;
 }
@@ -348,8 +348,8 @@ bool rules_allow(uint32_t api, const struct fi_info *info, struct refusal *why)
 
 		if (r->part == PART_domain || r->type == FI_TYPE_OP_FLAGS || r->test >= KEY)
 			continue;
-		if (r->types & kind_of(info) && !met(r, asked))
-			return refuse(r, asked, why);
+		if (r->types & rules_kind_of(info) && !rules_met(r, asked))
+			return rules_refuse(r, asked, why);
 	}
 	return true;
 }

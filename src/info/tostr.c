@@ -6,7 +6,7 @@
 
 #define TOSTR_BYTES 8192
 
-static void write_text(struct text *t, const void *data, enum fi_type type)
+static void tostr_write_text(struct text *t, const void *data, enum fi_type type)
 {
 	switch ((int)type) {
 	case FI_TYPE_VERSION:
@@ -39,7 +39,7 @@ char *fi_tostr_r(char *buf, size_t len, const void *data, enum fi_type datatype)
 	if (len < 2)
 		return buf;
 	text_init(&t, buf, len - 1); /* n bytes hold n - 2 characters, as in every release */
-	write_text(&t, data, datatype);
+	tostr_write_text(&t, data, datatype);
 	return buf;
 }
 

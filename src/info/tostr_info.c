@@ -32,7 +32,7 @@ static void add_ctx_count(struct text *t, size_t count)
 		text_add(t, "%zu", count);
 }
 
-static void add_string(struct text *t, const char *s)
+static void tostr_info_add_string(struct text *t, const char *s)
 {
 	text_add(t, "%s", s ? s : "(null)");
 }
@@ -43,7 +43,7 @@ static void add_version(struct text *t, uint32_t version)
 }
 
 /* The value of `m` in the struct at `data`. */
-static void add_member(struct text *t, const struct tostr_member *m, const void *data)
+static void tostr_info_add_member(struct text *t, const struct tostr_member *m, const void *data)
 {
 	union {
 		const void *raw;
@@ -86,7 +86,7 @@ static void add_member(struct text *t, const struct tostr_member *m, const void 
 		text_add(t, "0x%016lx", *at.u64);
 		break;
 	case STR:
-		add_string(t, *at.str);
+		tostr_info_add_string(t, *at.str);
 		break;
 	case PTR:
 		add_pointer(t, *at.ptr);
@@ -114,7 +114,7 @@ static void add_members(struct text *t, int level, const struct tostr_layout *la
 	for (size_t i = 0; i < layout->count; i++) {
 		add_label(t, level, layout->member[i].name);
 		text_add(t, " ");
-		add_member(t, &layout->member[i], data);
+		tostr_info_add_member(t, &layout->member[i], data);
 		text_add(t, "\n");
 	}
 }
@@ -130,14 +130,14 @@ static void add_struct(struct text *t, int level, int set, const void *data)
 		add_members(t, level + 1, layout, data);
 }
 
-static void add_addr(struct text *t, const char *name, uint32_t format, const void *addr)
+static void tostr_info_add_addr(struct text *t, const char *name, uint32_t format, const void *addr)
 {
 	add_label(t, 1, name);
 	text_add(t, " ");
 	if (addr)
 		tostr_addr(t, format, addr);
 	else
-		add_string(t, NULL);
+		tostr_info_add_string(t, NULL);
 	text_add(t, "\n");
 }
 
@@ -189,8 +189,8 @@ static void add_nic(struct text *t, const struct fid_nic *nic)
 static void add_info(struct text *t, const struct fi_info *info)
 {
 	add_struct(t, 0, FI_TYPE_INFO, info);
-	add_addr(t, "src_addr", info->addr_format, info->src_addr);
-	add_addr(t, "dest_addr", info->addr_format, info->dest_addr);
+	tostr_info_add_addr(t, "src_addr", info->addr_format, info->src_addr);
+	tostr_info_add_addr(t, "dest_addr", info->addr_format, info->dest_addr);
 	add_label(t, 1, "handle");
 	text_add(t, " ");
 	add_pointer(t, info->handle);

@@ -4,7 +4,7 @@
 
 #include "xfer/conn/conn.h"
 
-static void *successor(struct opener *o, const void *state)
+static void *events_successor(struct opener *o, const void *state)
 {
 	const struct worker *worker = worker_opener(o);
 	unsigned int kind = 0;
@@ -49,7 +49,7 @@ const struct link_events worker_events = {
 	.ended = conn_link_ended,
 	.rail_wanted = conn_rail_wanted,
 	.rail_coming = conn_rail_coming,
-	.successor = successor,
+	.successor = events_successor,
 };
 
 static void offload_connected(struct offload *n, const void *data, size_t len)

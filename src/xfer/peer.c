@@ -50,7 +50,7 @@ struct peer peer_nobody = {.link = &peer_full_link,
 			   .addr = FI_ADDR_NOTAVAIL,
 			   .conn = {.kind = LINK_SOCKET, .sock = -1}};
 
-static void init_lists(struct peer *peer)
+static void peer_init_lists(struct peer *peer)
 {
 	list_init(&peer->tx.in_busy);
 	list_init(&peer->tx.controls);
@@ -74,7 +74,7 @@ struct peer *peer_new(struct worker *worker, const struct addr *name)
 		pool_put(&worker->peer_pool, peer);
 		return NULL;
 	}
-	init_lists(peer);
+	peer_init_lists(peer);
 	budget_account_init(&peer->rx.account);
 	peer->key = addr_unmapped(&peer->name);
 	peer->worker = worker;
@@ -255,7 +255,7 @@ static void close_sockets(struct peer *peer)
  * Closes the link. After an end in good order, ours or the peer's, posted packets are still sent.
  * Otherwise they must not be: they were reported as failed.
  */
-static void close_link(struct peer *peer)
+static void peer_close_link(struct peer *peer)
 {
 	if (!peer->real)
 		return;
@@ -268,7 +268,7 @@ static void close_link(struct peer *peer)
 /* The connection is over, and so is what it was ended for. */
 static void end_ended(struct peer *peer)
 {
-	close_link(peer);
+	peer_close_link(peer);
 	peer->conn.asked = false;
 	peer->conn.end = END_NONE;
 }
@@ -277,7 +277,7 @@ static void end_ended(struct peer *peer)
  * Ends the use of the link: aborts RDMA, begins to deliver what has arrived (reap), closes the
  * sockets.
  */
-static void disconnect(struct peer *peer)
+static void peer_disconnect(struct peer *peer)
 {
 	struct worker *worker = peer->worker;
 
@@ -332,7 +332,7 @@ void peer_failed(struct peer *peer, int found)
 	peer->conn.refused = peer_attempts(peer) && !queued && !peer->conn.attempt->early ? err : 0;
 	peer->conn.last_error = err;
 	PROBE3(lost, peer, err, peer->state);
-	disconnect(peer);
+	peer_disconnect(peer);
 	tx_end_zcopy(peer);
 	tx_fail_all(peer, err, conn_end_reason(peer, err));
 	rxreq_fail_peer(peer, err);
@@ -351,7 +351,7 @@ void peer_not_taken(struct peer *peer, int found)
 	int err;
 
 	conn_end_decide(peer, found);
-	disconnect(peer);
+	peer_disconnect(peer);
 	tx_drop_answers(peer);
 	end_ended(peer);
 	if (worker->coll)

@@ -134,7 +134,7 @@ static void describe_counts(const struct peer_counts *c, struct fi_weft_peer *st
 	state->paused_ms = c->paused_ms;
 }
 
-static uint64_t length(const struct list *list)
+static uint64_t peer_state_length(const struct list *list)
 {
 	uint64_t count = 0;
 
@@ -148,9 +148,9 @@ static void describe_queues(const struct peer *peer, struct fi_weft_peer *state)
 	static const enum txreq_state sent[] = {TXREQ_RMA, TXREQ_RDMA, TXREQ_ACK, TXREQ_STREAM,
 						TXREQ_ZCOPY};
 
-	state->queued = peer->tx.backlog_count + length(&peer->txreqs[TXREQ_AHEAD]);
+	state->queued = peer->tx.backlog_count + peer_state_length(&peer->txreqs[TXREQ_AHEAD]);
 	for (unsigned int i = 0; i < sizeof(sent) / sizeof(sent[0]); i++)
-		state->unanswered += length(&peer->txreqs[sent[i]]);
+		state->unanswered += peer_state_length(&peer->txreqs[sent[i]]);
 	state->sent_requests = peer->rma.seq;
 	state->received_requests = peer->target.done_seq;
 	state->answers_bytes = peer->tx.reply_bytes;

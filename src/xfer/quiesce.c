@@ -35,7 +35,7 @@ struct wait {
 	struct threads *threads;
 };
 
-static void note(struct worker *worker, bool last)
+static void quiesce_note(struct worker *worker, bool last)
 {
 	for (unsigned int i = 0; i < LINK_KINDS; i++)
 		if (worker->via[i].state && worker->via[i].transport->quiesce)
@@ -47,7 +47,7 @@ static pid_t process_of(const struct peer *peer)
 	return peer->conn.sock < 0 ? -1 : connect_pid(peer->conn.sock);
 }
 
-static void warn(const struct peer *peer, const char *what)
+static void quiesce_warn(const struct peer *peer, const char *what)
 {
 	char text[ADDR_STR_MAX + 32];
 
@@ -56,15 +56,15 @@ static void warn(const struct peer *peer, const char *what)
 }
 
 /* Logs the peer that delays us, once a second: it may be stopped in the middle of a copy. */
-static void say(struct wait *w, const struct peer *peer)
+static void quiesce_say(struct wait *w, const struct peer *peer)
 {
 	if (w->now < w->say)
 		return;
 	w->say = w->now + SAY_MS;
-	warn(peer, "accesses our memory directly: waiting for it");
+	quiesce_warn(peer, "accesses our memory directly: waiting for it");
 }
 
-static void begin(struct wait *w, uint32_t id)
+static void quiesce_begin_peer(struct wait *w, uint32_t id)
 {
 	threads_end(w->threads);
 	w->threads = NULL;
@@ -74,7 +74,7 @@ static void begin(struct wait *w, uint32_t id)
 }
 
 /* Is each thread of the peer known not to be in the access that we have waited for? */
-static bool is_elsewhere(struct wait *w, const struct peer *peer)
+static bool quiesce_is_elsewhere(struct wait *w, const struct peer *peer)
 {
 	if (w->now < w->look)
 		return false;
@@ -85,7 +85,7 @@ static bool is_elsewhere(struct wait *w, const struct peer *peer)
 }
 
 /* Handles the holder `id` of a guard that still stands. 0, or -FI_EBUSY: the wait is over. */
-static int judge(struct wait *w, uint32_t id)
+static int quiesce_judge(struct wait *w, uint32_t id)
 {
 	struct peer *peer = pool_find(&w->worker->peer_pool, id);
 
@@ -97,15 +97,18 @@ static int judge(struct wait *w, uint32_t id)
 		return 0;
 	}
 	if (id != w->id)
-		begin(w, id);
-	say(w, peer);
-	if (is_elsewhere(w, peer)) {
-		warn(peer,
-		     "holds an access guard, but no thread of it accesses our memory: disconnected");
+		quiesce_begin_peer(w, id);
+	quiesce_say(w, peer);
+	if (quiesce_is_elsewhere(w, peer)) {
+		quiesce_warn(
+			peer,
+			"holds an access guard, but no thread of it accesses our memory: disconnected");
 		w->t->disown(w->state, id);
 		conn_expel(peer);
 	} else if (w->now >= w->end) {
-		warn(peer, "may still access our memory after FI_WEFT_ACCESS_TIMEOUT: not closed");
+		quiesce_warn(
+			peer,
+			"may still access our memory after FI_WEFT_ACCESS_TIMEOUT: not closed");
 		return -FI_EBUSY;
 	}
 	return 0;
@@ -130,7 +133,7 @@ static int wait_for_peers(struct worker *worker, enum link_kind kind)
 		return 0;
 	while (!err && !w.t->quiesced(w.state, &id)) {
 		w.now = clock_coarse_ms();
-		err = judge(&w, id);
+		err = quiesce_judge(&w, id);
 		/* conn_poll notices the death of a peer and releases its access guards. */
 		conn_poll(worker);
 		sched_yield();
@@ -150,13 +153,13 @@ static int wait_for_all(struct worker *worker)
 
 int worker_quiesce(struct worker *worker)
 {
-	note(worker, true);
+	quiesce_note(worker, true);
 	return wait_for_all(worker);
 }
 
 void quiesce_begin(struct driven *d)
 {
-	note(worker_of(d), false);
+	quiesce_note(worker_of(d), false);
 }
 
 int quiesce_end(struct driven *d)

@@ -54,7 +54,7 @@ void stall_tick(struct worker *worker)
 	close_timer(&worker->stall);
 }
 
-static void end(struct stall *s)
+static void stall_end(struct stall *s)
 {
 	threads_end(s->threads);
 	s->threads = NULL;
@@ -63,12 +63,12 @@ static void end(struct stall *s)
 
 void stall_close(struct worker *worker)
 {
-	end(&worker->stall);
+	stall_end(&worker->stall);
 	close_timer(&worker->stall);
 }
 
 /* Returns the connected peer that claims by this owner, or NULL. */
-static struct peer *claimer(struct worker *worker, uint32_t owner)
+static struct peer *stall_claimer(struct worker *worker, uint32_t owner)
 {
 	LIST_EACH (node, &worker->peers_list) {
 		struct peer *peer = LIST_ENTRY(node, struct peer, in_worker);
@@ -79,7 +79,7 @@ static struct peer *claimer(struct worker *worker, uint32_t owner)
 	return NULL;
 }
 
-static void warn(const struct peer *peer, const char *what)
+static void stall_warn(const struct peer *peer, const char *what)
 {
 	char text[ADDR_STR_MAX + 32];
 
@@ -89,7 +89,7 @@ static void warn(const struct peer *peer, const char *what)
 }
 
 /* Is no thread of the peer in the middle of a send? See base/threads.h. */
-static bool is_elsewhere(struct stall *s, const struct peer *peer)
+static bool stall_is_elsewhere(struct stall *s, const struct peer *peer)
 {
 	if (!s->threads)
 		s->threads = threads_begin(connect_pid(peer->conn.sock));
@@ -97,21 +97,21 @@ static bool is_elsewhere(struct stall *s, const struct peer *peer)
 }
 
 /* The packet has not come for twice FI_WEFT_ACCESS_TIMEOUT. */
-static void judge(struct worker *worker, uint32_t owner, uint64_t now)
+static void stall_judge(struct worker *worker, uint32_t owner, uint64_t now)
 {
-	struct peer *peer = claimer(worker, owner);
+	struct peer *peer = stall_claimer(worker, owner);
 	struct stall *s = &worker->stall;
 
-	if (peer && !is_elsewhere(s, peer)) {
+	if (peer && !stall_is_elsewhere(s, peer)) {
 		if (now >= s->say)
-			warn(peer, "messages behind it wait");
+			stall_warn(peer, "messages behind it wait");
 		s->say = now >= s->say ? now + SAY_MS : s->say;
 		return;
 	}
 	worker->via[LINK_HOST].transport->skip(worker->via[LINK_HOST].state);
-	end(s);
+	stall_end(s);
 	if (peer) {
-		warn(peer, "disconnected");
+		stall_warn(peer, "disconnected");
 		conn_expel(peer);
 	} else {
 		LOG_PEER(LOG_EP_DATA,
@@ -132,7 +132,7 @@ void stall_watch(struct worker *worker)
 	s->looked = now;
 	if (!t->blocked(worker->via[LINK_HOST].state, &s->mark, &owner)) {
 		if (s->since)
-			end(s);
+			stall_end(s);
 		return;
 	}
 	if (!s->since)
@@ -140,5 +140,5 @@ void stall_watch(struct worker *worker)
 	if (now - s->since < 2 * (uint64_t)env_get()->access_timeout || now < s->judge)
 		return;
 	s->judge = now + JUDGE_MS;
-	judge(worker, owner, now);
+	stall_judge(worker, owner, now);
 }

@@ -94,14 +94,14 @@ static void uninstall_handler(void)
 }
 
 /* The workers are the parent's, which reports on them. */
-static void in_child(void)
+static void stats_in_child(void)
 {
 	list_init(&open_workers);
 }
 
-static void install(void)
+static void stats_install(void)
 {
-	pthread_atfork(NULL, NULL, in_child);
+	pthread_atfork(NULL, NULL, stats_in_child);
 	install_handler();
 }
 
@@ -114,7 +114,7 @@ static const char *wanted_file(void)
 }
 
 /* Writes FI_WEFT_STATS with the process's number for each %p. False: it is too long. */
-static bool expand(const char *pattern, char path[PATH_MOST])
+static bool stats_expand(const char *pattern, char path[PATH_MOST])
 {
 	size_t len = 0;
 
@@ -129,7 +129,7 @@ static bool expand(const char *pattern, char path[PATH_MOST])
 }
 
 /* Returns a descriptor to append reports to, or a negative error. */
-static int open_file(void)
+static int stats_open_file(void)
 {
 	const char *pattern = wanted_file();
 	char path[PATH_MOST] = "";
@@ -139,7 +139,7 @@ static int open_file(void)
 		return dup(STDERR_FILENO);
 	if (getauxval(AT_SECURE))
 		fd = -EACCES; /* the user has other rights than the program */
-	else if (!expand(pattern, path))
+	else if (!stats_expand(pattern, path))
 		fd = -ENAMETOOLONG;
 	else
 		fd = file_open_own(path, O_WRONLY | O_APPEND);
@@ -150,10 +150,10 @@ static int open_file(void)
 }
 
 /* One write, so that reports of several processes in one file stay whole. */
-static void write_text(const char *text, size_t len)
+static void stats_write_text(const char *text, size_t len)
 {
 	const char *pattern = wanted_file();
-	int fd = open_file();
+	int fd = stats_open_file();
 	int err;
 
 	if (fd < 0)
@@ -187,7 +187,7 @@ static void write_report(struct worker *worker)
 	char *text = text_of(worker, worker_report, &len);
 
 	if (text)
-		write_text(text, len);
+		stats_write_text(text, len);
 	free(text);
 }
 
@@ -195,7 +195,7 @@ void stats_opened(struct worker *worker)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-	pthread_once(&once, install);
+	pthread_once(&once, stats_install);
 	worker->stats_seen = __atomic_load_n(&asked, __ATOMIC_RELAXED);
 	if (!wanted_file())
 		return;
@@ -264,7 +264,7 @@ static void report_at_exit(struct worker *worker)
 		       &len);
 	lock_give(&shard->lock);
 	if (text)
-		write_text(text, len);
+		stats_write_text(text, len);
 	free(text);
 }
 

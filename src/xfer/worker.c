@@ -28,12 +28,12 @@
 #include "xfer/rndv/rxreq.h"
 #include "xfer/msg/tx.h"
 
-static bool progress(struct driven *d)
+static bool worker_progress_driven(struct driven *d)
 {
 	return worker_progress(worker_of(d));
 }
 
-static bool arm(struct driven *d)
+static bool worker_arm_driven(struct driven *d)
 {
 	return worker_arm(worker_of(d));
 }
@@ -43,21 +43,21 @@ static bool must_nap(const struct driven *d)
 	return worker_must_nap(worker_of((struct driven *)d));
 }
 
-static void starve(struct driven *d)
+static void worker_starve(struct driven *d)
 {
 	peer_starve_all(worker_of(d));
 }
 
 const struct driven_ops worker_driven_ops = {
-	.progress = progress,
+	.progress = worker_progress_driven,
 	.near = worker_near,
 	.read = rx_read,
 	.readfrom = rx_readfrom,
-	.arm = arm,
+	.arm = worker_arm_driven,
 	.must_nap = must_nap,
 	.quiesce_begin = quiesce_begin,
 	.quiesce = quiesce_end,
-	.starve = starve,
+	.starve = worker_starve,
 };
 
 static void init_fields(struct worker *worker, struct domain *dom)
@@ -176,7 +176,7 @@ static int open_hw(struct worker *worker, unsigned int wanted)
 }
 
 /* Sets up everything but the listeners. 0 or a negative error. */
-static int prepare(struct worker *worker, const struct fi_info *info, unsigned int barred)
+static int worker_prepare(struct worker *worker, const struct fi_info *info, unsigned int barred)
 {
 	int err;
 
@@ -210,7 +210,7 @@ int worker_open(struct domain *dom, const struct fi_info *info, unsigned int bar
 	if (!worker)
 		return -FI_ENOMEM;
 	init_fields(worker, dom);
-	err = prepare(worker, info, barred);
+	err = worker_prepare(worker, info, barred);
 	if (err)
 		goto free_worker;
 	if (info->ep_attr->type == FI_EP_RDM) {

@@ -8,7 +8,7 @@
 #define CALLS_MAX 4096 /* progress calls: a peer may send without pause */
 
 /* Does an answer to the peer wait for space? */
-static bool owes(const struct peer *peer)
+static bool worker_last_owes(const struct peer *peer)
 {
 	return peer->state == PEER_CONNECTED && !peer_expelled(peer) &&
 	       (!list_empty(&peer->tx.controls) || !list_empty(&peer->txreqs[TXREQ_REPLY]));
@@ -20,7 +20,7 @@ bool worker_serve_last(struct worker *worker)
 		if (!worker_progress(worker) && worker_arm(worker))
 			break;
 	LIST_EACH (node, &worker->busy)
-		if (owes(LIST_ENTRY(node, struct peer, tx.in_busy)))
+		if (worker_last_owes(LIST_ENTRY(node, struct peer, tx.in_busy)))
 			return false;
 	return true;
 }

@@ -37,7 +37,7 @@ static __attribute__((noinline, cold)) bool flush_busy(struct worker *worker)
 }
 
 /* Are handshakes under way? */
-static inline bool expecting(const struct worker *worker)
+static inline bool worker_progress_expecting(const struct worker *worker)
 {
 	return worker->handshakes || worker->acceptor.count;
 }
@@ -47,7 +47,7 @@ static __attribute__((noinline, cold)) bool poll_sockets(struct worker *worker)
 	uint64_t now = clock_coarse_ms();
 	bool heard;
 
-	if (!worker->opener.armed && !expecting(worker) && now < worker->next_poll)
+	if (!worker->opener.armed && !worker_progress_expecting(worker) && now < worker->next_poll)
 		return false;
 	worker->next_poll = now + POLL_MS;
 	worker->opener.armed = worker->awaited = false;
@@ -79,7 +79,7 @@ static inline bool sockets_due(const struct worker *worker, bool progressed)
 }
 
 /* Has the next progress call nothing to do but to poll the sockets, if that is due? */
-static bool is_idle(const struct worker *worker)
+static bool worker_progress_is_idle(const struct worker *worker)
 {
 	if (worker->opener.armed || worker->opener.sleepers || domain_defers(worker->driven.dom) ||
 	    worker->coll || !list_empty(&worker->busy) || !list_empty(&worker->awaiting) ||
@@ -95,9 +95,9 @@ static bool is_idle(const struct worker *worker)
  * Grants the progress calls before the next poll of the sockets. What makes the worker busy until then ends the
  * grant, except for one-sided operations: rma_help is called rarely in any case.
  */
-static void grant(struct worker *worker)
+static void worker_progress_grant(struct worker *worker)
 {
-	if (is_idle(worker))
+	if (worker_progress_is_idle(worker))
 		idle_begin(&worker->driven.idle,
 			   ~worker->driven.idle.progress_calls & poll_calls(worker));
 }
@@ -129,7 +129,7 @@ bool worker_progress(struct worker *worker)
 		progressed |= worker->groups->progress(worker->coll);
 	if (__builtin_expect(domain_due(worker->driven.dom), 0))
 		defer_run(worker->driven.dom);
-	grant(worker);
+	worker_progress_grant(worker);
 	return progressed;
 }
 

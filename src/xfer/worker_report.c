@@ -41,7 +41,7 @@ const char *worker_reason(uint32_t reason)
 }
 
 /* Sets *peer to the peer of `addr`, of whichever of its contexts. 0 or a negative error. */
-static int find(struct worker *worker, fi_addr_t addr, struct peer **peer)
+static int worker_report_find(struct worker *worker, fi_addr_t addr, struct peer **peer)
 {
 	if (worker->dgram || worker->offload)
 		return -FI_EOPNOTSUPP;
@@ -56,7 +56,7 @@ static int find(struct worker *worker, fi_addr_t addr, struct peer **peer)
 int worker_peer_state(struct worker *worker, fi_addr_t addr, struct fi_weft_peer *state)
 {
 	struct peer *peer;
-	int err = find(worker, addr, &peer);
+	int err = worker_report_find(worker, addr, &peer);
 
 	if (!err)
 		peer_describe(peer, state);
@@ -66,7 +66,7 @@ int worker_peer_state(struct worker *worker, fi_addr_t addr, struct fi_weft_peer
 int worker_connect(struct worker *worker, fi_addr_t addr)
 {
 	struct peer *peer;
-	int err = find(worker, addr, &peer);
+	int err = worker_report_find(worker, addr, &peer);
 
 	return err || peer->state != PEER_IDLE ? err : conn_start(peer);
 }

@@ -71,7 +71,7 @@ static int number_members(struct wish *w)
 }
 
 /* Are all members of `m` in `whole`? 1, 0 or -FI_ENOMEM. */
-static int contains(const struct av_members *whole, const struct av_members *m)
+static int coll_join_contains(const struct av_members *whole, const struct av_members *m)
 {
 	fi_addr_t top = 0;
 	unsigned char *in;
@@ -109,7 +109,7 @@ static int check_whole(struct wish *w)
 			 (unsigned long long)w->coll_addr);
 		return -FI_EINVAL;
 	}
-	ret = whole == w->members ? 1 : contains(whole, w->members);
+	ret = whole == w->members ? 1 : coll_join_contains(whole, w->members);
 	if (!ret)
 		LOG_WARN(LOG_EP_CTRL, "join: the set has members who do not belong to %#llx",
 			 (unsigned long long)w->coll_addr);
@@ -119,7 +119,7 @@ static int check_whole(struct wish *w)
 }
 
 /* Checks the set's size, coll_addr and communication key. */
-static int check_ways(struct wish *w)
+static int coll_join_check_ways(struct wish *w)
 {
 	int err = 0;
 
@@ -160,17 +160,17 @@ static int check_double(struct wish *w, struct coll *c)
 	return 0;
 }
 
-static int check(struct wish *w, struct coll *c)
+static int coll_join_check(struct wish *w, struct coll *c)
 {
 	int err = number_members(w);
 
 	if (!err)
-		err = check_ways(w);
+		err = coll_join_check_ways(w);
 	return err ? err : check_double(w, c);
 }
 
 /* Begins the join; forms a managed group at once. */
-static void start(struct wish *w, struct group *g)
+static void coll_join_start(struct wish *w, struct group *g)
 {
 	g->ep = w->ep;
 	g->fid.fid.context = w->context;
@@ -188,7 +188,7 @@ static void start(struct wish *w, struct group *g)
 }
 
 /* Checks and begins; sets *out. Returns 0 or a negative error. Domain locked. */
-static int join(struct wish *w, struct coll *c, struct group **out)
+static int coll_join_wish(struct wish *w, struct coll *c, struct group **out)
 {
 	struct group *g = NULL;
 	int err;
@@ -198,7 +198,7 @@ static int join(struct wish *w, struct coll *c, struct group **out)
 		LOG_WARN(LOG_EP_CTRL, "join: the set has no members: add them by fi_av_set_insert");
 		return -FI_EINVAL;
 	}
-	err = check(w, c);
+	err = coll_join_check(w, c);
 	if (!err && w->managed) {
 		w->last = managed_last(c, w->key);
 		err = w->last ? 0 : -FI_ENOMEM;
@@ -211,7 +211,7 @@ static int join(struct wish *w, struct coll *c, struct group **out)
 		av_members_put(w->members);
 		return err;
 	}
-	start(w, g);
+	coll_join_start(w, g);
 	coll_run(c);
 	*out = g;
 	return 0;
@@ -219,7 +219,7 @@ static int join(struct wish *w, struct coll *c, struct group **out)
 
 /* ---- Progress by readers of the event queue -------------------------------------------------- */
 
-static void watch(struct coll *c)
+static void coll_join_watch(struct coll *c)
 {
 	bool pending;
 	int fd;
@@ -239,7 +239,7 @@ static void watch(struct coll *c)
 	pthread_mutex_unlock(&c->watching);
 }
 
-static void drive(struct eq_driver *driver)
+static void coll_join_drive(struct eq_driver *driver)
 {
 	struct coll *c = LIST_ENTRY(driver, struct coll, driver);
 	struct domain *dom = c->worker->driven.dom;
@@ -254,7 +254,7 @@ static void drive(struct eq_driver *driver)
 		;
 	domain_unlock(dom);
 	if (pending || __atomic_load_n(&c->driver.fd, __ATOMIC_RELAXED) >= 0)
-		watch(c);
+		coll_join_watch(c);
 }
 
 static int begin_driving(struct coll *c, struct ep *ep)
@@ -267,7 +267,7 @@ static int begin_driving(struct coll *c, struct ep *ep)
 	if (err)
 		return err;
 	c->ep = ep;
-	c->driver.progress = drive;
+	c->driver.progress = coll_join_drive;
 	err = eq_add_driver(ep->eq, &c->driver);
 	if (!err)
 		return 0;
@@ -334,7 +334,7 @@ static int check_ep(const struct ep *ep, uint64_t flags)
 }
 
 /* Directions in `flags`, else all that the endpoint has. Returns 0 or a negative error. */
-static int ways_of(const struct ep *ep, uint64_t flags, uint64_t *ways)
+static int coll_join_ways_of(const struct ep *ep, uint64_t flags, uint64_t *ways)
 {
 	uint64_t able = ep->info->caps & (FI_SEND | FI_RECV);
 
@@ -359,7 +359,7 @@ int coll_join(struct ep *ep, const struct fi_collective_addr *addr, uint64_t fla
 	int err = check_ep(ep, flags);
 
 	if (!err)
-		err = ways_of(ep, flags, &w.ways);
+		err = coll_join_ways_of(ep, flags, &w.ways);
 	if (err)
 		return err;
 	if (!addr || !addr->set || !mc)
@@ -380,10 +380,10 @@ int coll_join(struct ep *ep, const struct fi_collective_addr *addr, uint64_t fla
 		return err;
 	domain_lock(ep->dom);
 	worker_progress(ep->worker); /* an arrived message may end the join */
-	err = join(&w, c, &g);
+	err = coll_join_wish(&w, c, &g);
 	if (!err)
 		*mc = &g->fid;
 	domain_unlock(ep->dom);
-	watch(c);
+	coll_join_watch(c);
 	return err;
 }

@@ -13,7 +13,7 @@ static uint32_t rank_of(uint64_t tag)
 }
 
 /* May a pending join form a group in which the peer has this rank? */
-static bool awaited(const struct coll *c, uint32_t rank, const struct peer *peer)
+static bool early_awaited(const struct coll *c, uint32_t rank, const struct peer *peer)
 {
 	LIST_EACH (node, &c->joins)
 		if (group_has(LIST_ENTRY(node, struct group, in_joins), rank, peer))
@@ -32,7 +32,7 @@ struct rx *early_context(struct coll *c, struct peer *peer, const struct packet 
 {
 	uint64_t id = p->data;
 
-	if (id & MANAGED_ID ? managed_ahead(c, id) : awaited(c, rank_of(p->tag), peer))
+	if (id & MANAGED_ID ? managed_ahead(c, id) : early_awaited(c, rank_of(p->tag), peer))
 		return &c->early;
 	send_abort(peer, id);
 	return NULL;

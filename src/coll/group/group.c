@@ -24,14 +24,14 @@
 /* Collective addresses of groups; distinct from entries of vectors and from sets. */
 #define GROUP_ADDR (UINT64_C(1) << 61)
 
-static struct list *bucket_of(struct coll *c, uint64_t id)
+static struct list *group_bucket_of(struct coll *c, uint64_t id)
 {
 	return &c->bucket[(id ^ id >> 32) % COLL_BUCKETS];
 }
 
 struct group *group_find(struct coll *c, uint64_t id)
 {
-	LIST_EACH (node, bucket_of(c, id)) {
+	LIST_EACH (node, group_bucket_of(c, id)) {
 		struct group *g = LIST_ENTRY(node, struct group, in_bucket);
 
 		if (g->id == id)
@@ -249,7 +249,7 @@ void group_form(struct group *g, uint64_t id)
 	struct fi_eq_entry entry = {.fid = &g->fid.fid, .context = g->fid.fid.context};
 
 	g->id = id;
-	list_push(bucket_of(g->coll, id), &g->in_bucket);
+	list_push(group_bucket_of(g->coll, id), &g->in_bucket);
 	early_take(g);
 	leave_take(g);
 	if (eq_post(g->ep->eq, FI_JOIN_COMPLETE, &entry, sizeof(entry)))
@@ -308,7 +308,7 @@ void group_miss(struct group *g, uint32_t rank, int err)
 		coll_wake_in(g->coll, COLL_LATER_MS);
 }
 
-static bool is_of(const struct work *work, const void *arg)
+static bool group_is_of(const struct work *work, const void *arg)
 {
 	const struct op_slot *slot = LIST_ENTRY(work, struct op_slot, work);
 
@@ -328,7 +328,7 @@ void group_end(struct group *g)
 	rx_fail_posted(&g->rx, g->err);
 	rdma_quiesce_rx(worker, &g->rx); /* no device may write to memory that is released next */
 	rxreq_fail_context(worker, &g->rx, g->err);
-	tx_cancel_posted(worker, g->err, is_of, g);
+	tx_cancel_posted(worker, g->err, group_is_of, g);
 	op_end_all(g);
 	group_tell(g, &msg);
 	drop_kept(g);

@@ -133,7 +133,7 @@ struct group *join_find(struct coll *c, uint64_t key)
 	return NULL;
 }
 
-static void begin(struct group *g);
+static void join_begin(struct group *g);
 
 /* A join has ended: begins the next one of the same key. */
 static void join_over(struct group *g)
@@ -146,7 +146,7 @@ static void join_over(struct group *g)
 
 		if (next->join.key != g->join.key || next->join.active)
 			continue;
-		begin(next);
+		join_begin(next);
 		return;
 	}
 	if (!list_empty(&c->joins))
@@ -209,7 +209,7 @@ static uint64_t new_id(void)
 }
 
 /* Rank 0: all members have reported. */
-static void form(struct group *g)
+static void join_form(struct group *g)
 {
 	uint64_t id = new_id();
 
@@ -230,7 +230,7 @@ void join_check(struct group *g)
 		return;
 	g->join.reported = true;
 	if (!g->rank) {
-		form(g);
+		join_form(g);
 		return;
 	}
 	err = join_say(g, join_parent(g->rank), WIRE_GROUP_UP);
@@ -252,14 +252,14 @@ static int reach_all(struct group *g)
 	return err < 0 ? err : 0;
 }
 
-static uint16_t processors(void)
+static uint16_t join_processors(void)
 {
 	int n = get_nprocs();
 
 	return n < UINT16_MAX ? (uint16_t)n : UINT16_MAX;
 }
 
-static void begin(struct group *g)
+static void join_begin(struct group *g)
 {
 	const struct join_failure *f;
 	int err;
@@ -271,7 +271,7 @@ static void begin(struct group *g)
 	g->join.since = clock_coarse_ms();
 	g->join.probe_at = g->join.since + PROBE_MS;
 	g->join.children = children_of(g);
-	g->cpus = processors();
+	g->cpus = join_processors();
 	g->shares = g->coll->worker->via[LINK_HOST].state != NULL;
 	err = reach_all(g);
 	if (err) {
@@ -290,13 +290,13 @@ void join_start(struct group *g)
 
 	list_push(&c->joins, &g->in_joins);
 	if (first)
-		begin(g);
+		join_begin(g);
 }
 
 /* ---- Polling --------------------------------------------------------------------------------- */
 
 /* Sends PROBE to the members we wait for. Returns 0, or why one cannot be reached. */
-static int probe(struct group *g)
+static int join_probe(struct group *g)
 {
 	uint32_t waits = g->join.children & ~g->join.arrived;
 	unsigned int k;
@@ -318,7 +318,7 @@ void join_poll(struct coll *c, uint64_t now)
 		if (!g->join.active || now < g->join.probe_at)
 			continue;
 		g->join.probe_at = now + PROBE_NEXT_MS;
-		err = probe(g);
+		err = join_probe(g);
 		if (err)
 			group_fail(g, -err);
 	}

@@ -14,7 +14,7 @@
 #define PATIENCE 6 /* this part of FI_WEFT_PEER_TIMEOUT */
 
 /* Tells a sender that its join of `key` fails. */
-static void refuse(struct peer *to, uint64_t key, uint32_t attempt, int err)
+static void join_hear_refuse(struct peer *to, uint64_t key, uint32_t attempt, int err)
 {
 	struct wire_group msg = {
 		.kind = WIRE_GROUP_FAIL, .error = (uint32_t)err, .attempt = attempt, .key = key};
@@ -102,7 +102,7 @@ static void hear_probe(struct coll *c, struct peer *from, const struct wire_grou
 }
 
 /* ASK: a member does not know our join, and waits for us in its own. */
-static void hear_ask(struct coll *c, struct peer *from, const struct wire_group *msg)
+static void join_hear_ask(struct coll *c, struct peer *from, const struct wire_group *msg)
 {
 	struct group *g = join_find(c, msg->key);
 
@@ -116,12 +116,12 @@ static void hear_ask(struct coll *c, struct peer *from, const struct wire_group 
 		LOG_EP_CTRL,
 		"join: we wait for fi_addr %llu in a group of %u, but it waits for us in one of %u",
 		(unsigned long long)peer_addr(from), g->size, msg->size);
-	refuse(from, msg->id, msg->attempt, FI_EINVAL);
+	join_hear_refuse(from, msg->id, msg->attempt, FI_EINVAL);
 	join_fail(g, FI_EINVAL);
 }
 
 /* The other members are at a later attempt: one failed that we had not begun. */
-static void renew(struct group *g, uint32_t attempt)
+static void join_hear_renew(struct group *g, uint32_t attempt)
 {
 	uint32_t children = g->join.children;
 	unsigned int k;
@@ -142,15 +142,15 @@ static void renew(struct group *g, uint32_t attempt)
 /*
  * A member's message. Returns false if it is about an old attempt, or the join has ended.
  */
-static bool current(struct group *g, struct peer *from, const struct wire_group *msg)
+static bool join_hear_current(struct group *g, struct peer *from, const struct wire_group *msg)
 {
 	if (msg->attempt < g->join.attempt) {
 		if (msg->kind != WIRE_GROUP_FAIL)
-			refuse(from, msg->key, msg->attempt, FI_ECANCELED);
+			join_hear_refuse(from, msg->key, msg->attempt, FI_ECANCELED);
 		return false;
 	}
 	if (msg->attempt > g->join.attempt && msg->kind != WIRE_GROUP_FAIL)
-		renew(g, msg->attempt);
+		join_hear_renew(g, msg->attempt);
 	return !list_empty(&g->in_joins);
 }
 
@@ -165,13 +165,13 @@ static void tell_again(struct group *g, struct peer *from, const struct wire_gro
 }
 
 /* Handles a message about a join that is active here. */
-static void hear(struct group *g, struct peer *from, const struct wire_group *msg)
+static void join_hear_member(struct group *g, struct peer *from, const struct wire_group *msg)
 {
 	if (!member_may(g, from, msg)) {
 		member_refuse(g->coll, from, msg);
 		return;
 	}
-	if (!current(g, from, msg))
+	if (!join_hear_current(g, from, msg))
 		return;
 	switch (msg->kind) {
 	case WIRE_GROUP_UP:
@@ -212,10 +212,10 @@ static void hear_other(struct coll *c, struct peer *from, const struct wire_grou
 	struct group *past = find_past(c, msg->key);
 
 	if (msg->kind == WIRE_GROUP_UP && f && msg->attempt <= f->attempt)
-		refuse(from, msg->key, msg->attempt, FI_ECANCELED);
+		join_hear_refuse(from, msg->key, msg->attempt, FI_ECANCELED);
 	else if (past && past->err && !past->id && msg->kind != WIRE_GROUP_FAIL &&
 		 msg->attempt <= past->join.attempt)
-		refuse(from, msg->key, msg->attempt, past->err);
+		join_hear_refuse(from, msg->key, msg->attempt, past->err);
 	else if (msg->kind == WIRE_GROUP_PROBE)
 		hear_probe(c, from, msg);
 	else if (msg->kind == WIRE_GROUP_UP && !msg->id)
@@ -229,11 +229,11 @@ void join_hear(struct coll *c, struct peer *from, const struct wire_group *msg)
 	struct group *g = join_find(c, msg->key);
 
 	if (msg->kind == WIRE_GROUP_ASK)
-		hear_ask(c, from, msg);
+		join_hear_ask(c, from, msg);
 	else if (msg->kind == WIRE_GROUP_DOWN)
 		hear_down(c, from, msg);
 	else if (g)
-		hear(g, from, msg);
+		join_hear_member(g, from, msg);
 	else
 		hear_other(c, from, msg);
 }
@@ -280,7 +280,7 @@ void join_hear_kept(struct group *g)
 		if (msg.key != g->join.key || is_second(g, w))
 			continue;
 		kept_drop(c, w);
-		hear(g, from, &msg);
+		join_hear_member(g, from, &msg);
 		/* The list may have changed. */
 		if (list_empty(&g->in_joins))
 			return;

@@ -28,7 +28,7 @@ void kept_drop(struct coll *c, struct kept_message *w)
 }
 
 /* Counts and logs a dropped message of the peer, before it is dropped. */
-static void refuse(struct coll *c, const struct peer *from, unsigned int sort)
+static void kept_refuse(struct coll *c, const struct peer *from, unsigned int sort)
 {
 	char text[ADDR_STR_MAX + 32];
 
@@ -42,7 +42,7 @@ static void refuse(struct coll *c, const struct peer *from, unsigned int sort)
 }
 
 /* Returns the peer with the most messages; of several the one that came last. */
-static struct peer *fullest(const struct coll *c)
+static struct peer *kept_fullest(const struct coll *c)
 {
 	struct peer *most = NULL;
 
@@ -56,7 +56,7 @@ static struct peer *fullest(const struct coll *c)
 }
 
 /* May one more message of the peer be kept? The peer with the most may lose one for it. */
-static bool make_space(struct coll *c, const struct peer *from)
+static bool kept_make_space(struct coll *c, const struct peer *from)
 {
 	size_t max = env_get()->unexpected_max / KEPT_BYTES,
 	       share = max / KEPT_SHARES + (max % KEPT_SHARES != 0);
@@ -67,11 +67,11 @@ static bool make_space(struct coll *c, const struct peer *from)
 		return false;
 	if (c->kept_count[0] + c->kept_count[1] < max)
 		return true;
-	most = fullest(c);
+	most = kept_fullest(c);
 	if (most->kept_count <= from->kept_count)
 		return false;
 	oldest = of_peer(most->kept_controls.next);
-	refuse(c, most, sort_of(&oldest->msg));
+	kept_refuse(c, most, sort_of(&oldest->msg));
 	kept_drop(c, oldest);
 	return true;
 }
@@ -80,7 +80,7 @@ static bool make_space(struct coll *c, const struct peer *from)
  * FAIL: what the peer said about this and earlier attempts is void. Returns false if it has said
  * FAIL for a later attempt.
  */
-static bool supersede(struct coll *c, struct peer *from, const struct wire_group *fail)
+static bool kept_supersede(struct coll *c, struct peer *from, const struct wire_group *fail)
 {
 	LIST_EACH_SAFE (node, &from->kept_controls) {
 		struct kept_message *w = of_peer(node);
@@ -100,10 +100,10 @@ void kept_add(struct coll *c, struct peer *from, const struct wire_group *msg)
 	unsigned int sort = sort_of(msg);
 	struct kept_message *w;
 
-	if (msg->kind == WIRE_GROUP_FAIL && !supersede(c, from, msg))
+	if (msg->kind == WIRE_GROUP_FAIL && !kept_supersede(c, from, msg))
 		return;
-	if (!make_space(c, from)) {
-		refuse(c, from, sort);
+	if (!kept_make_space(c, from)) {
+		kept_refuse(c, from, sort);
 		return;
 	}
 	w = malloc(sizeof(*w));

@@ -119,7 +119,7 @@ static int reason_of(const struct wire_group *abort)
 	return abort->error == FI_ECANCELED ? FI_ECONNABORTED : (int)abort->error;
 }
 
-static void note(struct group *g, struct peer *from, const struct wire_group *msg)
+static void leave_note(struct group *g, struct peer *from, const struct wire_group *msg)
 {
 	if (!member_may(g, from, msg))
 		member_refuse(g->coll, from, msg);
@@ -140,7 +140,7 @@ static bool was_left(const struct coll *c, uint64_t id)
 }
 
 /* Returns the join of this key that waits for DOWN, that is, for its group to be formed. */
-static struct group *pending(const struct coll *c, uint64_t key)
+static struct group *leave_pending(const struct coll *c, uint64_t key)
 {
 	LIST_EACH (node, &c->joins) {
 		struct group *g = LIST_ENTRY(node, struct group, in_joins);
@@ -158,14 +158,15 @@ enum early {
 	FORGED /* it may be, but the sender is not the member that may send the message */
 };
 
-static enum early early(const struct coll *c, const struct peer *from, const struct wire_group *msg)
+static enum early leave_early(const struct coll *c, const struct peer *from,
+			      const struct wire_group *msg)
 {
 	struct group *g;
 
 	/* The members are not known before the join. */
 	if (msg->id & MANAGED_ID)
 		return managed_ahead(c, msg->id) ? AHEAD : PAST;
-	g = was_left(c, msg->id) ? NULL : pending(c, msg->key);
+	g = was_left(c, msg->id) ? NULL : leave_pending(c, msg->key);
 	if (!g)
 		return PAST;
 	return member_may(g, from, msg) ? AHEAD : FORGED;
@@ -177,10 +178,10 @@ void leave_hear(struct coll *c, struct peer *from, const struct wire_group *msg)
 	enum early when;
 
 	if (g) {
-		note(g, from, msg);
+		leave_note(g, from, msg);
 		return;
 	}
-	when = early(c, from, msg);
+	when = leave_early(c, from, msg);
 	if (when == AHEAD)
 		kept_add(c, from, msg);
 	else if (when == FORGED)
@@ -190,7 +191,7 @@ void leave_hear(struct coll *c, struct peer *from, const struct wire_group *msg)
 void leave_hear_ask(struct coll *c, struct peer *from, const struct wire_group *msg)
 {
 	struct group *g = group_find(c, msg->id);
-	enum early when = g ? AHEAD : early(c, from, msg);
+	enum early when = g ? AHEAD : leave_early(c, from, msg);
 	struct wire_group answer = *msg;
 
 	if (g ? !member_may(g, from, msg) : when == FORGED) {
@@ -215,7 +216,7 @@ void leave_take(struct group *g)
 
 		if (w->msg.id != g->id)
 			continue;
-		note(g, w->from, &w->msg);
+		leave_note(g, w->from, &w->msg);
 		kept_drop(c, w);
 	}
 }

@@ -10,7 +10,7 @@
 /* A number: the top bit, 47 bits of the key, and a count of 16 bits. */
 #define COUNT_MASK UINT64_C(0xffff)
 
-static uint64_t base_of(uint64_t key)
+static uint64_t managed_base_of(uint64_t key)
 {
 	return MANAGED_ID | (key << 1 >> 17) << 16;
 }
@@ -26,7 +26,7 @@ static size_t place_of(const uint64_t *table, size_t room, uint64_t id)
 }
 
 /* Makes space for one more key. Returns 0, or -1: no memory. */
-static int grow(struct coll *c)
+static int managed_grow(struct coll *c)
 {
 	size_t room = c->managed_capacity ? 2 * c->managed_capacity : FIRST_CAPACITY;
 	uint64_t *table;
@@ -49,11 +49,11 @@ uint64_t *managed_last(struct coll *c, uint64_t key)
 {
 	uint64_t *last;
 
-	if (grow(c))
+	if (managed_grow(c))
 		return NULL;
-	last = &c->managed[place_of(c->managed, c->managed_capacity, base_of(key))];
+	last = &c->managed[place_of(c->managed, c->managed_capacity, managed_base_of(key))];
 	if (!*last) {
-		*last = base_of(key);
+		*last = managed_base_of(key);
 		c->managed_count++;
 	}
 	return last;

@@ -41,7 +41,7 @@ bool member_may(struct group *g, const struct peer *from, const struct wire_grou
 	}
 }
 
-static const char *kind_of(const struct wire_group *msg)
+static const char *member_kind_of(const struct wire_group *msg)
 {
 	static const char *const names[] = {"0",   "UP",    "DOWN",  "FAIL", "PROBE",
 					    "ASK", "ABORT", "LEAVE", "HERE"};
@@ -58,7 +58,8 @@ void member_refuse(struct coll *c, const struct peer *from, const struct wire_gr
 	LOG_PEER(LOG_EP_CTRL,
 		 "%s about a group dropped: its sender %s is not the member that may send it (rank "
 		 "%u); %llu such messages so far",
-		 kind_of(msg), text, msg->rank, (unsigned long long)c->worker->nonmember_refused);
+		 member_kind_of(msg), text, msg->rank,
+		 (unsigned long long)c->worker->nonmember_refused);
 }
 
 void member_refuse_message(struct coll *c, const struct peer *from, uint64_t tag)

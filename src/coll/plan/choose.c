@@ -36,7 +36,7 @@ struct row {
 	size_t tune; /* radix of a tree (0: size), or bytes of a chunk */
 };
 
-static size_t part_of(const struct plan_build *b)
+static size_t choose_part_of(const struct plan_build *b)
 {
 	return b->shape.count;
 }
@@ -46,12 +46,12 @@ static size_t all_of(const struct plan_build *b)
 	return b->shape.count * b->shape.size;
 }
 
-static bool same(const struct plan_build *b)
+static bool choose_same(const struct plan_build *b)
 {
 	return b->shape.overlap == PLAN_SAME;
 }
 
-static void dissemination(const struct plan_build *b)
+static void choose_dissemination(const struct plan_build *b)
 {
 	plan_add(b, &plan_dissemination, 0, false);
 }
@@ -70,7 +70,7 @@ static void barrier_tree(const struct plan_build *b)
 
 static void broadcast_tree(const struct plan_build *b)
 {
-	plan_add(b, &plan_tree_broadcast, part_of(b), false);
+	plan_add(b, &plan_tree_broadcast, choose_part_of(b), false);
 }
 
 /* Returns the build with `tune` converted from bytes to elements of a chunk. */
@@ -86,48 +86,48 @@ static void broadcast_chain(const struct plan_build *b)
 {
 	struct plan_build chunks = by_chunks(b);
 
-	plan_add(&chunks, &plan_chain, part_of(b), false);
+	plan_add(&chunks, &plan_chain, choose_part_of(b), false);
 }
 
 static void broadcast_fan(const struct plan_build *b)
 {
 	struct plan_build chunks = by_chunks(b);
 
-	plan_add(&chunks, &plan_fan, part_of(b), false);
+	plan_add(&chunks, &plan_fan, choose_part_of(b), false);
 }
 
 /* Scatter of pieces down a binomial tree, then a ring allgather (van de Geijn). */
 static void broadcast_pieces(const struct plan_build *b)
 {
-	plan_add(b, &plan_spread, part_of(b), false);
-	plan_add(b, &plan_ring_allgather, part_of(b), true);
+	plan_add(b, &plan_spread, choose_part_of(b), false);
+	plan_add(b, &plan_ring_allgather, choose_part_of(b), true);
 }
 
 static void allreduce_doubling(const struct plan_build *b)
 {
-	plan_add(b, &plan_doubling, part_of(b), same(b));
+	plan_add(b, &plan_doubling, choose_part_of(b), choose_same(b));
 }
 
 static void allreduce_direct(const struct plan_build *b)
 {
-	plan_add(b, &plan_direct, part_of(b), same(b));
+	plan_add(b, &plan_direct, choose_part_of(b), choose_same(b));
 }
 
 static void allreduce_tree(const struct plan_build *b)
 {
-	plan_add(b, &plan_tree_reduce, part_of(b), same(b));
-	plan_add(b, &plan_tree_broadcast, part_of(b), true);
+	plan_add(b, &plan_tree_reduce, choose_part_of(b), choose_same(b));
+	plan_add(b, &plan_tree_broadcast, choose_part_of(b), true);
 }
 
 static void allreduce_rabenseifner(const struct plan_build *b)
 {
-	plan_add(b, &plan_rabenseifner, part_of(b), same(b));
+	plan_add(b, &plan_rabenseifner, choose_part_of(b), choose_same(b));
 }
 
 static void allreduce_ring(const struct plan_build *b)
 {
-	plan_add(b, &plan_ring_reduce_scatter, part_of(b), same(b));
-	plan_add(b, &plan_ring_allgather, part_of(b), true);
+	plan_add(b, &plan_ring_reduce_scatter, choose_part_of(b), choose_same(b));
+	plan_add(b, &plan_ring_allgather, choose_part_of(b), true);
 }
 
 /* For rank order the tree's root must be rank 0, which then sends the result to the root. */
@@ -136,14 +136,14 @@ static void reduce_tree(const struct plan_build *b)
 	struct plan_build first = *b, then = *b;
 
 	if (!b->shape.ordered || !b->shape.root) {
-		plan_add(b, &plan_tree_reduce, part_of(b), same(b));
+		plan_add(b, &plan_tree_reduce, choose_part_of(b), choose_same(b));
 		return;
 	}
 	first.shape.root = 0;
 	if (b->shape.rank == 0)
-		first.out = then.in = plan_keep(b->plan, part_of(b));
-	plan_add(&first, &plan_tree_reduce, part_of(b), false);
-	plan_add(&then, &plan_hand_over, part_of(b), false);
+		first.out = then.in = plan_keep(b->plan, choose_part_of(b));
+	plan_add(&first, &plan_tree_reduce, choose_part_of(b), false);
+	plan_add(&then, &plan_hand_over, choose_part_of(b), false);
 }
 
 /* These reductions need space for a vector; only the root has it in OUT. */
@@ -152,7 +152,7 @@ static struct plan_build with_scratch(const struct plan_build *b)
 	struct plan_build room = *b;
 
 	if (b->shape.rank != b->shape.root)
-		room.out = plan_keep(b->plan, part_of(b));
+		room.out = plan_keep(b->plan, choose_part_of(b));
 	return room;
 }
 
@@ -160,48 +160,48 @@ static void reduce_rabenseifner(const struct plan_build *b)
 {
 	struct plan_build room = with_scratch(b);
 
-	plan_add(&room, &plan_rabenseifner_reduce, part_of(b), same(b));
+	plan_add(&room, &plan_rabenseifner_reduce, choose_part_of(b), choose_same(b));
 }
 
 static void reduce_ring(const struct plan_build *b)
 {
 	struct plan_build room = with_scratch(b);
 
-	plan_add(&room, &plan_ring_reduce_scatter, part_of(b), same(b));
-	plan_add(&room, &plan_collect, part_of(b), true);
+	plan_add(&room, &plan_ring_reduce_scatter, choose_part_of(b), choose_same(b));
+	plan_add(&room, &plan_collect, choose_part_of(b), true);
 }
 
-static bool alike(const struct plan_place *a, const struct plan_place *b)
+static bool choose_alike(const struct plan_place *a, const struct plan_place *b)
 {
 	return a->space == b->space && a->at == b->at;
 }
 
 /* In place: moves the member's piece to its place first. Returns whether it is there. */
-static bool placed(const struct plan_build *b)
+static bool choose_placed(const struct plan_build *b)
 {
 	struct plan_build own = *b;
 
 	if (b->shape.overlap == PLAN_APART)
 		return false;
-	own.out = plan_past(b->out, b->shape.rank * part_of(b));
-	if (!alike(&own.in, &own.out))
-		plan_add(&own, &plan_place_own, part_of(b), false);
+	own.out = plan_past(b->out, b->shape.rank * choose_part_of(b));
+	if (!choose_alike(&own.in, &own.out))
+		plan_add(&own, &plan_place_own, choose_part_of(b), false);
 	return true;
 }
 
 static void allgather_bruck(const struct plan_build *b)
 {
-	plan_add(b, &plan_bruck_allgather, all_of(b), placed(b));
+	plan_add(b, &plan_bruck_allgather, all_of(b), choose_placed(b));
 }
 
 static void allgather_ring(const struct plan_build *b)
 {
-	plan_add(b, &plan_ring_allgather, all_of(b), placed(b));
+	plan_add(b, &plan_ring_allgather, all_of(b), choose_placed(b));
 }
 
 static void gather_tree(const struct plan_build *b)
 {
-	plan_add(b, &plan_gather, all_of(b), placed(b));
+	plan_add(b, &plan_gather, all_of(b), choose_placed(b));
 }
 
 static void scatter_tree(const struct plan_build *b)
@@ -247,7 +247,7 @@ static void alltoall_pairwise(const struct plan_build *b)
 static const struct row table[] = {
 	{FI_BARRIER, OVERSUBSCRIBED, 4, ANY, 0, barrier_direct, 0},
 	{FI_BARRIER, OVERSUBSCRIBED, UINT32_MAX, ANY, 0, barrier_tree, 8},
-	{FI_BARRIER, 0, UINT32_MAX, ANY, 0, dissemination, 0},
+	{FI_BARRIER, 0, UINT32_MAX, ANY, 0, choose_dissemination, 0},
 
 	/*
 	 * Radix 8 makes two levels up to 64 members; on one host a copy costs more than a message.
@@ -309,7 +309,7 @@ static bool is_oversubscribed(const struct plan_build *b)
 	return b->near && b->shape.cpus && b->shape.size > b->shape.cpus;
 }
 
-static bool holds(const struct row *row, const struct plan_build *b)
+static bool choose_holds(const struct row *row, const struct plan_build *b)
 {
 	const struct plan_shape *s = &b->shape;
 	size_t bytes;
@@ -325,11 +325,11 @@ static bool holds(const struct row *row, const struct plan_build *b)
 }
 
 /* The collective of a single member. */
-static void alone(const struct plan_build *b)
+static void choose_alone(const struct plan_build *b)
 {
-	if (b->shape.kind != FI_BARRIER && b->shape.kind != FI_BROADCAST && !same(b) &&
-	    !alike(&b->in, &b->out))
-		plan_add(b, &plan_place_own, part_of(b), false);
+	if (b->shape.kind != FI_BARRIER && b->shape.kind != FI_BROADCAST && !choose_same(b) &&
+	    !choose_alike(&b->in, &b->out))
+		plan_add(b, &plan_place_own, choose_part_of(b), false);
 }
 
 void choose_flat(const struct plan_build *b)
@@ -338,10 +338,10 @@ void choose_flat(const struct plan_build *b)
 	struct plan_build chosen = *b;
 
 	if (b->shape.size == 1) {
-		alone(b);
+		choose_alone(b);
 		return;
 	}
-	while (!holds(row, b))
+	while (!choose_holds(row, b))
 		row++;
 	chosen.tune = row->tune ? row->tune : b->shape.size;
 	row->make(&chosen);

@@ -28,7 +28,7 @@ static int by_lowest(const void *a, const void *b)
 }
 
 /* Sorts by host, hosts by lowest rank. Returns the number of hosts. */
-static uint32_t sort(struct entry *e, uint32_t size, layout_host *host, void *arg)
+static uint32_t layout_sort(struct entry *e, uint32_t size, layout_host *host, void *arg)
 {
 	uint32_t hosts = 0;
 
@@ -90,7 +90,7 @@ struct layout *layout_make(uint32_t rank, uint32_t size, layout_host *host, void
 
 	if (!l || !e)
 		goto fail;
-	l->hosts = sort(e, size, host, arg);
+	l->hosts = layout_sort(e, size, host, arg);
 	l->first = malloc(((size_t)l->hosts + 1) * sizeof(*l->first));
 	if (!l->first || !set_order(l, e, size))
 		goto fail;

@@ -8,7 +8,7 @@
 #include "coll/plan/plan_own.h"
 
 /* Returns the member that is rank `i` of a phase. */
-static uint32_t member(const struct plan *plan, enum plan_among among, uint32_t i)
+static uint32_t plan_member(const struct plan *plan, enum plan_among among, uint32_t i)
 {
 	const struct layout *l = plan->layout;
 
@@ -24,7 +24,7 @@ static uint32_t member(const struct plan *plan, enum plan_among among, uint32_t 
 	}
 }
 
-static void translate(const struct plan_phase *phase, size_t at, struct plan_place *place)
+static void plan_translate(const struct plan_phase *phase, size_t at, struct plan_place *place)
 {
 	*place = plan_past(phase->space[place->space], at + place->at);
 }
@@ -46,7 +46,7 @@ static void put_sends_first(struct plan_round *r)
 }
 
 /* Returns the phase of round *n, which becomes the number of the round in the phase, or NULL. */
-static const struct plan_phase *find(const struct plan *plan, size_t *n)
+static const struct plan_phase *plan_find(const struct plan *plan, size_t *n)
 {
 	for (const struct plan_phase *phase = plan->phase; phase < plan->phase + plan->phases;
 	     phase++) {
@@ -58,20 +58,20 @@ static const struct plan_phase *find(const struct plan *plan, size_t *n)
 }
 
 /* Adds a round of a phase, for the elements of the vector from `at` on. */
-static void add(const struct plan *plan, const struct plan_phase *phase, size_t n, size_t at,
-		struct plan_round *round)
+static void plan_add_round(const struct plan *plan, const struct plan_phase *phase, size_t n,
+			   size_t at, struct plan_round *round)
 {
 	unsigned int message = round->messages, local = round->locals;
 
 	phase->algorithm->round(&phase->part, n, round);
 	for (unsigned int i = message; i < round->messages; i++) {
-		round->message[i].peer = member(plan, phase->among, round->message[i].peer);
-		translate(phase, at, &round->message[i].place);
+		round->message[i].peer = plan_member(plan, phase->among, round->message[i].peer);
+		plan_translate(phase, at, &round->message[i].place);
 	}
 	for (unsigned int i = local; i < round->locals; i++) {
-		translate(phase, at, &round->local[i].dst);
-		translate(phase, at, &round->local[i].left);
-		translate(phase, at, &round->local[i].right);
+		plan_translate(phase, at, &round->local[i].dst);
+		plan_translate(phase, at, &round->local[i].left);
+		plan_translate(phase, at, &round->local[i].right);
 	}
 }
 
@@ -79,11 +79,11 @@ static void add(const struct plan *plan, const struct plan_phase *phase, size_t 
 static void add_step(const struct plan *plan, size_t chunk, size_t step, struct plan_round *round)
 {
 	size_t at = chunk * plan->chunk;
-	struct plan_phase phase = *find(plan, &step);
+	struct plan_phase phase = *plan_find(plan, &step);
 
 	if (plan->vector - at < plan->chunk)
 		phase.part.count = plan->vector - at;
-	add(plan, &phase, step, at, round);
+	plan_add_round(plan, &phase, step, at, round);
 }
 
 /* Each chunk is a step behind the one before it; that comes first, as others wait for it. */
@@ -112,7 +112,7 @@ static bool chunk_round(const struct plan *plan, size_t n, struct plan_round *ro
 }
 
 /* Do the rounds of all phases together fit into one? */
-static bool fits(const struct plan *plan)
+static bool plan_fits(const struct plan *plan)
 {
 	unsigned int messages = 0, locals = 0;
 
@@ -136,7 +136,7 @@ void plan_by_chunks(struct plan *plan, size_t chunk, size_t vector)
 	for (unsigned int i = 0; i < plan->phases; i++)
 		plan->steps += plan->phase[i].rounds;
 	assert(plan->steps);
-	plan->overlaps = fits(plan);
+	plan->overlaps = plan_fits(plan);
 }
 
 bool plan_round(const struct plan *plan, size_t n, struct plan_round *round)
@@ -145,11 +145,11 @@ bool plan_round(const struct plan *plan, size_t n, struct plan_round *round)
 
 	if (plan->chunk)
 		return chunk_round(plan, n, round);
-	phase = find(plan, &n);
+	phase = plan_find(plan, &n);
 	if (!phase)
 		return false;
 	round->messages = round->locals = 0;
-	add(plan, phase, n, 0, round);
+	plan_add_round(plan, phase, n, 0, round);
 	put_sends_first(round);
 	return true;
 }

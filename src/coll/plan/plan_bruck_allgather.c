@@ -9,14 +9,14 @@
  */
 #include "coll/plan/plan_own.h"
 
-static size_t rounds(const struct plan_part *p)
+static size_t plan_bruck_allgather_rounds(const struct plan_part *p)
 {
 	return plan_log2(p->size);
 }
 
 /* Sends or receives `len` pieces from rank `first` on. */
-static void pieces(const struct plan_part *p, uint32_t first, uint32_t len, struct plan_message m,
-		   struct plan_round *r)
+static void plan_bruck_allgather_pieces(const struct plan_part *p, uint32_t first, uint32_t len,
+					struct plan_message m, struct plan_round *r)
 {
 	uint32_t before = p->size - first < len ? p->size - first : len;
 	size_t begin = plan_cut(p->count, p->size, first);
@@ -31,7 +31,7 @@ static void pieces(const struct plan_part *p, uint32_t first, uint32_t len, stru
 		plan_message(r, &m);
 }
 
-static void round_of(const struct plan_part *p, size_t n, struct plan_round *r)
+static void plan_bruck_allgather_round_of(const struct plan_part *p, size_t n, struct plan_round *r)
 {
 	uint32_t step = (uint32_t)1 << n;
 	uint32_t len = p->size - step < step ? p->size - step : step;
@@ -45,9 +45,11 @@ static void round_of(const struct plan_part *p, size_t n, struct plan_round *r)
 			plan_send(r, before, plan_in(0), own);
 		plan_copy(r, plan_out(at), plan_in(0), own);
 	} else {
-		pieces(p, p->rank, len, (struct plan_message){.peer = before, .send = true}, r);
+		plan_bruck_allgather_pieces(p, p->rank, len,
+					    (struct plan_message){.peer = before, .send = true}, r);
 	}
-	pieces(p, after, len, (struct plan_message){.peer = after}, r);
+	plan_bruck_allgather_pieces(p, after, len, (struct plan_message){.peer = after}, r);
 }
 
-const struct plan_algorithm plan_bruck_allgather = {"Bruck allgather", rounds, NULL, round_of};
+const struct plan_algorithm plan_bruck_allgather = {"Bruck allgather", plan_bruck_allgather_rounds,
+						    NULL, plan_bruck_allgather_round_of};

@@ -11,7 +11,7 @@
  */
 #include "coll/plan/plan_own.h"
 
-static size_t block(const struct plan_part *p)
+static size_t plan_bruck_alltoall_block(const struct plan_part *p)
 {
 	return p->count / p->size;
 }
@@ -25,7 +25,7 @@ static size_t with_bit(const struct plan_part *p, size_t k)
 }
 
 /* Returns the largest number of pieces sent in a round. */
-static size_t most(const struct plan_part *p)
+static size_t plan_bruck_alltoall_most(const struct plan_part *p)
 {
 	size_t most = 0;
 
@@ -34,34 +34,34 @@ static size_t most(const struct plan_part *p)
 	return most;
 }
 
-static size_t rounds(const struct plan_part *p)
+static size_t plan_bruck_alltoall_rounds(const struct plan_part *p)
 {
 	return 1 + plan_log2(p->size);
 }
 
-static size_t scratch(const struct plan_part *p)
+static size_t plan_bruck_alltoall_scratch(const struct plan_part *p)
 {
-	return p->count + 2 * most(p) * block(p);
+	return p->count + 2 * plan_bruck_alltoall_most(p) * plan_bruck_alltoall_block(p);
 }
 
-static struct plan_place packed(const struct plan_part *p)
+static struct plan_place plan_bruck_alltoall_packed(const struct plan_part *p)
 {
 	return plan_tmp(p->count);
 }
 
-static struct plan_place came(const struct plan_part *p)
+static struct plan_place plan_bruck_alltoall_came(const struct plan_part *p)
 {
-	return plan_tmp(p->count + most(p) * block(p));
+	return plan_tmp(p->count + plan_bruck_alltoall_most(p) * plan_bruck_alltoall_block(p));
 }
 
 /* Copies `runs` runs of `run` pieces. Steps in `l` are in pieces. */
 static void copy_runs(const struct plan_part *p, struct plan_local l, size_t run, size_t runs,
 		      struct plan_round *r)
 {
-	ptrdiff_t size = (ptrdiff_t)block(p);
+	ptrdiff_t size = (ptrdiff_t)plan_bruck_alltoall_block(p);
 
 	l.what = PLAN_COPY;
-	l.count = run * block(p);
+	l.count = run * plan_bruck_alltoall_block(p);
 	l.blocks = runs;
 	l.dst_step *= size;
 	l.left_step *= size;
@@ -69,15 +69,18 @@ static void copy_runs(const struct plan_part *p, struct plan_local l, size_t run
 }
 
 /* Packs or unpacks the places with bit k: runs of 2^k places, the last one may be shorter. */
-static void pack(const struct plan_part *p, size_t k, bool unpack, struct plan_round *r)
+static void plan_bruck_alltoall_pack(const struct plan_part *p, size_t k, bool unpack,
+				     struct plan_round *r)
 {
 	size_t run = (size_t)1 << k, runs = p->size >> (k + 1), all = with_bit(p, k);
 	size_t done = 0;
 
 	for (int tail = 0; tail < 2; tail++) {
 		size_t first = tail ? (2 * runs + 1) * run : run;
-		struct plan_place table = plan_tmp(first * block(p));
-		struct plan_place pack = plan_past(unpack ? came(p) : packed(p), done * block(p));
+		struct plan_place table = plan_tmp(first * plan_bruck_alltoall_block(p));
+		struct plan_place pack = plan_past(unpack ? plan_bruck_alltoall_came(p)
+							  : plan_bruck_alltoall_packed(p),
+						   done * plan_bruck_alltoall_block(p));
 		struct plan_local l = {.dst = unpack ? table : pack, .left = unpack ? pack : table};
 
 		l.dst_step = (ptrdiff_t)(unpack ? 2 * run : run);
@@ -87,9 +90,9 @@ static void pack(const struct plan_part *p, size_t k, bool unpack, struct plan_r
 	}
 }
 
-static void rotate(const struct plan_part *p, struct plan_round *r)
+static void plan_bruck_alltoall_rotate(const struct plan_part *p, struct plan_round *r)
 {
-	size_t before = p->rank * block(p);
+	size_t before = p->rank * plan_bruck_alltoall_block(p);
 
 	plan_copy(r, plan_tmp(0), plan_in(before), p->count - before);
 	plan_copy(r, plan_tmp(p->count - before), plan_in(0), before);
@@ -101,28 +104,33 @@ static void rotate_back(const struct plan_part *p, struct plan_round *r)
 	struct plan_local l = {.left_step = 1, .dst_step = -1};
 
 	l.left = plan_tmp(0);
-	l.dst = plan_out(p->rank * block(p));
+	l.dst = plan_out(p->rank * plan_bruck_alltoall_block(p));
 	copy_runs(p, l, 1, p->rank + 1, r);
-	l.left = plan_tmp((p->rank + 1) * block(p));
-	l.dst = plan_out((p->size - 1) * block(p));
+	l.left = plan_tmp((p->rank + 1) * plan_bruck_alltoall_block(p));
+	l.dst = plan_out((p->size - 1) * plan_bruck_alltoall_block(p));
 	copy_runs(p, l, 1, p->size - 1 - p->rank, r);
 }
 
-static void round_of(const struct plan_part *p, size_t n, struct plan_round *r)
+static void plan_bruck_alltoall_round_of(const struct plan_part *p, size_t n, struct plan_round *r)
 {
 	if (n == 0) {
-		rotate(p, r);
+		plan_bruck_alltoall_rotate(p, r);
 	} else {
-		size_t step = (size_t)1 << (n - 1), len = with_bit(p, n - 1) * block(p);
+		size_t step = (size_t)1 << (n - 1),
+		       len = with_bit(p, n - 1) * plan_bruck_alltoall_block(p);
 
-		plan_send(r, (uint32_t)((p->rank + step) % p->size), packed(p), len);
-		plan_receive(r, (uint32_t)((p->rank + p->size - step) % p->size), came(p), len);
-		pack(p, n - 1, true, r);
+		plan_send(r, (uint32_t)((p->rank + step) % p->size), plan_bruck_alltoall_packed(p),
+			  len);
+		plan_receive(r, (uint32_t)((p->rank + p->size - step) % p->size),
+			     plan_bruck_alltoall_came(p), len);
+		plan_bruck_alltoall_pack(p, n - 1, true, r);
 	}
-	if (n + 1 < rounds(p))
-		pack(p, n, false, r);
+	if (n + 1 < plan_bruck_alltoall_rounds(p))
+		plan_bruck_alltoall_pack(p, n, false, r);
 	else
 		rotate_back(p, r);
 }
 
-const struct plan_algorithm plan_bruck_alltoall = {"Bruck alltoall", rounds, scratch, round_of};
+const struct plan_algorithm plan_bruck_alltoall = {"Bruck alltoall", plan_bruck_alltoall_rounds,
+						   plan_bruck_alltoall_scratch,
+						   plan_bruck_alltoall_round_of};

@@ -6,21 +6,21 @@
  */
 #include "coll/plan/plan_own.h"
 
-static uint32_t turned(const struct plan_part *p)
+static uint32_t plan_chain_turned(const struct plan_part *p)
 {
 	return (uint32_t)(((uint64_t)p->rank + p->size - p->root) % p->size);
 }
 
-static size_t rounds(const struct plan_part *p)
+static size_t plan_chain_rounds(const struct plan_part *p)
 {
-	uint32_t at = turned(p);
+	uint32_t at = plan_chain_turned(p);
 
 	return plan_chunks(p) + (at && at < p->size - 1);
 }
 
-static void round_of(const struct plan_part *p, size_t n, struct plan_round *r)
+static void plan_chain_round_of(const struct plan_part *p, size_t n, struct plan_round *r)
 {
-	uint32_t at = turned(p);
+	uint32_t at = plan_chain_turned(p);
 
 	if (at && n < plan_chunks(p))
 		plan_receive(r, (p->rank + p->size - 1) % p->size, plan_out(n * p->tune),
@@ -31,4 +31,4 @@ static void round_of(const struct plan_part *p, size_t n, struct plan_round *r)
 		plan_send(r, (p->rank + 1) % p->size, plan_out(n * p->tune), plan_chunk(p, n));
 }
 
-const struct plan_algorithm plan_chain = {"chain", rounds, NULL, round_of};
+const struct plan_algorithm plan_chain = {"chain", plan_chain_rounds, NULL, plan_chain_round_of};

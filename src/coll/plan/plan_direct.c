@@ -10,39 +10,40 @@
  */
 #include "coll/plan/plan_own.h"
 
-static size_t rounds(const struct plan_part *p)
+static size_t plan_direct_rounds(const struct plan_part *p)
 {
 	return p->size > 1;
 }
 
-static size_t scratch(const struct plan_part *p)
+static size_t plan_direct_scratch(const struct plan_part *p)
 {
 	return (p->size - 1) * p->count;
 }
 
 /* Returns the place of rank i's vector: IN, or the scratch, sorted by rank. */
-static struct plan_place operand(const struct plan_part *p, uint32_t i)
+static struct plan_place plan_direct_operand(const struct plan_part *p, uint32_t i)
 {
 	return i == p->rank ? plan_in(0) : plan_tmp((i - (i > p->rank)) * p->count);
 }
 
 /* The partial result is in the scratch, because OUT may be IN, which is read later. */
-static void round_of(const struct plan_part *p, size_t n, struct plan_round *r)
+static void plan_direct_round_of(const struct plan_part *p, size_t n, struct plan_round *r)
 {
-	struct plan_place sum = operand(p, 0), grown = plan_tmp(0);
+	struct plan_place sum = plan_direct_operand(p, 0), grown = plan_tmp(0);
 
 	(void)n;
 	for (uint32_t step = 1; step < p->size; step++)
 		plan_send(r, (p->rank + step) % p->size, plan_in(0), p->count);
 	for (uint32_t i = 0; i < p->size; i++)
 		if (i != p->rank)
-			plan_receive(r, i, operand(p, i), p->count);
+			plan_receive(r, i, plan_direct_operand(p, i), p->count);
 	for (uint32_t i = 1; i < p->size; i++) {
 		if (i == p->size - 1)
 			grown = plan_out(0);
-		plan_reduce(r, grown, sum, operand(p, i), p->count);
+		plan_reduce(r, grown, sum, plan_direct_operand(p, i), p->count);
 		sum = grown;
 	}
 }
 
-const struct plan_algorithm plan_direct = {"direct exchange", rounds, scratch, round_of};
+const struct plan_algorithm plan_direct = {"direct exchange", plan_direct_rounds,
+					   plan_direct_scratch, plan_direct_round_of};

@@ -5,12 +5,12 @@
  */
 #include "coll/plan/plan_own.h"
 
-static size_t rounds(const struct plan_part *p)
+static size_t plan_dissemination_rounds(const struct plan_part *p)
 {
 	return plan_log2(p->size);
 }
 
-static void round_of(const struct plan_part *p, size_t n, struct plan_round *r)
+static void plan_dissemination_round_of(const struct plan_part *p, size_t n, struct plan_round *r)
 {
 	uint64_t step = (uint64_t)1 << n;
 
@@ -18,4 +18,5 @@ static void round_of(const struct plan_part *p, size_t n, struct plan_round *r)
 	plan_receive(r, (uint32_t)((p->rank + p->size - step) % p->size), plan_out(0), 0);
 }
 
-const struct plan_algorithm plan_dissemination = {"dissemination", rounds, NULL, round_of};
+const struct plan_algorithm plan_dissemination = {"dissemination", plan_dissemination_rounds, NULL,
+						  plan_dissemination_round_of};

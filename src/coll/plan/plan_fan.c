@@ -6,20 +6,20 @@
  */
 #include "coll/plan/plan_tree.h"
 
-static size_t windows(const struct plan_part *p)
+static size_t plan_fan_windows(const struct plan_part *p)
 {
 	return p->rank == p->root ? plan_tree_windows(p->size - 1, PLAN_MESSAGES) : 1;
 }
 
-static size_t rounds(const struct plan_part *p)
+static size_t plan_fan_rounds(const struct plan_part *p)
 {
-	return plan_chunks(p) * windows(p);
+	return plan_chunks(p) * plan_fan_windows(p);
 }
 
-static void round_of(const struct plan_part *p, size_t n, struct plan_round *r)
+static void plan_fan_round_of(const struct plan_part *p, size_t n, struct plan_round *r)
 {
-	size_t chunk = n / windows(p), at = chunk * p->tune, count = plan_chunk(p, chunk);
-	uint32_t step = (uint32_t)(n % windows(p)) * PLAN_MESSAGES + 1;
+	size_t chunk = n / plan_fan_windows(p), at = chunk * p->tune, count = plan_chunk(p, chunk);
+	uint32_t step = (uint32_t)(n % plan_fan_windows(p)) * PLAN_MESSAGES + 1;
 
 	if (p->rank != p->root) {
 		plan_receive(r, p->root, plan_out(at), count);
@@ -29,4 +29,4 @@ static void round_of(const struct plan_part *p, size_t n, struct plan_round *r)
 		plan_send(r, (uint32_t)(((uint64_t)p->root + step) % p->size), plan_out(at), count);
 }
 
-const struct plan_algorithm plan_fan = {"fan", rounds, NULL, round_of};
+const struct plan_algorithm plan_fan = {"fan", plan_fan_rounds, NULL, plan_fan_round_of};

@@ -12,14 +12,14 @@
 
 enum { WINDOW = PLAN_MESSAGES - 1 }; /* a child may need two messages */
 
-static size_t rounds(const struct plan_part *p)
+static size_t plan_gather_rounds(const struct plan_part *p)
 {
 	struct plan_tree t = plan_tree_of(p);
 
 	return plan_tree_windows(t.children, WINDOW) + (t.turned != 0);
 }
 
-static size_t scratch(const struct plan_part *p)
+static size_t plan_gather_scratch(const struct plan_part *p)
 {
 	struct plan_tree t = plan_tree_of(p);
 
@@ -27,8 +27,8 @@ static size_t scratch(const struct plan_part *p)
 }
 
 /* `own`: the place of this rank's span; the piece of rank `origin` is at its start. */
-static void up(const struct plan_part *p, size_t n, const struct plan_pieces *own,
-	       struct plan_round *r)
+static void plan_gather_up(const struct plan_part *p, size_t n, const struct plan_pieces *own,
+			   struct plan_round *r)
 {
 	struct plan_tree t = plan_tree_of(p);
 	struct plan_pieces pieces = *own;
@@ -49,27 +49,29 @@ static void up(const struct plan_part *p, size_t n, const struct plan_pieces *ow
 	}
 }
 
-static void gather(const struct plan_part *p, size_t n, struct plan_round *r)
+static void plan_gather_round(const struct plan_part *p, size_t n, struct plan_round *r)
 {
 	struct plan_tree t = plan_tree_of(p);
 	size_t at = plan_cut(p->count, p->size, p->rank);
 	size_t len = plan_cut(p->count, p->size, p->rank + 1) - at;
 
 	if (!t.turned)
-		up(p, n, &(struct plan_pieces){.base = plan_out(0)}, r);
+		plan_gather_up(p, n, &(struct plan_pieces){.base = plan_out(0)}, r);
 	else
-		up(p, n,
-		   &(struct plan_pieces){.base = t.children ? plan_tmp(0) : plan_in(0),
-					 .origin = p->rank},
-		   r);
+		plan_gather_up(p, n,
+			       &(struct plan_pieces){.base = t.children ? plan_tmp(0) : plan_in(0),
+						     .origin = p->rank},
+			       r);
 	if (n == 0 && t.children && !(p->same && !t.turned))
 		plan_copy(r, t.turned ? plan_tmp(0) : plan_out(at), plan_in(0), len);
 }
 
-static void collect(const struct plan_part *p, size_t n, struct plan_round *r)
+static void plan_gather_collect(const struct plan_part *p, size_t n, struct plan_round *r)
 {
-	up(p, n, &(struct plan_pieces){.base = plan_out(0)}, r);
+	plan_gather_up(p, n, &(struct plan_pieces){.base = plan_out(0)}, r);
 }
 
-const struct plan_algorithm plan_gather = {"gather", rounds, scratch, gather};
-const struct plan_algorithm plan_collect = {"collect", rounds, NULL, collect};
+const struct plan_algorithm plan_gather = {"gather", plan_gather_rounds, plan_gather_scratch,
+					   plan_gather_round};
+const struct plan_algorithm plan_collect = {"collect", plan_gather_rounds, NULL,
+					    plan_gather_collect};

@@ -14,8 +14,8 @@ struct range {
 };
 
 /* Returns the elements of core ranks [begin, begin + len). */
-static struct range range(const struct plan_part *p, const struct plan_fold *f, uint32_t begin,
-			  uint32_t len)
+static struct range plan_halving_range(const struct plan_part *p, const struct plan_fold *f,
+				       uint32_t begin, uint32_t len)
 {
 	size_t at = plan_cut(p->count, p->size, plan_fold_first(f, begin));
 
@@ -24,15 +24,15 @@ static struct range range(const struct plan_part *p, const struct plan_fold *f, 
 }
 
 /* Returns the elements of the core ranks on the side of rank `id` at a level. */
-static struct range side(const struct plan_part *p, const struct plan_fold *f, uint32_t id,
-			 unsigned int level)
+static struct range plan_halving_side(const struct plan_part *p, const struct plan_fold *f,
+				      uint32_t id, unsigned int level)
 {
 	uint32_t half = f->core >> (level + 1);
 
-	return range(p, f, id & ~(half - 1), half);
+	return plan_halving_range(p, f, id & ~(half - 1), half);
 }
 
-static size_t rounds(const struct plan_part *p)
+static size_t plan_halving_rounds(const struct plan_part *p)
 {
 	struct plan_fold f = plan_fold_of(p, PLAN_NO_ROOT);
 
@@ -41,26 +41,27 @@ static size_t rounds(const struct plan_part *p)
 
 static size_t sum_size(const struct plan_part *p, const struct plan_fold *f)
 {
-	return f->paired ? p->count : side(p, f, f->id, 0).count;
+	return f->paired ? p->count : plan_halving_side(p, f, f->id, 0).count;
 }
 
-static size_t scratch(const struct plan_part *p)
+static size_t plan_halving_scratch(const struct plan_part *p)
 {
 	struct plan_fold f = plan_fold_of(p, PLAN_NO_ROOT);
 
-	return f.out ? 0 : sum_size(p, &f) + side(p, &f, f.id, 0).count;
+	return f.out ? 0 : sum_size(p, &f) + plan_halving_side(p, &f, f.id, 0).count;
 }
 
 static struct plan_place sum_at(const struct plan_part *p, const struct plan_fold *f, size_t at)
 {
-	return plan_tmp(at - (f->paired ? 0 : side(p, f, f->id, 0).at));
+	return plan_tmp(at - (f->paired ? 0 : plan_halving_side(p, f, f->id, 0).at));
 }
 
-static void halve(const struct plan_part *p, const struct plan_fold *f, unsigned int level,
-		  struct plan_round *r)
+static void plan_halving_halve(const struct plan_part *p, const struct plan_fold *f,
+			       unsigned int level, struct plan_round *r)
 {
 	uint32_t peer = f->id ^ f->core >> (level + 1);
-	struct range own = side(p, f, f->id, level), others = side(p, f, peer, level);
+	struct range own = plan_halving_side(p, f, f->id, level),
+		     others = plan_halving_side(p, f, peer, level);
 	bool first = !level && !f->paired, last = level + 1 == f->levels && !f->paired;
 
 	if (others.count)
@@ -76,7 +77,7 @@ static void halve(const struct plan_part *p, const struct plan_fold *f, unsigned
 		  first || last);
 }
 
-static void round_of(const struct plan_part *p, size_t n, struct plan_round *r)
+static void plan_halving_round_of(const struct plan_part *p, size_t n, struct plan_round *r)
 {
 	struct plan_fold f = plan_fold_of(p, PLAN_NO_ROOT);
 	size_t at = plan_cut(p->count, p->size, p->rank);
@@ -90,7 +91,7 @@ static void round_of(const struct plan_part *p, size_t n, struct plan_round *r)
 		plan_receive(r, f.other, plan_tmp(0), p->count);
 		plan_reduce(r, plan_tmp(0), plan_tmp(0), plan_in(0), p->count);
 	} else if (n - f.paired < f.levels) {
-		halve(p, &f, (unsigned int)n - f.paired, r);
+		plan_halving_halve(p, &f, (unsigned int)n - f.paired, r);
 	} else {
 		size_t begin = plan_cut(p->count, p->size, f.other);
 
@@ -99,4 +100,5 @@ static void round_of(const struct plan_part *p, size_t n, struct plan_round *r)
 	}
 }
 
-const struct plan_algorithm plan_halving = {"recursive halving", rounds, scratch, round_of};
+const struct plan_algorithm plan_halving = {"recursive halving", plan_halving_rounds,
+					    plan_halving_scratch, plan_halving_round_of};

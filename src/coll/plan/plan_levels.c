@@ -37,7 +37,7 @@ struct levels {
 	struct plan_build host, leaders;
 };
 
-static size_t bytes_of(const struct plan_shape *s)
+static size_t plan_levels_bytes_of(const struct plan_shape *s)
 {
 	size_t bytes;
 
@@ -45,16 +45,16 @@ static size_t bytes_of(const struct plan_shape *s)
 }
 
 /* Can an allreduce give each member of a host a piece? */
-static bool splits(const struct plan_shape *s)
+static bool plan_levels_splits(const struct plan_shape *s)
 {
-	return s->layout->each > 1 && !s->ordered && bytes_of(s) >= LONG;
+	return s->layout->each > 1 && !s->ordered && plan_levels_bytes_of(s) >= LONG;
 }
 
-static bool worth(const struct plan_build *b)
+static bool plan_levels_worth(const struct plan_build *b)
 {
 	const struct plan_shape *s = &b->shape;
 	const struct layout *l = s->layout;
-	size_t bytes = bytes_of(s);
+	size_t bytes = plan_levels_bytes_of(s);
 
 	if (!l || l->hosts == 1 || l->hosts == s->size || (s->ordered && l->order))
 		return false;
@@ -64,7 +64,7 @@ static bool worth(const struct plan_build *b)
 	case FI_BROADCAST:
 		return true;
 	case FI_ALLREDUCE:
-		return l->order || bytes < LONG || splits(s);
+		return l->order || bytes < LONG || plan_levels_splits(s);
 	case FI_REDUCE:
 		return l->order || bytes < LONG;
 	case FI_ALLTOALL:
@@ -97,7 +97,7 @@ static struct levels levels_of(const struct plan_build *b)
 	b->plan->root = s->root;
 	b->plan->root_host = root_host;
 	b->plan->number = v.host.shape.rank;
-	v.longer = bytes_of(s) >= LONG;
+	v.longer = plan_levels_bytes_of(s) >= LONG;
 	v.leads = v.host.shape.rank == v.host.shape.root;
 	return v;
 }
@@ -117,8 +117,8 @@ static void in_host(struct levels *v, enum fi_collective_op kind, size_t count,
 }
 
 /* If `in` is in OUT, the leader's data already is in its place there. */
-static void between(struct levels *v, enum fi_collective_op kind, size_t count,
-		    struct plan_place in, struct plan_place out)
+static void plan_levels_between(struct levels *v, enum fi_collective_op kind, size_t count,
+				struct plan_place in, struct plan_place out)
 {
 	struct plan_build *l = &v->leaders;
 
@@ -137,11 +137,11 @@ static struct plan_place leader_scratch(struct levels *v, size_t count)
 	return v->leads ? plan_keep(v->b->plan, count) : v->b->out;
 }
 
-static void barrier(struct levels *v)
+static void plan_levels_barrier(struct levels *v)
 {
 	v->host.tune = 8;
 	plan_add(&v->host, &plan_tree_reduce, 0, false);
-	between(v, FI_BARRIER, 0, v->b->in, v->b->out);
+	plan_levels_between(v, FI_BARRIER, 0, v->b->in, v->b->out);
 	plan_add(&v->host, &plan_tree_broadcast, 0, false);
 }
 
@@ -173,7 +173,7 @@ static size_t chunk_for(const struct levels *v, size_t count)
 	return 0;
 }
 
-static void broadcast(struct levels *v, size_t count)
+static void plan_levels_broadcast(struct levels *v, size_t count)
 {
 	size_t chunk = v->longer ? chunk_for(v, count) : 0;
 
@@ -181,17 +181,17 @@ static void broadcast(struct levels *v, size_t count)
 		broadcast_chunks(v, chunk);
 		return;
 	}
-	between(v, FI_BROADCAST, count, v->b->out, v->b->out);
+	plan_levels_between(v, FI_BROADCAST, count, v->b->out, v->b->out);
 	in_host(v, FI_BROADCAST, count, v->b->out, v->b->out);
 }
 
-static void reduce(struct levels *v, size_t count)
+static void plan_levels_reduce(struct levels *v, size_t count)
 {
 	bool root = v->b->shape.rank == v->b->shape.root;
 	struct plan_place sum = root ? v->b->out : leader_scratch(v, count);
 
 	in_host(v, FI_REDUCE, count, v->b->in, sum);
-	between(v, FI_REDUCE, count, sum, v->b->out);
+	plan_levels_between(v, FI_REDUCE, count, sum, v->b->out);
 }
 
 /* The piece of each member of a host is reduced there, then across hosts, then passed around. */
@@ -211,28 +211,28 @@ static void allreduce_split(struct levels *v, size_t count)
 	plan_add(h, &plan_ring_allgather, count, true);
 }
 
-static void allreduce(struct levels *v, size_t count)
+static void plan_levels_allreduce(struct levels *v, size_t count)
 {
-	if (splits(&v->b->shape)) {
+	if (plan_levels_splits(&v->b->shape)) {
 		allreduce_split(v, count);
 		return;
 	}
 	in_host(v, FI_REDUCE, count, v->b->in, v->b->out);
-	between(v, FI_ALLREDUCE, count, v->b->out, v->b->out);
+	plan_levels_between(v, FI_ALLREDUCE, count, v->b->out, v->b->out);
 	in_host(v, FI_BROADCAST, count, v->b->out, v->b->out);
 }
 
-static void allgather(struct levels *v, size_t count)
+static void plan_levels_allgather(struct levels *v, size_t count)
 {
 	size_t each = v->layout->each * count;
 	struct plan_place own = plan_past(v->b->out, v->layout->mine * each);
 
 	in_host(v, FI_GATHER, count, v->b->in, own);
-	between(v, FI_ALLGATHER, each, own, v->b->out);
+	plan_levels_between(v, FI_ALLGATHER, each, own, v->b->out);
 	in_host(v, FI_BROADCAST, each * v->layout->hosts, v->b->out, v->b->out);
 }
 
-static void gather(struct levels *v, size_t count)
+static void plan_levels_gather(struct levels *v, size_t count)
 {
 	size_t each = v->layout->each * count;
 	bool root = v->b->shape.rank == v->b->shape.root;
@@ -240,31 +240,32 @@ static void gather(struct levels *v, size_t count)
 		root ? plan_past(v->b->out, v->layout->mine * each) : leader_scratch(v, each);
 
 	in_host(v, FI_GATHER, count, v->b->in, own);
-	between(v, FI_GATHER, each, own, v->b->out);
+	plan_levels_between(v, FI_GATHER, each, own, v->b->out);
 }
 
-static void scatter(struct levels *v, size_t count)
+static void plan_levels_scatter(struct levels *v, size_t count)
 {
 	size_t each = v->layout->each * count;
 	struct plan_place own = leader_scratch(v, each);
 
-	between(v, FI_SCATTER, each, v->b->in, own);
+	plan_levels_between(v, FI_SCATTER, each, v->b->in, own);
 	in_host(v, FI_SCATTER, count, own, v->b->out);
 }
 
-static void reduce_scatter(struct levels *v, size_t count)
+static void plan_levels_reduce_scatter(struct levels *v, size_t count)
 {
 	size_t each = v->layout->each * count, all = each * v->layout->hosts;
 	struct plan_place sum = leader_scratch(v, all), own = leader_scratch(v, each);
 
 	in_host(v, FI_REDUCE, all, v->b->in, sum);
-	between(v, FI_REDUCE_SCATTER, each, sum, own);
+	plan_levels_between(v, FI_REDUCE_SCATTER, each, sum, own);
 	in_host(v, FI_SCATTER, count, own, v->b->out);
 }
 
 /* Transposes a matrix of blocks, on the leader. */
-static void transpose(const struct levels *v, struct plan_place in, struct plan_place out,
-		      uint32_t rows, uint32_t columns, size_t elements)
+static void plan_levels_transpose(const struct levels *v, struct plan_place in,
+				  struct plan_place out, uint32_t rows, uint32_t columns,
+				  size_t elements)
 {
 	struct plan_build matrix = v->leaders;
 
@@ -281,34 +282,38 @@ static void transpose(const struct levels *v, struct plan_place in, struct plan_
  * The leader gathers the pieces of its host's members, sorts them by destination host, exchanges
  * them, sorts what it received by member, and scatters.
  */
-static void alltoall(struct levels *v, size_t count)
+static void plan_levels_alltoall(struct levels *v, size_t count)
 {
 	uint32_t here = v->layout->each, hosts = v->layout->hosts, size = here * hosts;
 	size_t all = (size_t)here * size * count;
 	struct plan_place a = leader_scratch(v, all), b = leader_scratch(v, all);
 
 	in_host(v, FI_GATHER, size * count, v->b->in, a);
-	transpose(v, a, b, here, hosts, all);
-	between(v, FI_ALLTOALL, (size_t)here * here * count, b, a);
-	transpose(v, a, b, size, here, all);
+	plan_levels_transpose(v, a, b, here, hosts, all);
+	plan_levels_between(v, FI_ALLTOALL, (size_t)here * here * count, b, a);
+	plan_levels_transpose(v, a, b, size, here, all);
 	in_host(v, FI_SCATTER, size * count, b, v->b->out);
 }
 
 bool plan_levels(const struct plan_build *b)
 {
 	static void (*const makes[])(struct levels * v, size_t count) = {
-		[FI_BROADCAST] = broadcast, [FI_ALLREDUCE] = allreduce,
-		[FI_ALLGATHER] = allgather, [FI_REDUCE_SCATTER] = reduce_scatter,
-		[FI_REDUCE] = reduce,       [FI_SCATTER] = scatter,
-		[FI_GATHER] = gather,       [FI_ALLTOALL] = alltoall,
+		[FI_BROADCAST] = plan_levels_broadcast,
+		[FI_ALLREDUCE] = plan_levels_allreduce,
+		[FI_ALLGATHER] = plan_levels_allgather,
+		[FI_REDUCE_SCATTER] = plan_levels_reduce_scatter,
+		[FI_REDUCE] = plan_levels_reduce,
+		[FI_SCATTER] = plan_levels_scatter,
+		[FI_GATHER] = plan_levels_gather,
+		[FI_ALLTOALL] = plan_levels_alltoall,
 	};
 	struct levels v;
 
-	if (!worth(b))
+	if (!plan_levels_worth(b))
 		return false;
 	v = levels_of(b);
 	if (b->shape.kind == FI_BARRIER)
-		barrier(&v);
+		plan_levels_barrier(&v);
 	else
 		makes[b->shape.kind](&v, b->shape.count);
 	return true;

@@ -47,7 +47,7 @@ bool plan_reduces(enum fi_collective_op kind)
 	return kind == FI_ALLREDUCE || kind == FI_REDUCE || kind == FI_REDUCE_SCATTER;
 }
 
-static bool rooted(enum fi_collective_op kind)
+static bool plan_make_rooted(enum fi_collective_op kind)
 {
 	return kind == FI_BROADCAST || kind == FI_REDUCE || kind == FI_SCATTER || kind == FI_GATHER;
 }
@@ -58,9 +58,10 @@ static struct plan_shape plain_shape(const struct plan_shape *shape)
 	struct plan_shape s = *shape;
 
 	s.ordered = s.ordered && plan_reduces(s.kind);
-	if (!rooted(s.kind))
+	if (!plan_make_rooted(s.kind))
 		s.root = 0;
-	if (s.kind == FI_BARRIER || s.kind == FI_BROADCAST || (rooted(s.kind) && s.rank != s.root))
+	if (s.kind == FI_BARRIER || s.kind == FI_BROADCAST ||
+	    (plan_make_rooted(s.kind) && s.rank != s.root))
 		s.overlap = PLAN_APART;
 	return s;
 }

@@ -2,7 +2,7 @@
 /* Elementary algorithms: a copy, and one message. */
 #include "coll/plan/plan_own.h"
 
-static size_t one(const struct plan_part *p)
+static size_t plan_move_one(const struct plan_part *p)
 {
 	(void)p;
 	return 1;
@@ -21,7 +21,7 @@ static size_t hand_over_rounds(const struct plan_part *p)
 	return p->root && (p->rank == 0 || p->rank == p->root);
 }
 
-static void hand_over(const struct plan_part *p, size_t n, struct plan_round *r)
+static void plan_move_hand_over(const struct plan_part *p, size_t n, struct plan_round *r)
 {
 	(void)n;
 	if (p->rank == 0)
@@ -30,5 +30,6 @@ static void hand_over(const struct plan_part *p, size_t n, struct plan_round *r)
 		plan_receive(r, 0, plan_out(0), p->count);
 }
 
-const struct plan_algorithm plan_place_own = {"copy", one, NULL, place_own};
-const struct plan_algorithm plan_hand_over = {"hand over", hand_over_rounds, NULL, hand_over};
+const struct plan_algorithm plan_place_own = {"copy", plan_move_one, NULL, place_own};
+const struct plan_algorithm plan_hand_over = {"hand over", hand_over_rounds, NULL,
+					      plan_move_hand_over};

@@ -19,8 +19,8 @@ struct part {
 	size_t at, count;
 };
 
-static struct part part(const struct plan_part *p, const struct plan_fold *f, uint32_t begin,
-			uint32_t len)
+static struct part plan_rabenseifner_part(const struct plan_part *p, const struct plan_fold *f,
+					  uint32_t begin, uint32_t len)
 {
 	size_t at = plan_cut(p->count, f->core, begin);
 
@@ -33,15 +33,16 @@ struct split {
 	uint32_t peer; /* a rank */
 };
 
-static struct split split(const struct plan_part *p, const struct plan_fold *f, unsigned int level)
+static struct split plan_rabenseifner_split(const struct plan_part *p, const struct plan_fold *f,
+					    unsigned int level)
 {
 	uint32_t half = f->core >> (level + 1), begin = 0;
 	bool upper = f->id >> level & 1;
 
 	for (unsigned int i = 0; i < level; i++)
 		begin += (f->id >> i & 1) * (f->core >> (i + 1));
-	return (struct split){part(p, f, begin + upper * half, half),
-			      part(p, f, begin + !upper * half, half),
+	return (struct split){plan_rabenseifner_part(p, f, begin + upper * half, half),
+			      plan_rabenseifner_part(p, f, begin + !upper * half, half),
 			      plan_fold_rank(f, f->id ^ (uint32_t)1 << level)};
 }
 
@@ -55,8 +56,8 @@ static size_t scratch_for(const struct plan_part *p, uint32_t root)
 }
 
 /* Receives the peer's operand for a part of the vector and combines. */
-static void combine(const struct plan_part *p, uint32_t peer, struct part part, bool first,
-		    struct plan_round *r)
+static void plan_rabenseifner_combine(const struct plan_part *p, uint32_t peer, struct part part,
+				      bool first, struct plan_round *r)
 {
 	plan_take(r,
 		  &(struct plan_operand){.peer = peer,
@@ -81,19 +82,19 @@ static void receive_part(uint32_t peer, struct part part, struct plan_round *r)
 }
 
 /* Round n of ranks that do not sit out, until each has one piece: 0 <= n < paired + levels. */
-static void down(const struct plan_part *p, const struct plan_fold *f, size_t n,
-		 struct plan_round *r)
+static void plan_rabenseifner_down(const struct plan_part *p, const struct plan_fold *f, size_t n,
+				   struct plan_round *r)
 {
 	bool first = n == 0;
 	struct split s;
 
 	if (f->paired && first) {
-		combine(p, f->other, (struct part){0, p->count}, true, r);
+		plan_rabenseifner_combine(p, f->other, (struct part){0, p->count}, true, r);
 		return;
 	}
-	s = split(p, f, (unsigned int)n - f->paired);
+	s = plan_rabenseifner_split(p, f, (unsigned int)n - f->paired);
 	send_part(s.peer, s.others, first, r);
-	combine(p, s.peer, s.own, first, r);
+	plan_rabenseifner_combine(p, s.peer, s.own, first, r);
 }
 
 static size_t all_rounds(const struct plan_part *p)
@@ -118,9 +119,10 @@ static void all_round(const struct plan_part *p, size_t n, struct plan_round *r)
 	} else if (f.out) {
 		plan_receive(r, f.other, plan_out(0), p->count);
 	} else if (n < there) {
-		down(p, &f, n, r);
+		plan_rabenseifner_down(p, &f, n, r);
 	} else if (n < there + f.levels) {
-		struct split s = split(p, &f, (unsigned int)(there + f.levels - 1 - n));
+		struct split s =
+			plan_rabenseifner_split(p, &f, (unsigned int)(there + f.levels - 1 - n));
 
 		send_part(s.peer, s.own, false, r);
 		receive_part(s.peer, s.others, r);
@@ -130,7 +132,7 @@ static void all_round(const struct plan_part *p, size_t n, struct plan_round *r)
 }
 
 /* Returns the rounds of a rank on the way back: it stops where its id differs from the root's. */
-static size_t back(const struct plan_part *p, const struct plan_fold *f)
+static size_t plan_rabenseifner_back(const struct plan_part *p, const struct plan_fold *f)
 {
 	struct plan_part root = *p;
 	uint32_t differ;
@@ -140,14 +142,14 @@ static size_t back(const struct plan_part *p, const struct plan_fold *f)
 	return differ ? f->levels - (31 - (unsigned int)__builtin_clz(differ)) : f->levels;
 }
 
-static size_t reduce_rounds(const struct plan_part *p)
+static size_t plan_rabenseifner_reduce_rounds(const struct plan_part *p)
 {
 	struct plan_fold f = plan_fold_of(p, p->root);
 
-	return f.out ? 1 : f.paired + f.levels + back(p, &f);
+	return f.out ? 1 : f.paired + f.levels + plan_rabenseifner_back(p, &f);
 }
 
-static size_t reduce_scratch(const struct plan_part *p)
+static size_t plan_rabenseifner_reduce_scratch(const struct plan_part *p)
 {
 	return scratch_for(p, p->root);
 }
@@ -163,11 +165,11 @@ static void reduce_round(const struct plan_part *p, size_t n, struct plan_round 
 		return;
 	}
 	if (n < there) {
-		down(p, &f, n, r);
+		plan_rabenseifner_down(p, &f, n, r);
 		return;
 	}
-	s = split(p, &f, (unsigned int)(there + f.levels - 1 - n));
-	if (p->rank != p->root && n == reduce_rounds(p) - 1)
+	s = plan_rabenseifner_split(p, &f, (unsigned int)(there + f.levels - 1 - n));
+	if (p->rank != p->root && n == plan_rabenseifner_reduce_rounds(p) - 1)
 		send_part(s.peer, s.own, false, r);
 	else
 		receive_part(s.peer, s.others, r);
@@ -175,5 +177,6 @@ static void reduce_round(const struct plan_part *p, size_t n, struct plan_round 
 
 const struct plan_algorithm plan_rabenseifner = {"Rabenseifner", all_rounds, all_scratch,
 						 all_round};
-const struct plan_algorithm plan_rabenseifner_reduce = {"Rabenseifner reduce", reduce_rounds,
-							reduce_scratch, reduce_round};
+const struct plan_algorithm plan_rabenseifner_reduce = {
+	"Rabenseifner reduce", plan_rabenseifner_reduce_rounds, plan_rabenseifner_reduce_scratch,
+	reduce_round};

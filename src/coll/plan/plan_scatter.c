@@ -11,14 +11,14 @@
 
 enum { WINDOW = PLAN_MESSAGES - 1 }; /* a child may need two messages */
 
-static size_t rounds(const struct plan_part *p)
+static size_t plan_scatter_rounds(const struct plan_part *p)
 {
 	struct plan_tree t = plan_tree_of(p);
 
 	return (t.turned != 0) + plan_tree_windows(t.children, WINDOW);
 }
 
-static size_t scratch(const struct plan_part *p)
+static size_t plan_scatter_scratch(const struct plan_part *p)
 {
 	struct plan_tree t = plan_tree_of(p);
 
@@ -26,8 +26,8 @@ static size_t scratch(const struct plan_part *p)
 }
 
 /* `own`: the place of this rank's span; the piece of rank `origin` is at its start. */
-static void down(const struct plan_part *p, size_t n, const struct plan_pieces *own,
-		 struct plan_round *r)
+static void plan_scatter_down(const struct plan_part *p, size_t n, const struct plan_pieces *own,
+			      struct plan_round *r)
 {
 	struct plan_tree t = plan_tree_of(p);
 	struct plan_pieces pieces = *own;
@@ -49,27 +49,30 @@ static void down(const struct plan_part *p, size_t n, const struct plan_pieces *
 	}
 }
 
-static void scatter(const struct plan_part *p, size_t n, struct plan_round *r)
+static void plan_scatter_round(const struct plan_part *p, size_t n, struct plan_round *r)
 {
 	struct plan_tree t = plan_tree_of(p);
 	size_t at = plan_cut(p->count, p->size, p->rank);
 	size_t len = plan_cut(p->count, p->size, p->rank + 1) - at;
 
 	if (!t.turned)
-		down(p, n, &(struct plan_pieces){.base = plan_in(0)}, r);
+		plan_scatter_down(p, n, &(struct plan_pieces){.base = plan_in(0)}, r);
 	else
-		down(p, n,
-		     &(struct plan_pieces){.base = t.children ? plan_tmp(0) : plan_out(0),
-					   .origin = p->rank},
-		     r);
-	if (t.children && n == rounds(p) - 1)
+		plan_scatter_down(
+			p, n,
+			&(struct plan_pieces){.base = t.children ? plan_tmp(0) : plan_out(0),
+					      .origin = p->rank},
+			r);
+	if (t.children && n == plan_scatter_rounds(p) - 1)
 		plan_copy(r, plan_out(0), t.turned ? plan_tmp(0) : plan_in(at), len);
 }
 
-static void spread(const struct plan_part *p, size_t n, struct plan_round *r)
+static void plan_scatter_spread(const struct plan_part *p, size_t n, struct plan_round *r)
 {
-	down(p, n, &(struct plan_pieces){.base = plan_out(0)}, r);
+	plan_scatter_down(p, n, &(struct plan_pieces){.base = plan_out(0)}, r);
 }
 
-const struct plan_algorithm plan_scatter = {"scatter", rounds, scratch, scatter};
-const struct plan_algorithm plan_spread = {"spread", rounds, NULL, spread};
+const struct plan_algorithm plan_scatter = {"scatter", plan_scatter_rounds, plan_scatter_scratch,
+					    plan_scatter_round};
+const struct plan_algorithm plan_spread = {"spread", plan_scatter_rounds, NULL,
+					   plan_scatter_spread};

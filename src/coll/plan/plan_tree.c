@@ -53,8 +53,8 @@ size_t plan_tree_elements(const struct plan_part *p, struct plan_span span)
 	       plan_cut(p->count, p->size, span.len - before);
 }
 
-static void piece(const struct plan_part *p, const struct plan_pieces *pieces, uint32_t first,
-		  uint32_t end, struct plan_round *r)
+static void plan_tree_piece(const struct plan_part *p, const struct plan_pieces *pieces,
+			    uint32_t first, uint32_t end, struct plan_round *r)
 {
 	size_t begin = plan_cut(p->count, p->size, first), at;
 	size_t origin = plan_cut(p->count, p->size, pieces->origin);
@@ -73,6 +73,6 @@ void plan_tree_pieces(const struct plan_part *p, const struct plan_pieces *piece
 	uint32_t first = (uint32_t)(((uint64_t)span.begin + p->root) % p->size);
 	uint32_t before = p->size - first < span.len ? p->size - first : span.len;
 
-	piece(p, pieces, first, first + before, r);
-	piece(p, pieces, 0, span.len - before, r);
+	plan_tree_piece(p, pieces, first, first + before, r);
+	plan_tree_piece(p, pieces, 0, span.len - before, r);
 }

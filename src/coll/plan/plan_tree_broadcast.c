@@ -5,14 +5,14 @@
  */
 #include "coll/plan/plan_tree.h"
 
-static size_t rounds(const struct plan_part *p)
+static size_t plan_tree_broadcast_rounds(const struct plan_part *p)
 {
 	struct plan_tree t = plan_tree_of(p);
 
 	return (t.turned != 0) + plan_tree_windows(t.children, PLAN_MESSAGES);
 }
 
-static void round_of(const struct plan_part *p, size_t n, struct plan_round *r)
+static void plan_tree_broadcast_round_of(const struct plan_part *p, size_t n, struct plan_round *r)
 {
 	struct plan_tree t = plan_tree_of(p);
 	uint32_t child;
@@ -27,4 +27,5 @@ static void round_of(const struct plan_part *p, size_t n, struct plan_round *r)
 			  plan_out(0), p->count);
 }
 
-const struct plan_algorithm plan_tree_broadcast = {"tree broadcast", rounds, NULL, round_of};
+const struct plan_algorithm plan_tree_broadcast = {"tree broadcast", plan_tree_broadcast_rounds,
+						   NULL, plan_tree_broadcast_round_of};

@@ -10,14 +10,14 @@
 
 enum { WINDOW = 7 };
 
-static size_t rounds(const struct plan_part *p)
+static size_t plan_tree_reduce_rounds(const struct plan_part *p)
 {
 	struct plan_tree t = plan_tree_of(p);
 
 	return plan_tree_windows(t.children, WINDOW) + (t.turned != 0);
 }
 
-static size_t scratch(const struct plan_part *p)
+static size_t plan_tree_reduce_scratch(const struct plan_part *p)
 {
 	struct plan_tree t = plan_tree_of(p);
 	size_t slots = t.children < WINDOW ? t.children : WINDOW;
@@ -25,7 +25,7 @@ static size_t scratch(const struct plan_part *p)
 	return (slots + (t.turned && t.children)) * p->count;
 }
 
-static void round_of(const struct plan_part *p, size_t n, struct plan_round *r)
+static void plan_tree_reduce_round_of(const struct plan_part *p, size_t n, struct plan_round *r)
 {
 	struct plan_tree t = plan_tree_of(p);
 	uint32_t child = (uint32_t)n * WINDOW;
@@ -44,4 +44,6 @@ static void round_of(const struct plan_part *p, size_t n, struct plan_round *r)
 	}
 }
 
-const struct plan_algorithm plan_tree_reduce = {"tree reduce", rounds, scratch, round_of};
+const struct plan_algorithm plan_tree_reduce = {"tree reduce", plan_tree_reduce_rounds,
+						plan_tree_reduce_scratch,
+						plan_tree_reduce_round_of};

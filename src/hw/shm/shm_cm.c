@@ -178,7 +178,7 @@ static void attach_regions(struct shm_link *s, const struct link_peer *peer)
 			(int)peer->pid, fi_strerror(-err));
 }
 
-static int join(struct shm_link *s, const struct link_peer *peer)
+static int shm_cm_join(struct shm_link *s, const struct link_peer *peer)
 {
 	int err = shm_ring_attach(&s->ring, peer->fds[0]);
 
@@ -195,7 +195,7 @@ static int join(struct shm_link *s, const struct link_peer *peer)
 static int shm_connect(void *state, const struct link_peer *peer, struct link **link)
 {
 	struct shm_link *s = calloc(1, sizeof(*s));
-	int err = s ? join(s, peer) : -FI_ENOMEM;
+	int err = s ? shm_cm_join(s, peer) : -FI_ENOMEM;
 
 	for (unsigned int i = 0; i < WIRE_FDS; i++)
 		if (peer->fds[i] >= 0)

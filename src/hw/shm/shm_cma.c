@@ -46,7 +46,7 @@ static int copy_rest(struct shm_link *s, struct shm_cma *c)
  * socket is open, the pid is the peer's. The socket is polled once per tick of the coarse clock:
  * pids are not given anew within a few milliseconds.
  */
-static bool ended(struct shm_link *s)
+static bool shm_cma_ended(struct shm_link *s)
 {
 	struct pollfd p = {.fd = s->sock};
 	uint64_t now = clock_coarse_ms();
@@ -60,7 +60,7 @@ static bool ended(struct shm_link *s)
 }
 
 /* The kernel refuses CMA (system call filter, ptrace rules): never use it for this peer again. */
-static void give_up(struct shm_link *s, const char *what, int err)
+static void shm_cma_give_up(struct shm_link *s, const char *what, int err)
 {
 	LOG_INFO(LOG_EP_DATA, "shm: %s %d refused: %s; copying through the ring from now on", what,
 		 (int)s->pid, fi_strerror(err));
@@ -76,7 +76,7 @@ int shm_cma_copy(struct shm_link *s, struct shm_cma *c)
 	c->moved = 0;
 	if (!s->pid)
 		return -FI_ENOSYS;
-	if (ended(s))
+	if (shm_cma_ended(s))
 		return -FI_ECONNRESET;
 	got = copy_some(s, c);
 	if (got > 0)
@@ -88,6 +88,7 @@ int shm_cma_copy(struct shm_link *s, struct shm_cma *c)
 		return copy_rest(s, c);
 	err = got < 0 ? errno : FI_EFAULT;
 	if (err == EPERM || err == ENOSYS)
-		give_up(s, c->write ? "process_vm_writev to" : "process_vm_readv from", err);
+		shm_cma_give_up(s, c->write ? "process_vm_writev to" : "process_vm_readv from",
+				err);
 	return -err;
 }

@@ -69,7 +69,7 @@ static bool waits_on(struct shm_gather *g, const struct link_cursor *cursor, boo
  * Begins to wait if the owner makes progress all the time, waiting is not left out, and the sender is close ahead. `stream`:
  * the request is one of a stream in this progress call. Single requests read no clock.
  */
-static bool begins(struct shm_gather *g, const struct link_cursor *cursor, bool stream)
+static bool shm_gather_begins(struct shm_gather *g, const struct link_cursor *cursor, bool stream)
 {
 	if (!stream)
 		g->often = g->stream && looks_often(g, clock_ns());
@@ -92,7 +92,8 @@ bool shm_gather_waits(struct shm *shm)
 	struct shm_gather *g = &shm->gather;
 	bool stream = g->gap || g->call == shm->progress_calls, paused = false;
 
-	if (g->gap ? waits_on(g, &shm->cursor, &paused) : begins(g, &shm->cursor, stream))
+	if (g->gap ? waits_on(g, &shm->cursor, &paused)
+		   : shm_gather_begins(g, &shm->cursor, stream))
 		return true;
 	if (stream)
 		g->run += LOOK_STEP;

@@ -21,7 +21,7 @@ static inline uint32_t guard_uses(uint64_t word)
 	return word >> 32;
 }
 
-static bool take(uint64_t *at, uint32_t id, struct shm_guard *guard)
+static bool shm_guard_take(uint64_t *at, uint32_t id, struct shm_guard *guard)
 {
 	uint64_t word = __atomic_load_n(at, __ATOMIC_RELAXED);
 
@@ -32,17 +32,17 @@ static bool take(uint64_t *at, uint32_t id, struct shm_guard *guard)
 					   __ATOMIC_RELAXED);
 }
 
-static bool take_any(struct ring *r, uint32_t id, struct shm_guard *guard)
+static bool shm_guard_take_any(struct ring *r, uint32_t id, struct shm_guard *guard)
 {
 	for (uint32_t i = 0; i < RING_GUARDS; i++)
-		if (take(&r->page->guards[(id + i) % RING_GUARDS].word, id, guard))
+		if (shm_guard_take(&r->page->guards[(id + i) % RING_GUARDS].word, id, guard))
 			return true;
 	return false;
 }
 
 bool shm_guard_enter(struct ring *r, uint32_t id, struct shm_guard *guard)
 {
-	for (int round = 0; !take_any(r, id, guard); round++) {
+	for (int round = 0; !shm_guard_take_any(r, id, guard); round++) {
 		if (round == ROUNDS)
 			return false;
 		sched_yield();

@@ -23,7 +23,7 @@
 /* An abandoned copy waits at most so long (ms) for a peer that writes to our memory. */
 #define ABANDON_MS 1000
 
-static struct ring_joint *page_of(const struct ring *r)
+static struct ring_joint *shm_joint_page_of(const struct ring *r)
 {
 	return &r->page->joint;
 }
@@ -53,7 +53,7 @@ static int copy_chunks(struct shm_link *s, const struct joint_copy *c, uint64_t 
  * Takes a chunk, of which the first `first` are ours already. Returns the end of what is left: `first`
  * if nothing is. A word that neither side writes leaves all to us.
  */
-static uint32_t take(const struct shm_joint *j, uint64_t *left, uint32_t first)
+static uint32_t shm_joint_take(const struct shm_joint *j, uint64_t *left, uint32_t first)
 {
 	uint64_t word = __atomic_load_n(left, __ATOMIC_RELAXED);
 	uint32_t end;
@@ -73,12 +73,12 @@ static uint32_t take(const struct shm_joint *j, uint64_t *left, uint32_t first)
 /* Copies from the front until nothing is left. Then the chunks from j->end on are the peer's. */
 static int copy_front(struct shm_joint *j)
 {
-	struct ring_joint *page = page_of(&j->link->own->ring);
+	struct ring_joint *page = shm_joint_page_of(&j->link->own->ring);
 	int err = 0;
 
 	j->end = j->chunks;
 	for (uint32_t first = 0; !err && first < j->end; first++) {
-		j->end = take(j, &page->left, first);
+		j->end = shm_joint_take(j, &page->left, first);
 		if (first < j->end)
 			err = copy_chunks(j->link, &j->copy, j->chunk, first, 1);
 	}
@@ -93,7 +93,8 @@ static int copy_front(struct shm_joint *j)
 static bool has_ended(const struct shm_joint *j, uint32_t *left)
 {
 	/* Pairs with the release of help_done. */
-	uint64_t word = __atomic_load_n(&page_of(&j->link->own->ring)->helped, __ATOMIC_ACQUIRE);
+	uint64_t word =
+		__atomic_load_n(&shm_joint_page_of(&j->link->own->ring)->helped, __ATOMIC_ACQUIRE);
 	uint32_t done = (uint32_t)word & ~HELP_FAILED, theirs = j->chunks - j->end;
 	bool ours = word >> 32 == j->seq;
 
@@ -102,7 +103,7 @@ static bool has_ended(const struct shm_joint *j, uint32_t *left)
 }
 
 /* Begins an access to a region of the peer: finds its memory. 0 or a negative error. */
-static int enter(struct shm_link *s, struct shm_joint *j, struct shm_guard *guard)
+static int shm_joint_enter(struct shm_link *s, struct shm_joint *j, struct shm_guard *guard)
 {
 	const struct fi_rma_iov range = {j->address, j->copy.len, j->copy.key};
 	struct mr_place place;
@@ -123,7 +124,7 @@ static int enter(struct shm_link *s, struct shm_joint *j, struct shm_guard *guar
 	return 0;
 }
 
-static int finish(struct shm_joint *j, int err)
+static int shm_joint_finish(struct shm_joint *j, int err)
 {
 	const struct shm_link *s = j->link;
 
@@ -136,8 +137,9 @@ static int finish(struct shm_joint *j, int err)
 /* Copies what the peer has left, and ends. */
 static int finish_rest(struct shm_joint *j, uint32_t left)
 {
-	return finish(j, j->err || !left ? j->err
-					 : copy_chunks(j->link, &j->copy, j->chunk, j->end, left));
+	return shm_joint_finish(
+		j,
+		j->err || !left ? j->err : copy_chunks(j->link, &j->copy, j->chunk, j->end, left));
 }
 
 /* Has the peer left the last ones alone? */
@@ -149,10 +151,10 @@ static bool is_vain(struct shm_link *s)
 	return true;
 }
 
-static int propose(struct shm_link *s, struct shm_joint *j)
+static int shm_joint_propose(struct shm_link *s, struct shm_joint *j)
 {
 	const struct joint_copy *copy = &j->copy;
-	struct ring_joint *page = page_of(&s->own->ring);
+	struct ring_joint *page = shm_joint_page_of(&s->own->ring);
 	struct wire_joint w = {
 		.at = (uintptr_t)copy->local, .len = copy->len, .seq = ++j->seq, .chunk = j->chunk};
 	uint64_t flags =
@@ -166,7 +168,7 @@ static int propose(struct shm_link *s, struct shm_joint *j)
 			j->address);
 }
 
-static void measure(struct shm_joint *j, size_t len)
+static void shm_joint_measure(struct shm_joint *j, size_t len)
 {
 	size_t chunk = len / 8;
 
@@ -180,14 +182,14 @@ static void measure(struct shm_joint *j, size_t len)
 }
 
 /* Our part. 0, 1 or an error as shm_joint_begin. */
-static int begin(struct shm_link *s, struct shm_joint *j)
+static int shm_joint_begin_copy(struct shm_link *s, struct shm_joint *j)
 {
-	int err = propose(s, j);
+	int err = shm_joint_propose(s, j);
 	uint32_t left;
 
 	j->link = s;
 	if (err)
-		return finish(j, err);
+		return shm_joint_finish(j, err);
 	j->err = copy_front(j);
 	trial_judge(&s->joint_trial, j->end < j->chunks); /* has the peer taken any? */
 	for (int i = 0; !has_ended(j, &left); i++) {
@@ -210,14 +212,14 @@ int shm_joint_begin(struct link *link, const struct joint_copy *copy)
 	j->copy = *copy;
 	j->address = copy->remote;
 	j->counted = false;
-	measure(j, copy->len);
+	shm_joint_measure(j, copy->len);
 	if (!copy->region)
-		return begin(s, j);
-	ret = enter(s, j, &guard);
+		return shm_joint_begin_copy(s, j);
+	ret = shm_joint_enter(s, j, &guard);
 	if (ret)
 		return ret;
 	/* While only the peer copies, no guard is held: it accesses its own region. */
-	ret = begin(s, j);
+	ret = shm_joint_begin_copy(s, j);
 	shm_guard_leave(&guard);
 	return ret;
 }
@@ -234,16 +236,16 @@ int shm_joint_ended(struct link *link)
 		return -FI_EINPROGRESS;
 	if (!left || !j->copy.region)
 		return finish_rest(j, left);
-	ret = enter(s, j, &guard);
+	ret = shm_joint_enter(s, j, &guard);
 	if (ret)
-		return finish(j, ret);
+		return shm_joint_finish(j, ret);
 	ret = finish_rest(j, left);
 	shm_guard_leave(&guard);
 	return ret;
 }
 
 /* What the engine is told. Only of a region it matters whether the peer counts. */
-static int outcome(const struct joint_copy *c, int ret)
+static int shm_joint_outcome(const struct joint_copy *c, int ret)
 {
 	if (ret == -FI_EINPROGRESS)
 		return LINK_UNDER_WAY;
@@ -253,7 +255,7 @@ static int outcome(const struct joint_copy *c, int ret)
 }
 
 /* Is it long enough, and in one piece? */
-static bool suits(const struct shm_link *s, const struct link_copy *c)
+static bool shm_joint_suits(const struct shm_link *s, const struct link_copy *c)
 {
 	return !c->at_once && c->local_count == 1 && c->remote_count == 1 &&
 	       c->local->iov_len >= s->joint_min && c->local->iov_len == c->remote->len;
@@ -270,7 +272,7 @@ int shm_joint_copy(struct shm_link *s, const struct link_copy *c)
 	struct joint_copy copy;
 	int ret;
 
-	if (!suits(s, c))
+	if (!shm_joint_suits(s, c))
 		return -FI_EAGAIN;
 	copy = (struct joint_copy){.local = c->local->iov_base,
 				   .remote = c->remote->addr,
@@ -283,7 +285,7 @@ int shm_joint_copy(struct shm_link *s, const struct link_copy *c)
 		s->own->joint.id = c->id;
 		set_under_way(s->own, true);
 	}
-	return outcome(&copy, ret);
+	return shm_joint_outcome(&copy, ret);
 }
 
 void shm_joint_progress(struct shm *shm)
@@ -294,7 +296,7 @@ void shm_joint_progress(struct shm *shm)
 	if (ret == -FI_EINPROGRESS)
 		return;
 	set_under_way(shm, false);
-	shm->opener->events->copied(shm->opener, j->id, outcome(&j->copy, ret));
+	shm->opener->events->copied(shm->opener, j->id, shm_joint_outcome(&j->copy, ret));
 }
 
 /* Waits, a bounded time, until nobody writes to our memory who began before. */
@@ -315,7 +317,7 @@ void shm_joint_abandon(struct link *link)
 
 	if (j->link != (struct shm_link *)link)
 		return;
-	__atomic_store_n(&page_of(ring)->left, 0, __ATOMIC_RELAXED);
+	__atomic_store_n(&shm_joint_page_of(ring)->left, 0, __ATOMIC_RELAXED);
 	__atomic_thread_fence(__ATOMIC_SEQ_CST); /* pairs with shm_guard_enter, before is_wanted */
 	if (!j->copy.write)
 		wait_for_guards(ring);
@@ -326,7 +328,7 @@ void shm_joint_abandon(struct link *link)
 /* ---- The peer -------------------------------------------------------------------------------- */
 
 /* Takes the last chunk that is left. Returns its number, or UINT32_MAX: none is. */
-static uint32_t take_last(struct ring_joint *page, uint32_t seq, uint32_t chunks)
+static uint32_t shm_joint_take_last(struct ring_joint *page, uint32_t seq, uint32_t chunks)
 {
 	uint64_t word = __atomic_load_n(&page->left, __ATOMIC_RELAXED);
 	uint32_t first, end;
@@ -343,9 +345,9 @@ static uint32_t take_last(struct ring_joint *page, uint32_t seq, uint32_t chunks
 }
 
 /* Has the owner not abandoned the copy? */
-static bool is_wanted(const struct ring *r, uint32_t seq)
+static bool shm_joint_is_wanted(const struct ring *r, uint32_t seq)
 {
-	return __atomic_load_n(&page_of(r)->left, __ATOMIC_RELAXED) >> 32 == seq;
+	return __atomic_load_n(&shm_joint_page_of(r)->left, __ATOMIC_RELAXED) >> 32 == seq;
 }
 
 /* Copies a chunk. Into the owner's memory only under a guard, so that the owner can wait for its end. */
@@ -359,8 +361,8 @@ static int help_copy(struct shm_link *s, const struct joint_help *h, uint32_t at
 	if (!shm_guard_enter(&s->ring, s->src, &guard))
 		return -FI_EAGAIN;
 	/* Pairs with the fence of shm_joint_abandon: the owner waits for the guard, or we see its store. */
-	err = is_wanted(&s->ring, h->seq) ? copy_chunks(s, &h->copy, h->chunk, at, 1)
-					  : -FI_ECANCELED;
+	err = shm_joint_is_wanted(&s->ring, h->seq) ? copy_chunks(s, &h->copy, h->chunk, at, 1)
+						    : -FI_ECANCELED;
 	shm_guard_leave(&guard);
 	return err;
 }
@@ -379,7 +381,7 @@ static bool help_done(struct ring_joint *page, uint32_t seq, uint32_t done, int 
 void shm_joint_help(struct link *link, const struct joint_help *help)
 {
 	struct shm_link *s = (struct shm_link *)link;
-	struct ring_joint *page = page_of(&s->ring);
+	struct ring_joint *page = shm_joint_page_of(&s->ring);
 	uint64_t chunks = help->chunk < PAGE ? 0 : (help->copy.len + help->chunk - 1) / help->chunk;
 	uint32_t at;
 
@@ -387,14 +389,14 @@ void shm_joint_help(struct link *link, const struct joint_help *help)
 		return;
 	/* The bound is for an owner that writes the word again and again. */
 	for (uint32_t done = 0; done < chunks; done++) {
-		at = take_last(page, help->seq, (uint32_t)chunks);
+		at = shm_joint_take_last(page, help->seq, (uint32_t)chunks);
 		if (at == UINT32_MAX || !help_done(page, help->seq, done, help_copy(s, help, at)))
 			return;
 	}
 }
 
 /* Returns our memory of the copy, or NULL: the peer may not access it. */
-static void *memory_of(struct opener *o, uint32_t src, const struct packet *p, size_t len)
+static void *shm_joint_memory_of(struct opener *o, uint32_t src, const struct packet *p, size_t len)
 {
 	uint64_t access = wire_flags(p->head) & WIRE_READ ? FI_REMOTE_READ : FI_REMOTE_WRITE;
 	const struct mr *mr;
@@ -420,7 +422,7 @@ void shm_joint_hear(struct opener *o, uint32_t src, const struct packet *p)
 	}
 	once_copy(&w, p->payload, sizeof(w));
 	help = (struct joint_help){
-		.copy = {.local = memory_of(o, src, p, w.len),
+		.copy = {.local = shm_joint_memory_of(o, src, p, w.len),
 			 .remote = w.at,
 			 .len = w.len,
 			 .write = wire_flags(p->head) & WIRE_READ},

@@ -124,7 +124,7 @@ int shm_ring_attach(struct ring *r, int fd)
 	return ring_map(r, fd, page.slots);
 }
 
-static void populate(void *at, size_t len)
+static void shm_ring_populate_pages(void *at, size_t len)
 {
 	madvise(at, whole_pages(len), MADV_POPULATE_WRITE);
 }
@@ -135,8 +135,8 @@ void shm_ring_populate(const struct ring *r)
 
 	if (slots > POPULATED_MAX / RING_SLOT)
 		slots = POPULATED_MAX / RING_SLOT;
-	populate(r->page, page_len() + slots * sizeof(uint64_t));
-	populate(r->slots, slots * RING_SLOT);
+	shm_ring_populate_pages(r->page, page_len() + slots * sizeof(uint64_t));
+	shm_ring_populate_pages(r->slots, slots * RING_SLOT);
 }
 
 void shm_ring_unmap(struct ring *r)

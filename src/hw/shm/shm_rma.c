@@ -32,7 +32,7 @@ static int find_all(const struct shm_link *s, const struct fi_rma_iov *range, si
 	return notify && count > 1 ? -FI_ENOSYS : notify;
 }
 
-static uint64_t access_of(bool write)
+static uint64_t shm_rma_access_of(bool write)
 {
 	return write ? FI_REMOTE_WRITE : FI_REMOTE_READ;
 }
@@ -61,7 +61,7 @@ static int access_regions(struct shm_link *s, struct shm_cma c, const struct fi_
 	/* The guard comes first: regions that are looked up under it stay until it is released. */
 	if (!shm_guard_enter(&s->ring, s->src, &guard))
 		return -FI_EAGAIN;
-	notify = find_all(s, range, count, access_of(c.write), at);
+	notify = find_all(s, range, count, shm_rma_access_of(c.write), at);
 	c.remote = at;
 	c.remote_count = count;
 	err = notify < 0 ? notify : shm_cma_copy(s, &c);
@@ -93,7 +93,7 @@ bool shm_reach(struct link *link, const struct fi_rma_iov *remote, size_t remote
 	struct iovec at[WIRE_IOV_MAX];
 
 	return s->pid && remote_count <= WIRE_IOV_MAX &&
-	       find_all(s, remote, remote_count, access_of(write), at) >= 0;
+	       find_all(s, remote, remote_count, shm_rma_access_of(write), at) >= 0;
 }
 
 /*
@@ -158,7 +158,7 @@ static size_t remote_bytes(const struct link_copy *c)
 }
 
 /* Reads a message where its sender said that it is. */
-static int read_message(struct shm_link *s, const struct link_copy *c)
+static int shm_rma_read_message(struct shm_link *s, const struct link_copy *c)
 {
 	struct iovec remote[WIRE_IOV_MAX];
 	struct shm_cma cma = {.local = c->local,
@@ -186,7 +186,7 @@ static int access_alone(struct link *link, const struct link_copy *c)
 					      c->remote_count);
 }
 
-static int copy(struct link *link, const struct link_copy *c)
+static int shm_rma_copy(struct link *link, const struct link_copy *c)
 {
 	struct shm_link *s = (struct shm_link *)link;
 	int ret;
@@ -196,7 +196,7 @@ static int copy(struct link *link, const struct link_copy *c)
 									     : -FI_EAGAIN;
 	ret = shm_joint_copy(s, c);
 	if (c->message)
-		return ret < 0 ? read_message(s, c) : ret;
+		return ret < 0 ? shm_rma_read_message(s, c) : ret;
 	return ret < 0 && ret != -FI_EFAULT ? access_alone(link, c) : ret;
 }
 
@@ -234,7 +234,7 @@ static int perform_read(struct link *link, uint64_t place, const struct link_cop
 	return shm_recall_posted(link, place) ? ret : -FI_EAGAIN;
 }
 
-static int perform(struct link *link, uint64_t place, const struct link_copy *c)
+static int shm_rma_perform(struct link *link, uint64_t place, const struct link_copy *c)
 {
 	return c->write ? perform_write(link, place, *c) : perform_read(link, place, c);
 }
@@ -242,7 +242,7 @@ static int perform(struct link *link, uint64_t place, const struct link_copy *c)
 const struct link_memory_ops shm_memory_ops = {
 	.reg = link_registers_nothing,
 	.dereg = link_deregisters_nothing,
-	.copy = copy,
+	.copy = shm_rma_copy,
 	.abort = shm_joint_abandon,
-	.perform = perform,
+	.perform = shm_rma_perform,
 };

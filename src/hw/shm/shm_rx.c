@@ -36,7 +36,8 @@ static __attribute__((noinline, cold)) uint32_t skip_spoilt(struct shm *shm,
  * Delivers the packet in `slot`. Reads each field of the header once, before checking it: a peer
  * could still write to it; `head` has been read. Returns the slots that the packet takes.
  */
-static uint32_t deliver(struct shm *shm, const struct link_slot *slot, uint64_t head, bool joint)
+static uint32_t shm_rx_deliver(struct shm *shm, const struct link_slot *slot, uint64_t head,
+			       bool joint)
 {
 	struct packet p = {.head = head, .len = link_place_len(slot)};
 	uint32_t src = link_place_src(slot);
@@ -62,14 +63,14 @@ static inline bool is_request(uint64_t head)
  * the sender is recalling it, or has recalled it; the packets behind it wait. Partners: shm_cancel_posted and
  * shm_recall_posted in shm_rma.c.
  */
-static __attribute__((noinline)) uint32_t take(struct shm *shm, struct link_slot *slot,
-					       uint64_t head)
+static __attribute__((noinline)) uint32_t shm_rx_take(struct shm *shm, struct link_slot *slot,
+						      uint64_t head)
 {
 	uint64_t token = shm->cursor.next;
 
 	return __atomic_compare_exchange_n(&slot->token, &token, token + RING_TAKEN, false,
 					   __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)
-		       ? deliver(shm, slot, head, false)
+		       ? shm_rx_deliver(shm, slot, head, false)
 		       : 0;
 }
 
@@ -77,14 +78,14 @@ static __attribute__((noinline)) uint32_t take(struct shm *shm, struct link_slot
 static __attribute__((noinline)) uint32_t take_later(struct shm *shm, struct link_slot *slot,
 						     uint64_t head)
 {
-	return shm_gather_waits(shm) ? 0 : take(shm, slot, head);
+	return shm_gather_waits(shm) ? 0 : shm_rx_take(shm, slot, head);
 }
 
 /* An offer of a joint copy is no matter of the engine's. */
 static __attribute__((noinline)) uint32_t hear_joint(struct shm *shm, const struct link_slot *slot,
 						     uint64_t head)
 {
-	return deliver(shm, slot, head, true);
+	return shm_rx_deliver(shm, slot, head, true);
 }
 
 /* Returns the slots at the head that a dead peer claimed and never published; 0: none. */
@@ -104,7 +105,7 @@ static __attribute__((noinline, cold)) uint32_t skip_dead(struct shm *shm)
  * Returns the slots of a recalled or dead packet at the head; 0: it is still being written. Looks for the end of a joint
  * copy, too, which no packet tells.
  */
-static __attribute__((noinline, cold)) uint32_t skip(struct shm *shm)
+static __attribute__((noinline, cold)) uint32_t shm_rx_skip(struct shm *shm)
 {
 	uint32_t slots;
 
@@ -115,7 +116,7 @@ static __attribute__((noinline, cold)) uint32_t skip(struct shm *shm)
 }
 
 /* Handles what is at the head. Returns the slots that it takes; 0: nothing yet. */
-static inline uint32_t step(struct shm *shm)
+static inline uint32_t shm_rx_step(struct shm *shm)
 {
 	struct link_slot *slot = shm->cursor.at;
 	/* Pairs with the release in shm_tx.c publish. */
@@ -123,14 +124,14 @@ static inline uint32_t step(struct shm *shm)
 
 	if (state != RING_PUBLISHED)
 		return __builtin_expect(state << CURSOR_STATE_BITS == 0 || shm->attends, 0)
-			       ? skip(shm)
+			       ? shm_rx_skip(shm)
 			       : 0;
 	head = ONCE(slot->head);
 	if (!is_request(head))
 		return __builtin_expect(wire_op(head) == WIRE_JOINT, 0)
 			       ? hear_joint(shm, slot, head)
-			       : deliver(shm, slot, head, false);
-	return shm_gather_is_clear(&shm->gather) ? take(shm, slot, head)
+			       : shm_rx_deliver(shm, slot, head, false);
+	return shm_gather_is_clear(&shm->gather) ? shm_rx_take(shm, slot, head)
 						 : take_later(shm, slot, head);
 }
 
@@ -144,7 +145,7 @@ bool shm_progress(void *state)
 	/* The engine has passed slots by itself: no more than calls are granted. */
 	if (__builtin_expect(shm->cursor.at >= shm->cursor.stop, 0))
 		shm_publish_head(shm);
-	for (packets = 0; packets < PACKETS_PER_CALL && (slots = step(shm)); packets++) {
+	for (packets = 0; packets < PACKETS_PER_CALL && (slots = shm_rx_step(shm)); packets++) {
 		link_cursor_pass(&shm->cursor, slots);
 		if (__builtin_expect(shm->cursor.at >= shm->cursor.stop, 0))
 			shm_publish_head(shm);
@@ -175,7 +176,7 @@ bool shm_arm(void *state)
 }
 
 /* Makes a dead peer's packet need no answer. False: it is useless without one. */
-static bool orphan(struct link_slot *slot)
+static bool shm_rx_orphan(struct link_slot *slot)
 {
 	const uint64_t acks = WIRE_HEAD(0, WIRE_ACK_MATCH | WIRE_ACK_DELIVER, 0, 0);
 	const uint64_t orphaned = WIRE_HEAD(0, WIRE_ORPHAN, 0, 0);
@@ -202,7 +203,7 @@ static bool orphan(struct link_slot *slot)
  * perhaps after the dead peer has restarted and connected again. Messages, writes and atomics are
  * still delivered, but nothing may be answered. Returns whether there are packets to deliver.
  */
-static bool disarm(struct shm *shm, uint32_t id)
+static bool shm_rx_disarm(struct shm *shm, uint32_t id)
 {
 	bool unread = false;
 	uint64_t pos = shm_head(shm), at = pos, word;
@@ -211,7 +212,7 @@ static bool disarm(struct shm *shm, uint32_t id)
 		struct link_slot *slot = ring_slot_at(&shm->ring, at);
 
 		if (claim_owner(word) == (id & RING_DEAD) && ring_published(&shm->ring, at)) {
-			if (orphan(slot))
+			if (shm_rx_orphan(slot))
 				unread = true;
 			else
 				slot->src = 0; /* no peer has the number 0 */
@@ -222,7 +223,7 @@ static bool disarm(struct shm *shm, uint32_t id)
 }
 
 /* At most one ring full of packets: other peers may go on filling the ring. */
-static void drain(struct shm *shm)
+static void shm_rx_drain(struct shm *shm)
 {
 	shm_gather_clear(&shm->gather, shm->ring.mask + 1);
 	for (uint32_t i = 0; i <= shm->ring.mask / PACKETS_PER_CALL && shm_progress(shm); i++)
@@ -239,11 +240,11 @@ bool shm_reap(void *state, uint32_t id)
 {
 	struct shm *shm = state;
 
-	drain(shm);
+	shm_rx_drain(shm);
 	shm->reaped += shm_ring_reap(&shm->ring, shm_head(shm), id);
 	shm_attend(shm);
-	drain(shm);
+	shm_rx_drain(shm);
 	shm_publish_head(shm);
 	shm_guard_clear(&shm->ring, id);
-	return disarm(shm, id);
+	return shm_rx_disarm(shm, id);
 }

@@ -29,7 +29,7 @@ static void go_to(struct shm *shm, uint64_t pos)
 	shm_publish_head(shm);
 }
 
-static void say(const struct shm *shm, const char *what)
+static void shm_stall_say(const struct shm *shm, const char *what)
 {
 	LOG_INFO(LOG_EP_DATA, "shm: ring at slot %llu: %s; a peer has written words of others",
 		 (unsigned long long)(shm_head(shm) & shm->ring.mask), what);
@@ -50,12 +50,12 @@ void shm_resync(struct shm *shm)
 		while (++pos < shm_head(shm) && !ring_is_claim(r, pos, claim_of(r, pos)))
 			;
 	if (pos != shm_head(shm))
-		say(shm, "a packet of another length than its claim");
+		shm_stall_say(shm, "a packet of another length than its claim");
 	set_checked_head(shm, pos);
 }
 
 /* The slot at `pos`, of which `word` is a wrong claim, is free to be claimed. */
-static void clear(const struct ring *r, uint64_t pos, uint64_t word)
+static void shm_stall_clear(const struct ring *r, uint64_t pos, uint64_t word)
 {
 	__atomic_compare_exchange_n(ring_claim_at(r, pos), &word,
 				    claim_word(ring_lap(r, pos) - 1, 0, 1), false, __ATOMIC_ACQ_REL,
@@ -75,7 +75,7 @@ static void clear_later(struct shm *shm)
 
 		if (!claim_stale(word, ring_lap_bits(r, pos)) &&
 		    claim_lap(word) != ring_lap(r, pos))
-			clear(r, pos, word);
+			shm_stall_clear(r, pos, word);
 	}
 }
 
@@ -135,10 +135,10 @@ static void close_gap(struct shm *shm, uint64_t word)
 	clear_later(shm);
 	next = next_claim(r, shm_head(shm));
 	if (wrong)
-		say(shm, "a wrong claim");
+		shm_stall_say(shm, "a wrong claim");
 	if (!next) {
 		if (wrong)
-			clear(r, shm_head(shm), word);
+			shm_stall_clear(r, shm_head(shm), word);
 		if (beyond)
 			__atomic_store_n(&r->page->hint, shm_head(shm), __ATOMIC_RELAXED);
 		return;
@@ -146,7 +146,7 @@ static void close_gap(struct shm *shm, uint64_t word)
 	next = claim_gap(r, shm_head(shm), next);
 	if (next == shm_head(shm))
 		return;
-	say(shm, "slots without a packet");
+	shm_stall_say(shm, "slots without a packet");
 	go_to(shm, next);
 }
 

@@ -45,7 +45,7 @@ void tcp_alive_poll(struct tcp *t)
 }
 
 /* The shorter one of two limits of time, of which 0 and less means none. */
-static int shortest(int a, int b)
+static int tcp_alive_shortest(int a, int b)
 {
 	return a > 0 && (b <= 0 || a < b) ? a : b;
 }
@@ -53,9 +53,9 @@ static int shortest(int a, int b)
 /* Makes sleepers check, too. Without the timer they sleep until the kernel gives the peer up. */
 void tcp_alive_timer(struct tcp *t)
 {
-	int timeout = shortest(env_get()->peer_timeout, env_get()->operation_timeout);
+	int timeout = tcp_alive_shortest(env_get()->peer_timeout, env_get()->operation_timeout);
 	int rails = t->railed ? (int)tcp_rails_ops->period() : 0;
-	int ms = shortest(rails, timeout > 0 ? timeout / POLLS + 1 : 0);
+	int ms = tcp_alive_shortest(rails, timeout > 0 ? timeout / POLLS + 1 : 0);
 	struct timespec every = {ms / 1000, ms % 1000 * 1000000L};
 	struct epoll_event ev = {.events = EPOLLIN};
 

@@ -86,7 +86,7 @@ static const struct link_zcopy_ops tcp_zcopy_ops = {
 	.cork = tcp_gather_cork,
 };
 
-static void add_link(struct tcp *t, struct tcp_link *l)
+static void tcp_cm_add_link(struct tcp *t, struct tcp_link *l)
 {
 	t->count++;
 	t->live++;
@@ -94,7 +94,7 @@ static void add_link(struct tcp *t, struct tcp_link *l)
 	list_push(&t->links, &l->in_state);
 }
 
-static size_t between(size_t want, size_t least, size_t most)
+static size_t tcp_cm_between(size_t want, size_t least, size_t most)
 {
 	return want < least ? least : want > most ? most : want;
 }
@@ -107,7 +107,7 @@ void tcp_bare(struct tcp_link *l)
 	l->stream = &tcp_socket_ops;
 	link->ops = &tcp_link_ops;
 	link->zcopy = &tcp_zcopy_ops;
-	link->eager_max = between(env_get()->tcp_eager_max, XFER_INJECT_MAX, TCP_BATCH_MAX);
+	link->eager_max = tcp_cm_between(env_get()->tcp_eager_max, XFER_INJECT_MAX, TCP_BATCH_MAX);
 	link->zcopy_min = l->zcopy_min = TCP_ZCOPY_MIN;
 	link->packet_max = TCP_PACKET_MAX;
 }
@@ -150,7 +150,7 @@ static int tcp_connect(void *state, const struct link_peer *peer, struct link **
 		free(l);
 		return err;
 	}
-	add_link(t, l);
+	tcp_cm_add_link(t, l);
 	*link = &l->link;
 	return 0;
 }

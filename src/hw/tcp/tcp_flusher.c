@@ -61,7 +61,7 @@ static void wake_thread(enum tcp_pace pace)
 	sem_post(&flusher.wake);
 }
 
-static void doze(void)
+static void tcp_flusher_doze(void)
 {
 	struct timespec until;
 
@@ -84,7 +84,7 @@ static void pause_thread(enum tcp_pace pace)
 	if (pace == TCP_TICKS)
 		nanosleep(&tick, NULL);
 	else if (pace == TCP_LOOKS)
-		doze();
+		tcp_flusher_doze();
 	else
 		while (sem_wait(&flusher.wake) && errno == EINTR)
 			;
@@ -92,7 +92,7 @@ static void pause_thread(enum tcp_pace pace)
 	flusher.pace = TCP_TICKS;
 }
 
-static void *run(void *arg)
+static void *tcp_flusher_run(void *arg)
 {
 	unsigned int added[TCP_PACES] = {0}, idle[TCP_PACES] = {0};
 
@@ -137,20 +137,20 @@ void tcp_flusher_set(struct tcp_link *l, enum tcp_pace pace)
 }
 
 /* What the parent has to send is the parent's, and its thread is not here. */
-static void in_child(void)
+static void tcp_flusher_in_child(void)
 {
 	flusher.users = 0;
 	list_init(&flusher.links[TCP_LOOKS]);
 	list_init(&flusher.links[TCP_TICKS]);
 }
 
-static void install(void)
+static void tcp_flusher_install(void)
 {
-	pthread_atfork(NULL, NULL, in_child);
+	pthread_atfork(NULL, NULL, tcp_flusher_in_child);
 }
 
 /* 0 or a positive error. */
-static int start(void)
+static int tcp_flusher_start(void)
 {
 	sigset_t all, old;
 	int err;
@@ -161,7 +161,7 @@ static int start(void)
 	/* The application's own threads take all signals. */
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
-	err = pthread_create(&flusher.thread, NULL, run, NULL);
+	err = pthread_create(&flusher.thread, NULL, tcp_flusher_run, NULL);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	if (!err)
 		pthread_setname_np(flusher.thread, "weft-flusher");
@@ -174,10 +174,10 @@ static int join_users(void)
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	int err = 0;
 
-	pthread_once(&once, install);
+	pthread_once(&once, tcp_flusher_install);
 	forked_take(FORKED_FLUSHER_OPENING);
 	if (!flusher.users)
-		err = start();
+		err = tcp_flusher_start();
 	flusher.users += !err;
 	forked_give(FORKED_FLUSHER_OPENING);
 	return err;
@@ -216,7 +216,7 @@ void tcp_flusher_close(struct tcp *t)
 }
 
 /* The process ends by exit() or a return from main: the thread would not send in time. */
-static __attribute__((destructor)) void at_exit(void)
+static __attribute__((destructor)) void tcp_flusher_at_exit(void)
 {
 	forked_take(FORKED_FLUSHER);
 	send_list(TCP_TICKS, 0);

@@ -65,7 +65,7 @@ void tcp_gather_send(struct tcp_link *l)
 }
 
 /* Takes the buffer from the link. */
-static struct tcp_gather *take(struct tcp_link *l)
+static struct tcp_gather *tcp_gather_take(struct tcp_link *l)
 {
 	struct tcp_gather *g = l->gather;
 
@@ -75,13 +75,13 @@ static struct tcp_gather *take(struct tcp_link *l)
 }
 
 /* Locked. */
-static void end(struct tcp_link *l)
+static void tcp_gather_end_wait(struct tcp_link *l)
 {
 	struct tcp_gather *g;
 	struct iovec left;
 
 	tcp_gather_send(l);
-	g = take(l);
+	g = tcp_gather_take(l);
 	left = (struct iovec){g->bytes + g->sent, g->len - g->sent};
 	if (g->err)
 		tcp_fail(l, g->err);
@@ -97,7 +97,7 @@ void tcp_gather_end(struct tcp_link *l)
 	if (!l->gather)
 		return;
 	tcp_flusher_lock(l);
-	end(l);
+	tcp_gather_end_wait(l);
 	tcp_flusher_unlock(l);
 }
 
@@ -106,7 +106,7 @@ void tcp_gather_drop(struct tcp_link *l)
 	if (!l->gather)
 		return;
 	tcp_flusher_lock(l);
-	free(take(l));
+	free(tcp_gather_take(l));
 	tcp_flusher_unlock(l);
 }
 
@@ -123,7 +123,7 @@ bool tcp_gather_end_all(struct tcp *t)
  * Makes space for `len` bytes; when the buffer begins anew, the kernel must have space for a full
  * one.
  */
-static bool make_space(struct tcp_link *l, struct tcp_gather *g, size_t len)
+static bool tcp_gather_make_space(struct tcp_link *l, struct tcp_gather *g, size_t len)
 {
 	if (g->len != g->sent && g->len + len <= TCP_GATHER_MAX)
 		return true;
@@ -152,14 +152,15 @@ static void copy_in(struct tcp_gather *g, const struct packet *p, const struct i
 }
 
 /* Copies the packet to the buffer. False: there is no space. */
-static bool add(struct tcp_link *l, const struct packet *p, const struct iovec *iov, size_t count)
+static bool tcp_gather_add_packet(struct tcp_link *l, const struct packet *p,
+				  const struct iovec *iov, size_t count)
 {
 	struct tcp_gather *g;
 	bool fits;
 
 	tcp_flusher_lock(l);
 	g = buffer_of(l);
-	fits = g && make_space(l, g, sizeof(struct tcp_frame) + p->len);
+	fits = g && tcp_gather_make_space(l, g, sizeof(struct tcp_frame) + p->len);
 	if (fits)
 		copy_in(g, p, iov, count);
 	tcp_flusher_unlock(l);
@@ -170,7 +171,7 @@ int tcp_gather_add(struct tcp_link *l, const struct packet *p, const struct iove
 		   size_t count, bool counted)
 {
 	l->own->idle = 0; /* the next progress call sends it */
-	if (!add(l, p, iov, count)) {
+	if (!tcp_gather_add_packet(l, p, iov, count)) {
 		tcp_gather_end(l);
 		tcp_gather_stop(l);
 		return -FI_EAGAIN;

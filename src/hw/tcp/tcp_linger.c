@@ -30,7 +30,7 @@ void tcp_free(struct tcp_link *l)
 	free(l);
 }
 
-static void reap(struct tcp_link *l)
+static void tcp_linger_reap(struct tcp_link *l)
 {
 	struct tcp *t = l->own;
 
@@ -68,7 +68,7 @@ void tcp_close_link(struct link *link)
 	}
 	l->stream->watch(l, 0);
 	if (broken || l->stream->linger(l)) {
-		reap(l);
+		tcp_linger_reap(l);
 		return;
 	}
 	list_remove(&l->in_attend);
@@ -83,7 +83,7 @@ void tcp_linger_watch(struct tcp_link *l)
 	l->stream->watch(l, l->tx == TCP_REST ? EPOLLOUT : 0);
 }
 
-static void go_on(struct tcp *t, uint64_t now)
+static void tcp_linger_go_on(struct tcp *t, uint64_t now)
 {
 	/* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): it does not follow the lists */
 	LIST_EACH_SAFE (node, &t->lingering) {
@@ -96,7 +96,7 @@ static void go_on(struct tcp *t, uint64_t now)
 				 "tcp: peer %#x did not take all that was sent in %d ms", l->id,
 				 TCP_LINGER_MS);
 		if (done || now >= l->deadline)
-			reap(l);
+			tcp_linger_reap(l);
 		else if (l->events)
 			tcp_linger_watch(l);
 	}
@@ -109,14 +109,14 @@ void tcp_linger(struct tcp *t)
 	if (now == t->looked)
 		return;
 	t->looked = now;
-	go_on(t, now);
+	tcp_linger_go_on(t, now);
 }
 
 /*
  * Hands lingering links to another worker of the domain, if there is one: waiting here would block
  * the whole domain while a peer does not read.
  */
-static void bequeath(struct tcp *t)
+static void tcp_linger_bequeath(struct tcp *t)
 {
 	struct tcp *successor = t->opener->events->successor(t->opener, t);
 
@@ -140,10 +140,10 @@ void tcp_linger_out(struct tcp *t)
 {
 	const struct timespec nap = {.tv_nsec = NAP_NS};
 
-	go_on(t, clock_coarse_ms());
-	bequeath(t);
+	tcp_linger_go_on(t, clock_coarse_ms());
+	tcp_linger_bequeath(t);
 	while (!list_empty(&t->lingering)) {
 		nanosleep(&nap, NULL);
-		go_on(t, clock_coarse_ms());
+		tcp_linger_go_on(t, clock_coarse_ms());
 	}
 }

@@ -46,7 +46,7 @@ int tcp_watch_all(struct tcp *t)
  * below: on processors whose return stack does not survive a system call, each further return is
  * mispredicted.
  */
-static inline bool look(struct tcp_link *l)
+static inline bool tcp_progress_look(struct tcp_link *l)
 {
 	ssize_t len;
 
@@ -57,7 +57,7 @@ static inline bool look(struct tcp_link *l)
 }
 
 /* Reads each link once, in rotation. Upcalls may add and close links meanwhile. */
-static bool read_all(struct tcp *t)
+static bool tcp_progress_read_all(struct tcp *t)
 {
 	bool any = false;
 
@@ -66,7 +66,7 @@ static bool read_all(struct tcp *t)
 
 		list_remove(&l->in_state);
 		list_push(&t->links, &l->in_state);
-		any |= look(l);
+		any |= tcp_progress_look(l);
 	}
 	return any;
 }
@@ -108,7 +108,7 @@ static bool attend_link(struct tcp_link *l)
 	return any;
 }
 
-static bool attend(struct tcp *t)
+static bool tcp_progress_attend(struct tcp *t)
 {
 	struct list todo = t->attend, *node;
 	bool any = false;
@@ -164,8 +164,8 @@ static bool poll_links(struct tcp *t)
 	if (__builtin_expect(!list_empty(&t->held), 0))
 		push_held(t);
 	if (__builtin_expect(!list_empty(&t->attend), 0))
-		any |= attend(t);
-	any |= t->live <= TCP_DIRECT_MAX ? read_all(t) : read_ready(t);
+		any |= tcp_progress_attend(t);
+	any |= t->live <= TCP_DIRECT_MAX ? tcp_progress_read_all(t) : read_ready(t);
 	t->in_progress = false;
 	if (__builtin_expect(!list_empty(&t->closed), 0))
 		free_closed(t);
@@ -189,7 +189,7 @@ bool tcp_idle(const void *state)
 }
 
 /* Makes epfd watch for space in the sockets of blocked links. False: a progress call has work. */
-static bool ask_space(struct tcp *t)
+static bool tcp_progress_ask_space(struct tcp *t)
 {
 	LIST_EACH (node, &t->attend) {
 		struct tcp_link *l = LIST_ENTRY(node, struct tcp_link, in_attend);
@@ -217,7 +217,7 @@ bool tcp_arm(void *state)
 		tcp_alive_timer(t);
 	LIST_EACH (node, &t->lingering)
 		tcp_linger_watch(LIST_ENTRY(node, struct tcp_link, in_state));
-	if (!ask_space(t))
+	if (!tcp_progress_ask_space(t))
 		return false;
 	n = epoll_wait(t->epfd, ev, EVENTS, 0);
 	for (int i = 0; i < n; i++) {

@@ -72,7 +72,7 @@ static struct tcp_rest *rest_zcopy(const struct tcp_outgoing *o, size_t skip)
 }
 
 /* Makes `r` the link's rest. */
-static void put(struct tcp_link *l, struct tcp_rest *r)
+static void tcp_rest_put(struct tcp_link *l, struct tcp_rest *r)
 {
 	r->before = l->link.zcopy_done;
 	l->rest = r;
@@ -88,7 +88,7 @@ int tcp_rest_keep(struct tcp_link *l, const struct tcp_outgoing *o, size_t sent)
 		return -FI_EAGAIN;
 	}
 	tcp_flusher_lock(l);
-	put(l, r);
+	tcp_rest_put(l, r);
 	l->link.zcopy_posted += o->zcopy;
 	tcp_flusher_unlock(l);
 	return 0;
@@ -102,7 +102,7 @@ static struct tcp_rest *copy_left(const struct tcp_rest *r, size_t more)
 	return rest_copied(&o, 0, more);
 }
 
-static void replace(struct tcp_link *l, struct tcp_rest *r)
+static void tcp_rest_replace(struct tcp_link *l, struct tcp_rest *r)
 {
 	if (r)
 		r->err = l->rest->err;
@@ -126,7 +126,7 @@ int tcp_rest_end(struct tcp_link *l, const void *bytes, size_t len)
 	if (r) {
 		memcpy((unsigned char *)&r->iov[1] + r->left, bytes, len);
 		r->left = r->iov[0].iov_len = r->left + len;
-		replace(l, r);
+		tcp_rest_replace(l, r);
 	}
 	tcp_flusher_unlock(l);
 	return r ? 0 : -FI_EAGAIN;
@@ -143,7 +143,7 @@ int tcp_zcopy_copy_out(struct link *link)
 	tcp_flusher_lock(l);
 	r = copy_left(l->rest, 0);
 	if (r)
-		replace(l, r);
+		tcp_rest_replace(l, r);
 	else
 		tcp_fail(l, FI_ENOMEM);
 	tcp_flusher_unlock(l);
@@ -161,7 +161,7 @@ static struct tcp_rest *batch_of(struct tcp_link *l)
 		return NULL;
 	r->left = r->count = 0;
 	r->each = 2;
-	put(l, r);
+	tcp_rest_put(l, r);
 	return r;
 }
 
@@ -194,7 +194,7 @@ int tcp_rest_batch(struct tcp_link *l, const struct tcp_frame *f, const struct i
 	return r ? 0 : -FI_EAGAIN;
 }
 
-static void advance(struct tcp_rest *r, size_t len)
+static void tcp_rest_advance(struct tcp_rest *r, size_t len)
 {
 	r->left -= len;
 	while (len) {
@@ -220,7 +220,7 @@ void tcp_rest_send(struct tcp_link *l)
 	r->packets = 0;
 	sent = sendmsg(l->sock, &m, MSG_DONTWAIT | MSG_NOSIGNAL);
 	if (sent > 0)
-		advance(r, (size_t)sent);
+		tcp_rest_advance(r, (size_t)sent);
 	else if (sent < 0 && !tcp_passing(errno))
 		r->err = errno;
 }
@@ -234,7 +234,7 @@ void tcp_push(struct tcp_link *l)
 }
 
 /* As tcp_flush, locked. */
-static bool flush(struct tcp_link *l)
+static bool tcp_rest_flush(struct tcp_link *l)
 {
 	struct tcp_rest *r = l->rest;
 	size_t left;
@@ -252,7 +252,7 @@ static bool flush(struct tcp_link *l)
 	if (link_holds(&l->link))
 		l->link.zcopy_done = r->before + r->first / r->each;
 	if (!r->left) {
-		replace(l, NULL);
+		tcp_rest_replace(l, NULL);
 		tcp_reopen(l);
 		return true;
 	}
@@ -264,7 +264,7 @@ bool tcp_flush(struct tcp_link *l)
 	bool went;
 
 	tcp_flusher_lock(l);
-	went = flush(l);
+	went = tcp_rest_flush(l);
 	tcp_flusher_unlock(l);
 	return went;
 }

@@ -37,7 +37,7 @@ void tcp_end(struct tcp_link *l, int err)
 	o->events->ended(o, l->id, l->tx == TCP_FAILED && err > 0 ? l->err : err);
 }
 
-static struct packet packet_of(const struct tcp_link *l)
+static struct packet tcp_rx_packet_of(const struct tcp_link *l)
 {
 	const struct tcp_frame *f = &l->frame;
 
@@ -55,9 +55,9 @@ static void expect_frame(struct tcp_link *l)
 	l->own->packets++;
 }
 
-static void deliver(struct tcp_link *l, const void *payload)
+static void tcp_rx_deliver(struct tcp_link *l, const void *payload)
 {
-	struct packet p = packet_of(l);
+	struct packet p = tcp_rx_packet_of(l);
 
 	p.payload = payload;
 	expect_frame(l);
@@ -68,7 +68,7 @@ static void deliver(struct tcp_link *l, const void *payload)
 
 static void deliver_kept(struct tcp_link *l)
 {
-	struct packet p = packet_of(l);
+	struct packet p = tcp_rx_packet_of(l);
 
 	p.payload = l->kept;
 	l->kept = NULL;
@@ -76,7 +76,7 @@ static void deliver_kept(struct tcp_link *l)
 	l->own->opener->events->deliver_collected(l->own->opener, l->id, &p);
 }
 
-static void finish(struct tcp_link *l)
+static void tcp_rx_finish(struct tcp_link *l)
 {
 	uint32_t id = l->placing;
 
@@ -117,10 +117,10 @@ static bool frame_good(const struct tcp_link *l)
 }
 
 /* Chooses where an incomplete payload goes. 0 or a positive error. May close the link. */
-static int begin(struct tcp_link *l)
+static int tcp_rx_begin(struct tcp_link *l)
 {
 	struct opener *o = l->own->opener;
-	struct packet p = packet_of(l);
+	struct packet p = tcp_rx_packet_of(l);
 
 	l->begun = true;
 	if (l->frame.len > PLACE_MIN)
@@ -132,7 +132,7 @@ static int begin(struct tcp_link *l)
 }
 
 /* Copies bytes of a payload to the engine's segments; discards them if the receive is gone. */
-static void spread(struct tcp_link *l, const unsigned char *at, size_t len)
+static void tcp_rx_spread(struct tcp_link *l, const unsigned char *at, size_t len)
 {
 	struct opener *o = l->own->opener;
 	struct iovec iov[RX_IOV_MAX];
@@ -153,12 +153,12 @@ static size_t take_payload(struct tcp_link *l, const unsigned char *at, size_t l
 	if (len > left)
 		len = left;
 	if (l->placing)
-		spread(l, at, len);
+		tcp_rx_spread(l, at, len);
 	else
 		copy_bytes(l->kept + l->got, at, len);
 	l->got += (uint32_t)len;
 	if (len == left)
-		finish(l);
+		tcp_rx_finish(l);
 	return len;
 }
 
@@ -174,16 +174,16 @@ static size_t take_first(struct tcp_link *l, const unsigned char *at, size_t len
 	}
 	l->bulk = all > BULK_MIN;
 	if (all <= len) {
-		deliver(l, at);
+		tcp_rx_deliver(l, at);
 		return all;
 	}
-	err = begin(l);
+	err = tcp_rx_begin(l);
 	if (err)
 		tcp_end(l, err);
 	return err || l->closed || !len ? 0 : take_payload(l, at, len);
 }
 
-static void take(struct tcp_link *l, const unsigned char *at, size_t len)
+static void tcp_rx_take(struct tcp_link *l, const unsigned char *at, size_t len)
 {
 	size_t used = 0;
 
@@ -202,7 +202,7 @@ static void take(struct tcp_link *l, const unsigned char *at, size_t len)
  * Fills in where the next bytes go: the rest of the payload (*room bytes), then the read buffer.
  * Returns the number of segments.
  */
-static size_t places(struct tcp_link *l, struct iovec *iov, size_t *room)
+static size_t tcp_rx_places(struct tcp_link *l, struct iovec *iov, size_t *room)
 {
 	size_t left = l->frame.len - l->got, count = 1;
 	struct opener *o = l->own->opener;
@@ -221,7 +221,7 @@ static size_t places(struct tcp_link *l, struct iovec *iov, size_t *room)
 }
 
 /* As recv. *asked: bytes asked for; *placed: how many of them belong to the payload. */
-static ssize_t receive(struct tcp_link *l, size_t *asked, size_t *placed)
+static ssize_t tcp_rx_receive(struct tcp_link *l, size_t *asked, size_t *placed)
 {
 	struct iovec iov[RX_IOV_MAX + 1];
 	size_t count = 1;
@@ -233,13 +233,13 @@ static ssize_t receive(struct tcp_link *l, size_t *asked, size_t *placed)
 	}
 	iov[0] = (struct iovec){l->own->buf, tcp_ahead(l)};
 	if (l->begun)
-		count = places(l, iov, placed);
+		count = tcp_rx_places(l, iov, placed);
 	*asked = *placed + iov[count - 1].iov_len;
 	return l->stream->recv(l, iov, count);
 }
 
 /* Processes `len` bytes that `receive` returned. */
-static void received(struct tcp_link *l, size_t len, size_t placed)
+static void tcp_rx_received(struct tcp_link *l, size_t len, size_t placed)
 {
 	if (placed > len)
 		placed = len;
@@ -247,12 +247,12 @@ static void received(struct tcp_link *l, size_t len, size_t placed)
 		l->heard += len;
 	l->got += (uint32_t)placed;
 	if (placed && l->got == l->frame.len)
-		finish(l);
-	take(l, l->own->buf, len - placed);
+		tcp_rx_finish(l);
+	tcp_rx_take(l, l->own->buf, len - placed);
 }
 
 /* recv returned 0 or an error: ends the link, unless there is just nothing to read. */
-static void silent(struct tcp_link *l, ssize_t ret)
+static void tcp_rx_silent(struct tcp_link *l, ssize_t ret)
 {
 	int err;
 
@@ -290,12 +290,12 @@ static bool read_on(struct tcp_link *l, ssize_t len, size_t asked, size_t placed
 	l->own->packets = 0;
 	while (len > 0) {
 		bytes += (size_t)len;
-		received(l, (size_t)len, placed);
+		tcp_rx_received(l, (size_t)len, placed);
 		if (((size_t)len < asked || !goes_on(l, bytes)) && !reads_on(l, bytes))
 			return true;
-		len = receive(l, &asked, &placed);
+		len = tcp_rx_receive(l, &asked, &placed);
 	}
-	silent(l, len);
+	tcp_rx_silent(l, len);
 	return bytes || l->ended;
 }
 
@@ -307,7 +307,7 @@ bool tcp_take(struct tcp_link *l, ssize_t len)
 bool tcp_read(struct tcp_link *l)
 {
 	size_t asked, placed;
-	ssize_t len = receive(l, &asked, &placed);
+	ssize_t len = tcp_rx_receive(l, &asked, &placed);
 
 	return read_on(l, len, asked, placed);
 }

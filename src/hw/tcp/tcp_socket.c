@@ -15,7 +15,7 @@
 
 #define DROPS 64 /* reads per call of drop_input */
 
-static ssize_t receive(struct tcp_link *l, const struct iovec *iov, size_t count)
+static ssize_t tcp_socket_receive(struct tcp_link *l, const struct iovec *iov, size_t count)
 {
 	struct msghdr m = {.msg_iov = (struct iovec *)(uintptr_t)iov, .msg_iovlen = count};
 
@@ -61,7 +61,7 @@ bool tcp_socket_arrived(const struct tcp_link *l)
  * ever more rarely. True if nothing has come for longer than the current interval of these, or if
  * two probes are unanswered.
  */
-static bool unanswered(const struct tcp_info *info)
+static bool tcp_socket_unanswered(const struct tcp_info *info)
 {
 	return (info->tcpi_unacked &&
 		info->tcpi_last_ack_recv * 4000ull > info->tcpi_rto * 5ull) || /* ms and us */
@@ -77,7 +77,7 @@ bool tcp_socket_is_dead(struct tcp_link *l, uint32_t timeout)
 
 	if (getsockopt(l->sock, IPPROTO_TCP, TCP_INFO, &info, &len))
 		return false;
-	l->doubt = info.tcpi_last_ack_recv >= timeout && unanswered(&info);
+	l->doubt = info.tcpi_last_ack_recv >= timeout && tcp_socket_unanswered(&info);
 	return doubt && l->doubt;
 }
 
@@ -97,7 +97,7 @@ static bool drop_input(const struct tcp_link *l)
  * as late as 40 ms after it came. Assume arrival when all was sent, nothing retransmitted, and
  * twice the round-trip time has passed.
  */
-static bool arrived(int sock)
+static bool tcp_socket_arrived_at(int sock)
 {
 	struct tcp_info info;
 	socklen_t len = sizeof(info);
@@ -113,7 +113,7 @@ bool tcp_acknowledged(int sock)
 {
 	int unsent;
 
-	return ioctl(sock, SIOCOUTQ, &unsent) || unsent <= 1 || arrived(sock);
+	return ioctl(sock, SIOCOUTQ, &unsent) || unsent <= 1 || tcp_socket_arrived_at(sock);
 }
 
 bool tcp_socket_linger(struct tcp_link *l)
@@ -139,7 +139,7 @@ void tcp_socket_close(struct tcp_link *l, bool abort)
 }
 
 const struct tcp_stream_ops tcp_socket_ops = {
-	.recv = receive,
+	.recv = tcp_socket_receive,
 	.unread = tcp_socket_unread,
 	.send = tcp_put,
 	.end = tcp_put_last,

@@ -20,7 +20,7 @@
 #define CHUNK ((size_t)4 * TLS_RECORD)
 
 /* Sends what the handshake has to say. The buffer of a new connection holds it. */
-static int say(const struct tcp_tls *s)
+static int tcp_tls_say(const struct tcp_tls *s)
 {
 	size_t len = s->out->len;
 
@@ -30,7 +30,7 @@ static int say(const struct tcp_tls *s)
 }
 
 /* 1: done; 0: it goes on; else a negative error: the peer does not know the key, the stream was changed, or there is no memory. */
-static int shake(const struct tcp_link *l, const struct tcp_tls *s)
+static int tcp_tls_shake_hands(const struct tcp_link *l, const struct tcp_tls *s)
 {
 	int ret;
 
@@ -39,15 +39,15 @@ static int shake(const struct tcp_link *l, const struct tcp_tls *s)
 	if (ret < 0) {
 		LOG_PEER(LOG_EP_CTRL, "tcp: no encryption with peer %#x: %s", l->id,
 			 tls_error(s->tls));
-		say(s);
+		tcp_tls_say(s);
 		/* What the initiator has sent behind its last word is lost. */
 		return tls_starved(s->tls) && !s->initiator ? -FI_ENOMEM : -FI_EACCES;
 	}
-	return say(s) ? -FI_EIO : ret;
+	return tcp_tls_say(s) ? -FI_EIO : ret;
 }
 
 /* The kernel encrypts what comes next, if it can: the peer sees no difference. 0 or a negative error. */
-static int hand_over(const struct tcp_link *l, struct tcp_tls *s)
+static int tcp_tls_hand_over(const struct tcp_link *l, struct tcp_tls *s)
 {
 	struct tls_way out, in;
 	int ret = tls_kernel_keys(s->tls, &out, &in) ? ktls_start(s->sock, &out, &in) : -FI_EIO;
@@ -78,7 +78,7 @@ int tcp_tls_start(struct tcp_link *l, struct tcp_tls *s, const struct link_peer 
 	if (!s->tls)
 		return -FI_ENOMEM;
 	if (peer->initiator)
-		ret = shake(l, s);
+		ret = tcp_tls_shake_hands(l, s);
 	if (ret < 0)
 		tcp_tls_end(s);
 	return ret < 0 ? ret : 0;
@@ -90,7 +90,7 @@ void tcp_tls_end(struct tcp_tls *s)
 	s->tls = NULL;
 }
 
-static ssize_t broken(int err)
+static ssize_t tcp_tls_broken(int err)
 {
 	errno = err;
 	return -1;
@@ -106,17 +106,17 @@ ssize_t tcp_tls_shake(struct tcp_link *l, struct tcp_tls *s)
 	if (len <= 0)
 		return len;
 	tls_input(s->tls, buf, (size_t)len);
-	ret = shake(l, s);
+	ret = tcp_tls_shake_hands(l, s);
 	len -= (ssize_t)tls_left(s->tls);
 	tls_input(s->tls, NULL, 0);
 	l->heard += (size_t)len;
 	if (recv(s->sock, buf, (size_t)len, MSG_DONTWAIT) != len)
-		return broken(EIO);
+		return tcp_tls_broken(EIO);
 	if (ret > 0 && s->kernel)
-		err = hand_over(l, s);
+		err = tcp_tls_hand_over(l, s);
 	if (ret > 0 && !err)
 		return 1;
-	return broken(err ? -err : ret ? -ret : EAGAIN);
+	return tcp_tls_broken(err ? -err : ret ? -ret : EAGAIN);
 }
 
 int tcp_tls_fault(const struct tcp_link *l)
@@ -128,8 +128,8 @@ int tcp_tls_fault(const struct tcp_link *l)
 }
 
 /* Decrypts into the segments. Returns the bytes, or -1 with errno set: EAGAIN: no more input. */
-static ssize_t decrypt(const struct tcp_link *l, struct tls *tls, const struct iovec *iov,
-		       size_t count)
+static ssize_t tcp_tls_decrypt(const struct tcp_link *l, struct tls *tls, const struct iovec *iov,
+			       size_t count)
 {
 	size_t have = 0;
 	ssize_t len;
@@ -142,12 +142,12 @@ static ssize_t decrypt(const struct tcp_link *l, struct tls *tls, const struct i
 			LOG_PEER(LOG_EP_DATA,
 				 "tcp: peer %#x: what came is not what it encrypted: %s", l->id,
 				 tls_error(tls));
-			return broken(tls_starved(tls) ? ENOMEM : EPROTO);
+			return tcp_tls_broken(tls_starved(tls) ? ENOMEM : EPROTO);
 		}
 		if (len < (ssize_t)iov[i].iov_len)
 			break;
 	}
-	return have ? (ssize_t)have : broken(EAGAIN);
+	return have ? (ssize_t)have : tcp_tls_broken(EAGAIN);
 }
 
 ssize_t tcp_tls_read(struct tcp_link *l, struct tcp_tls *s, const struct iovec *cipher,
@@ -163,7 +163,7 @@ ssize_t tcp_tls_read(struct tcp_link *l, struct tcp_tls *s, const struct iovec *
 		l->heard += (size_t)len;
 		tls_input(s->tls, cipher->iov_base, (size_t)len);
 	}
-	len = decrypt(l, s->tls, iov, count);
+	len = tcp_tls_decrypt(l, s->tls, iov, count);
 	if (s->out->len == output || tls_starved(s->tls) || (len < 0 && errno != EAGAIN))
 		return len;
 	LOG_PEER(
@@ -171,7 +171,7 @@ ssize_t tcp_tls_read(struct tcp_link *l, struct tcp_tls *s, const struct iovec *
 		"tcp: peer %#x: what came makes TLS answer with %zu bytes, as by a request for new "
 		"keys: no peer of ours asks for an answer",
 		l->id, s->out->len - output);
-	return broken(EPROTO);
+	return tcp_tls_broken(EPROTO);
 }
 
 /* Bytes that are being encrypted and sent. */
@@ -183,7 +183,7 @@ struct outgoing {
 };
 
 /* Encrypts, and sends as long as the kernel has space. */
-static void put(struct outgoing *o, const void *bytes, size_t len)
+static void tcp_tls_put(struct outgoing *o, const void *bytes, size_t len)
 {
 	struct tls_out *out = o->tls->out;
 	ssize_t sent;
@@ -215,7 +215,7 @@ static void put_first(struct outgoing *o, const struct iovec *iov, size_t count,
 		if (n)
 			copy_bytes(first + len, iov[i].iov_base, n);
 	}
-	put(o, first, len);
+	tcp_tls_put(o, first, len);
 	*used = len;
 }
 
@@ -233,7 +233,7 @@ int tcp_tls_send(struct tcp_tls *s, const struct iovec *iov, size_t count, struc
 		skip -= at;
 		for (; at < iov[i].iov_len; at += n) {
 			n = iov[i].iov_len - at < CHUNK ? iov[i].iov_len - at : CHUNK;
-			put(&o, (const char *)iov[i].iov_base + at, n);
+			tcp_tls_put(&o, (const char *)iov[i].iov_base + at, n);
 		}
 	}
 	*left = (struct iovec){out->bytes + o.sent, out->len - o.sent};
@@ -253,7 +253,7 @@ static const struct link_ops kernel_link_ops = {
  * The handshake is done. Our side is not shut down where the kernel encrypts: the end would pass records that the kernel still
  * keeps back. Closing sends them first.
  */
-static void secured(struct tcp_link *l)
+static void tcp_tls_secured(struct tcp_link *l)
 {
 	if (!l->secure.tls) {
 		l->indirect = false;
@@ -266,7 +266,7 @@ static void secured(struct tcp_link *l)
 }
 
 /* Continues the handshake of a link that is TCP_SECURING. */
-static ssize_t receive(struct tcp_link *l, const struct iovec *iov, size_t count)
+static ssize_t tcp_tls_receive(struct tcp_link *l, const struct iovec *iov, size_t count)
 {
 	const struct iovec cipher = tcp_tls_room(l->own);
 	ssize_t ret;
@@ -276,11 +276,11 @@ static ssize_t receive(struct tcp_link *l, const struct iovec *iov, size_t count
 	ret = tcp_tls_shake(l, &l->secure);
 	if (ret <= 0)
 		return ret;
-	secured(l);
-	return broken(EAGAIN);
+	tcp_tls_secured(l);
+	return tcp_tls_broken(EAGAIN);
 }
 
-static bool unread(const struct tcp_link *l)
+static bool tcp_tls_unread(const struct tcp_link *l)
 {
 	return tcp_tls_unused(&l->secure);
 }
@@ -303,7 +303,7 @@ static int send_encrypted(struct tcp_link *l, const struct tcp_outgoing *o)
 	return 0;
 }
 
-static int end(struct tcp_link *l, const struct tcp_frame *f)
+static int tcp_tls_end_with(struct tcp_link *l, const struct tcp_frame *f)
 {
 	struct tls_out *out = l->secure.out;
 
@@ -314,24 +314,24 @@ static int end(struct tcp_link *l, const struct tcp_frame *f)
 	return -FI_EAGAIN;
 }
 
-static void finish(struct tcp_link *l, bool abort)
+static void tcp_tls_finish(struct tcp_link *l, bool abort)
 {
 	tcp_socket_close(l, abort);
 	tcp_tls_end(&l->secure);
 }
 
 static const struct tcp_stream_ops encrypted_ops = {
-	.recv = receive,
-	.unread = unread,
+	.recv = tcp_tls_receive,
+	.unread = tcp_tls_unread,
 	.send = send_encrypted,
-	.end = end,
+	.end = tcp_tls_end_with,
 	.flush = tcp_flush,
 	.push = tcp_push,
 	.watch = tcp_socket_watch,
 	.arrived = tcp_socket_arrived,
 	.is_dead = tcp_socket_is_dead,
 	.linger = tcp_socket_linger,
-	.close = finish,
+	.close = tcp_tls_finish,
 };
 
 static const struct link_ops encrypted_link_ops = {

@@ -124,7 +124,7 @@ static inline bool must_poll(struct tcp_link *l, uint64_t head, size_t len)
  * 4.12) or nothing is queued, a send is tried. A poll that finds the buffer full makes the kernel
  * enlarge it as the network allows.
  */
-static COLD bool ask_space(struct tcp_link *l, size_t cost)
+static COLD bool tcp_tx_ask_space(struct tcp_link *l, size_t cost)
 {
 	struct pollfd p = {.fd = l->sock, .events = POLLOUT};
 	uint32_t info[SK_MEMINFO_VARS];
@@ -147,19 +147,19 @@ static COLD bool ask_space(struct tcp_link *l, size_t cost)
  * Does the kernel take a packet of `len` bytes as a whole? A packet in the kernel is sent even if
  * this process dies; the rest of one, kept here, is lost.
  */
-static inline bool has_space(struct tcp_link *l, size_t len)
+static inline bool tcp_tx_has_space(struct tcp_link *l, size_t len)
 {
 	size_t cost = len + len / 16 + BESIDE;
 
 	if (__builtin_expect(l->room < cost, 0))
-		return ask_space(l, cost);
+		return tcp_tx_ask_space(l, cost);
 	l->room -= cost;
 	return true;
 }
 
 bool tcp_has_space(struct tcp_link *l, size_t len)
 {
-	return has_space(l, len);
+	return tcp_tx_has_space(l, len);
 }
 
 static COLD int send_full(struct tcp_link *l)
@@ -194,7 +194,7 @@ static int send_fragments(struct tcp_link *l, const struct packet *p, const stru
 		return send_behind(l, p);
 	if (must_poll(l, p->head, p->len))
 		return -FI_EAGAIN;
-	if (!has_space(l, p->len) && !zcopy && wire_op(p->head) != WIRE_DISCONNECT)
+	if (!tcp_tx_has_space(l, p->len) && !zcopy && wire_op(p->head) != WIRE_DISCONNECT)
 		return send_full(l);
 	all[0] = (struct iovec){&f, sizeof(f)};
 	if (count)
@@ -212,7 +212,7 @@ static int send_held(struct tcp_link *l, const struct packet *p)
 	ssize_t sent;
 
 	l->own->idle = 0;
-	if (l->tx != TCP_READY || !has_space(l, 0))
+	if (l->tx != TCP_READY || !tcp_tx_has_space(l, 0))
 		return send_fragments(l, p, NULL, 0, false);
 	sent = send(l->sock, &f, sizeof(f), MSG_DONTWAIT | MSG_NOSIGNAL | MSG_MORE);
 	if (sent != (ssize_t)sizeof(f))
@@ -285,8 +285,8 @@ static bool may_wait(const struct tcp_link *l, const struct packet *p)
 	       !l->own->opener->dom->thread;
 }
 
-static int send_one(struct tcp_link *l, const struct packet *p, const struct iovec *iov,
-		    size_t count, bool zcopy)
+static int tcp_tx_send_one(struct tcp_link *l, const struct packet *p, const struct iovec *iov,
+			   size_t count, bool zcopy)
 {
 	int err = send_fragments(l, p, iov, count, zcopy);
 
@@ -313,7 +313,7 @@ int tcp_zcopy(struct link *link, const struct packet *p, const struct iovec *iov
 		return send_gathered(l, p, iov, count, true);
 	tcp_gather_end(l);
 	return count == 1 && may_wait(l, p) ? send_later(l, p, iov)
-					    : send_one(l, p, iov, count, true);
+					    : tcp_tx_send_one(l, p, iov, count, true);
 }
 
 /* Sends more than COPY_MAX bytes. -FI_EAGAIN: batch it, which only zero-copy sends can. */
@@ -323,7 +323,7 @@ static __attribute__((noinline)) int send_long(struct tcp_link *l, const struct 
 
 	if (p->len > l->link.eager_max)
 		return -FI_EMSGSIZE;
-	return may_wait(l, p) ? -FI_EAGAIN : send_one(l, p, &iov, 1, false);
+	return may_wait(l, p) ? -FI_EAGAIN : tcp_tx_send_one(l, p, &iov, 1, false);
 }
 
 /* Frame and payload in one segment: the kernel copies one faster than two. */
@@ -338,7 +338,8 @@ static int send_flat(struct tcp_link *l, const struct packet *p)
 
 	if (must_poll(l, p->head, p->len))
 		return -FI_EAGAIN;
-	if (__builtin_expect(!has_space(l, p->len), 0) && wire_op(p->head) != WIRE_DISCONNECT)
+	if (__builtin_expect(!tcp_tx_has_space(l, p->len), 0) &&
+	    wire_op(p->head) != WIRE_DISCONNECT)
 		return send_full(l);
 	out.frame = tcp_frame_of(p);
 	if (p->len)

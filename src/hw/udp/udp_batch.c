@@ -54,8 +54,8 @@ static bool same_destination(const struct addr *a, const struct addr *b)
  * Returns how many of the first datagrams can be one message: they have one length of at most
  * `segment_max`, or the last is shorter. An empty datagram is a message of its own.
  */
-static unsigned int run(const struct udp *u, const struct dgram_out *outs, unsigned int count,
-			size_t segment_max)
+static unsigned int udp_batch_run(const struct udp *u, const struct dgram_out *outs,
+				  unsigned int count, size_t segment_max)
 {
 	size_t len = outs->len, bytes = len;
 	unsigned int n = 1;
@@ -95,7 +95,8 @@ static void set_segment(struct msghdr *msg, union segment_control *control, size
 }
 
 /* Appends a message of at most `count` datagrams. Returns their number; 0: no space. */
-static unsigned int append(struct call *c, const struct dgram_out *outs, unsigned int count)
+static unsigned int udp_batch_append(struct call *c, const struct dgram_out *outs,
+				     unsigned int count)
 {
 	struct msghdr *msg = &c->messages[c->count].msg_hdr;
 	struct iovec *iov = c->iov + c->iov_count;
@@ -125,7 +126,8 @@ static int send_batch(const struct udp *u, const struct dgram_out *outs, unsigne
 	c.count = 0;
 	c.iov_count = 0;
 	do {
-		n = append(&c, outs + taken, run(u, outs + taken, count - taken, segment_max));
+		n = udp_batch_append(&c, outs + taken,
+				     udp_batch_run(u, outs + taken, count - taken, segment_max));
 		taken += n;
 	} while (n && taken < count);
 	sent = udp_send_messages(u, c.messages, c.count);
@@ -159,7 +161,7 @@ int udp_send_many(struct dgram *d, const struct dgram_out *outs, unsigned int co
 
 	/* Whose error is it: the first datagram's, a neighbour's, or none's? */
 	if (__builtin_expect(err < 0 && err != -FI_EAGAIN, 0) &&
-	    run(u, outs, count, u->segment_max) > 1) {
+	    udp_batch_run(u, outs, count, u->segment_max) > 1) {
 		n = send_batch(u, outs, count, 0);
 		if (n > 0 && is_of_segments(err))
 			limit_segments(u, outs->len, err);

@@ -70,7 +70,7 @@ static size_t segment_of(struct msghdr *msg)
 	return (size_t)size;
 }
 
-static void fill(struct slot *s, struct mmsghdr *m)
+static void udp_gro_fill(struct slot *s, struct mmsghdr *m)
 {
 	size_t segment = segment_of(&m->msg_hdr);
 
@@ -83,7 +83,7 @@ static void fill(struct slot *s, struct mmsghdr *m)
 }
 
 /* recvmmsg, or for one message the cheaper call. */
-static int receive(int fd, struct mmsghdr *msgs, unsigned int max)
+static int udp_gro_receive(int fd, struct mmsghdr *msgs, unsigned int max)
 {
 	ssize_t len;
 
@@ -95,7 +95,7 @@ static int receive(int fd, struct mmsghdr *msgs, unsigned int max)
 }
 
 /* Fills at most `max` slots, all of which are empty. Returns their number. */
-static unsigned int refill(struct udp *u, unsigned int max)
+static unsigned int udp_gro_refill(struct udp *u, unsigned int max)
 {
 	bool source = u->dgram.events->wants_source(&u->dgram);
 	union gro_control controls[SLOTS];
@@ -114,11 +114,11 @@ static unsigned int refill(struct udp *u, unsigned int max)
 						  .msg_control = &controls[i],
 						  .msg_controllen = sizeof(controls[i])};
 	}
-	n = receive(u->fd, msgs, max);
+	n = udp_gro_receive(u->fd, msgs, max);
 	if (n < 0)
 		return udp_received_nothing();
 	for (int i = 0; i < n; i++)
-		fill(&g->slots[i], &msgs[i]);
+		udp_gro_fill(&g->slots[i], &msgs[i]);
 	g->next = 0;
 	g->count = (unsigned int)n;
 	return g->count;
@@ -134,7 +134,7 @@ static void deliver_one(struct udp *u, struct slot *s, struct recv *r)
 }
 
 /* Delivers datagrams of the slots while receives are posted. Returns their number. */
-static unsigned int deliver(struct udp *u)
+static unsigned int udp_gro_deliver(struct udp *u)
 {
 	struct udp_gro *g = u->gro;
 	unsigned int n = 0;
@@ -152,10 +152,10 @@ static unsigned int deliver(struct udp *u)
 
 unsigned int udp_gro_take(struct udp *u, bool stream)
 {
-	unsigned int n = deliver(u);
+	unsigned int n = udp_gro_deliver(u);
 
 	if (!udp_gro_waits(u) && u->dgram.events->wanted(&u->dgram) &&
-	    refill(u, stream ? SLOTS : 1))
-		n += deliver(u);
+	    udp_gro_refill(u, stream ? SLOTS : 1))
+		n += udp_gro_deliver(u);
 	return n;
 }

@@ -27,7 +27,7 @@ static unsigned int interface_of(const struct addr *a)
 	return index;
 }
 
-static bool set(int fd, int level, int option, const void *value, size_t len)
+static bool udp_group_set(int fd, int level, int option, const void *value, size_t len)
 {
 	return setsockopt(fd, level, option, value, (socklen_t)len) == 0;
 }
@@ -41,14 +41,14 @@ static int choose_interface(struct udp *u, const struct addr *own)
 
 	memcpy(&mreq.imr_address, own->ip, sizeof(mreq.imr_address));
 	if (own->kind == ADDR_IN) {
-		good = set(u->fd, IPPROTO_IP, IP_MULTICAST_IF, &mreq, sizeof(mreq)) &&
-		       set(u->fd, IPPROTO_IP, IP_MULTICAST_LOOP, &yes, sizeof(yes));
+		good = udp_group_set(u->fd, IPPROTO_IP, IP_MULTICAST_IF, &mreq, sizeof(mreq)) &&
+		       udp_group_set(u->fd, IPPROTO_IP, IP_MULTICAST_LOOP, &yes, sizeof(yes));
 		return good ? 0 : -errno;
 	}
 	if (!u->iface)
 		u->iface = interface_of(own);
-	good = set(u->fd, IPPROTO_IPV6, IPV6_MULTICAST_IF, &u->iface, sizeof(u->iface)) &&
-	       set(u->fd, IPPROTO_IPV6, IPV6_MULTICAST_LOOP, &yes, sizeof(yes));
+	good = udp_group_set(u->fd, IPPROTO_IPV6, IPV6_MULTICAST_IF, &u->iface, sizeof(u->iface)) &&
+	       udp_group_set(u->fd, IPPROTO_IPV6, IPV6_MULTICAST_LOOP, &yes, sizeof(yes));
 	return good ? 0 : -errno;
 }
 
@@ -60,8 +60,8 @@ static int join_in(int fd, const struct addr *group, const struct addr *own)
 
 	memcpy(&mreq.imr_multiaddr, group->ip, sizeof(mreq.imr_multiaddr));
 	memcpy(&mreq.imr_address, own->ip, sizeof(mreq.imr_address));
-	return set(fd, IPPROTO_IP, IP_MULTICAST_ALL, &no, sizeof(no)) &&
-			       set(fd, IPPROTO_IP, IP_ADD_MEMBERSHIP, &mreq, sizeof(mreq))
+	return udp_group_set(fd, IPPROTO_IP, IP_MULTICAST_ALL, &no, sizeof(no)) &&
+			       udp_group_set(fd, IPPROTO_IP, IP_ADD_MEMBERSHIP, &mreq, sizeof(mreq))
 		       ? 0
 		       : -errno;
 }
@@ -72,9 +72,9 @@ static int join_in6(int fd, const struct addr *group, unsigned int iface)
 	struct ipv6_mreq mreq = {.ipv6mr_interface = group->scope ? group->scope : iface};
 
 	memcpy(&mreq.ipv6mr_multiaddr, group->ip, sizeof(mreq.ipv6mr_multiaddr));
-	set(fd, IPPROTO_IPV6, IPV6_MULTICAST_ALL, &no,
-	    sizeof(no)); /* fails on kernels before 4.20 */
-	return set(fd, IPPROTO_IPV6, IPV6_JOIN_GROUP, &mreq, sizeof(mreq)) ? 0 : -errno;
+	udp_group_set(fd, IPPROTO_IPV6, IPV6_MULTICAST_ALL, &no,
+		      sizeof(no)); /* fails on kernels before 4.20 */
+	return udp_group_set(fd, IPPROTO_IPV6, IPV6_JOIN_GROUP, &mreq, sizeof(mreq)) ? 0 : -errno;
 }
 
 static int receive_from(struct udp *u, struct dgram_group *g, const struct addr *own)
@@ -98,7 +98,7 @@ static bool is_group(const struct addr *a)
 	return a->kind == ADDR_IN6 ? a->ip[0] == 0xff : a->ip[0] >> 4 == 0xe;
 }
 
-static int join(struct udp *u, struct dgram_group *g, const struct addr *own)
+static int udp_group_join(struct udp *u, struct dgram_group *g, const struct addr *own)
 {
 	int err;
 
@@ -115,7 +115,7 @@ static int join(struct udp *u, struct dgram_group *g, const struct addr *own)
 
 int udp_join(struct dgram *d, struct dgram_group *g)
 {
-	int err = join((struct udp *)d, g, d->opener->name);
+	int err = udp_group_join((struct udp *)d, g, d->opener->name);
 	char text[ADDR_STR_MAX];
 
 	if (err) {

@@ -18,8 +18,8 @@
 /* Datagrams of a spell that make a stream, which is received by udp_gro.c from then on. */
 #define STREAM 16
 
-static void came(struct udp *u, struct recv *r, size_t len, const union udp_name *name,
-		 socklen_t name_len)
+static void udp_rx_came(struct udp *u, struct recv *r, size_t len, const union udp_name *name,
+			socklen_t name_len)
 {
 	struct addr from;
 	bool known = name_len && !addr_from_user(&from, FI_SOCKADDR, name, name_len);
@@ -55,7 +55,7 @@ static unsigned int take_one(struct udp *u, int fd, struct recv *r)
 
 	if (len < 0)
 		return nothing_into(u, r);
-	came(u, r, (size_t)len, &name, name_len);
+	udp_rx_came(u, r, (size_t)len, &name, name_len);
 	return 1;
 }
 
@@ -75,11 +75,11 @@ static unsigned int take_many(struct udp *u, int fd, struct recv *list[], unsign
 	if (n < 0)
 		return nothing_into(u, list[0]);
 	for (int i = 0; i < n; i++)
-		came(u, list[i], msgs[i].msg_len, &names[i], msgs[i].msg_hdr.msg_namelen);
+		udp_rx_came(u, list[i], msgs[i].msg_len, &names[i], msgs[i].msg_hdr.msg_namelen);
 	return (unsigned int)n;
 }
 
-static unsigned int take(struct udp *u, int fd)
+static unsigned int udp_rx_take(struct udp *u, int fd)
 {
 	struct recv *list[BATCH];
 	unsigned int count;
@@ -102,7 +102,7 @@ static unsigned int take_of_groups(struct udp *u)
 		struct dgram_group *g = LIST_ENTRY(node, struct dgram_group, link);
 
 		if (g->fd >= 0)
-			n += take(u, g->fd);
+			n += udp_rx_take(u, g->fd);
 	}
 	return n;
 }
@@ -115,7 +115,7 @@ static unsigned int take_of_all(struct udp *u)
 	u->groups_first = !u->groups_first;
 	if (u->groups_first)
 		n = take_of_groups(u);
-	n += take(u, u->fd);
+	n += udp_rx_take(u, u->fd);
 	if (!u->groups_first)
 		n += take_of_groups(u);
 	return n;
@@ -129,7 +129,7 @@ bool udp_progress(void *state)
 
 	if (!u->dgram.events->wanted(&u->dgram))
 		return progressed;
-	n = list_empty(&u->dgram.groups) ? take(u, u->fd) : take_of_all(u);
+	n = list_empty(&u->dgram.groups) ? udp_rx_take(u, u->fd) : take_of_all(u);
 	u->spell = n ? u->spell + n : 0;
 	if (__builtin_expect(u->spell >= STREAM && !u->gro_tried, 0))
 		udp_gro_start(u);

@@ -50,7 +50,7 @@ static int bind_to(int fd, const struct addr *at, bool group)
 	return forked_guard(fd);
 }
 
-static int bound_socket(const struct addr *at, bool group)
+static int udp_sock_bound_socket(const struct addr *at, bool group)
 {
 	int fd = socket(at->kind == ADDR_IN6 ? AF_INET6 : AF_INET,
 			SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
@@ -63,7 +63,7 @@ static int bound_socket(const struct addr *at, bool group)
 	return err;
 }
 
-static int logged(const struct addr *at, int fd)
+static int udp_sock_logged(const struct addr *at, int fd)
 {
 	char text[ADDR_STR_MAX];
 
@@ -76,7 +76,7 @@ static int logged(const struct addr *at, int fd)
 
 int udp_bind(const struct addr *at, bool group)
 {
-	return logged(at, bound_socket(at, group));
+	return udp_sock_logged(at, udp_sock_bound_socket(at, group));
 }
 
 /* Binds to *name; to a port number of the user's range if it has none and there is one. */
@@ -90,13 +90,13 @@ static int bind_in_range(struct addr *name)
 	name->port = ports_first(&ports);
 	for (unsigned int i = 0; i < ports.count && fd == -FI_EADDRINUSE; i++) {
 		name->port = ports_next(&ports, name->port);
-		fd = bound_socket(name, false);
+		fd = udp_sock_bound_socket(name, false);
 	}
-	return logged(name, fd);
+	return udp_sock_logged(name, fd);
 }
 
 /* Fills in the port number, which the system chose if none was asked for. */
-static int complete_name(int fd, struct addr *name)
+static int udp_sock_complete_name(int fd, struct addr *name)
 {
 	union udp_name bound = {0};
 	socklen_t len = sizeof(bound);
@@ -108,7 +108,7 @@ static int complete_name(int fd, struct addr *name)
 }
 
 /* `all`: bound to the wildcard; the name stays one interface's. */
-static int open_socket(struct udp *u, struct addr *name, bool all)
+static int udp_sock_open_socket(struct udp *u, struct addr *name, bool all)
 {
 	struct addr at = *name;
 	int err;
@@ -125,7 +125,7 @@ static int open_socket(struct udp *u, struct addr *name, bool all)
 	u->fd = bind_in_range(&at);
 	if (u->fd < 0)
 		return u->fd;
-	err = complete_name(u->fd, name);
+	err = udp_sock_complete_name(u->fd, name);
 	if (err)
 		forked_close(u->fd);
 	return err;
@@ -138,7 +138,7 @@ static int udp_open(struct opener *opener, void **state)
 
 	if (!u)
 		return -FI_ENOMEM;
-	err = open_socket(u, opener->name, opener->all);
+	err = udp_sock_open_socket(u, opener->name, opener->all);
 	if (err)
 		goto free_state;
 	u->epfd = epoll_create1(EPOLL_CLOEXEC);
@@ -174,7 +174,7 @@ static int udp_fd(void *state)
 }
 
 /* Makes epfd watch `fd` for the events `want`, or not at all if 0. False: epoll refuses. */
-static bool watch(const struct udp *u, int fd, uint32_t *watched, uint32_t want)
+static bool udp_sock_watch(const struct udp *u, int fd, uint32_t *watched, uint32_t want)
 {
 	struct epoll_event ev = {.events = want};
 	int how = !*watched ? EPOLL_CTL_ADD : want ? EPOLL_CTL_MOD : EPOLL_CTL_DEL;
@@ -193,13 +193,13 @@ static bool udp_arm(void *state)
 	struct udp *u = state;
 	uint32_t in = u->dgram.events->wanted(&u->dgram) ? EPOLLIN : 0;
 	uint32_t out = u->dgram.batch_count ? EPOLLOUT : 0;
-	bool good = watch(u, u->fd, &u->watched, in | out) && !(in && udp_gro_waits(u));
+	bool good = udp_sock_watch(u, u->fd, &u->watched, in | out) && !(in && udp_gro_waits(u));
 
 	LIST_EACH (node, &u->dgram.groups) {
 		struct dgram_group *g = LIST_ENTRY(node, struct dgram_group, link);
 
 		if (g->fd >= 0)
-			good &= watch(u, g->fd, &g->watched, in);
+			good &= udp_sock_watch(u, g->fd, &g->watched, in);
 	}
 	return good;
 }

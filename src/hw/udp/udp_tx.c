@@ -17,7 +17,7 @@ struct msghdr udp_message(union udp_name *name, const struct addr *to, const str
 			       .msg_iovlen = count};
 }
 
-static ssize_t send_one(int fd, const struct addr *to, const struct iovec *iov, size_t count)
+static ssize_t udp_tx_send_one(int fd, const struct addr *to, const struct iovec *iov, size_t count)
 {
 	union udp_name name;
 	struct msghdr msg = udp_message(&name, to, iov, count);
@@ -27,7 +27,7 @@ static ssize_t send_one(int fd, const struct addr *to, const struct iovec *iov, 
 	return sendto(fd, iov->iov_base, iov->iov_len, SEND_FLAGS, &name.sa, msg.msg_namelen);
 }
 
-static int reason(void)
+static int udp_tx_reason(void)
 {
 	return errno == EWOULDBLOCK || errno == ENOBUFS ? -FI_EAGAIN : -errno;
 }
@@ -75,7 +75,7 @@ int udp_send_messages(const struct udp *u, struct mmsghdr *messages, unsigned in
 		n = sendmmsg(u->fd, messages, count, SEND_FLAGS);
 		if (n > 0)
 			return n;
-		err = reason();
+		err = udp_tx_reason();
 		if (!may_be_old(err))
 			break;
 	}
@@ -88,9 +88,9 @@ int udp_send(struct dgram *d, const struct addr *to, const struct iovec *iov, si
 	int err = 0;
 
 	for (int tries = 0; tries < 2; tries++) {
-		if (__builtin_expect(send_one(u->fd, to, iov, count) >= 0, 1))
+		if (__builtin_expect(udp_tx_send_one(u->fd, to, iov, count) >= 0, 1))
 			return 0;
-		err = reason();
+		err = udp_tx_reason();
 		if (!may_be_old(err))
 			break;
 	}

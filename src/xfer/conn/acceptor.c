@@ -35,7 +35,7 @@ void acceptor_init(struct acceptor *a, int epfd)
 	pool_init(&a->origin_pool, sizeof(struct origin));
 }
 
-static int watch(struct acceptor *a, int fd, enum acceptor_source source, uint32_t id)
+static int acceptor_watch(struct acceptor *a, int fd, enum acceptor_source source, uint32_t id)
 {
 	struct epoll_event ev = {.events = EPOLLIN, .data.u64 = (uint64_t)source << 32 | id};
 
@@ -49,7 +49,7 @@ static int make_timer(struct acceptor *a)
 
 	if (timer < 0)
 		return -errno;
-	err = watch(a, timer, ACCEPTOR_TIMER, 0);
+	err = acceptor_watch(a, timer, ACCEPTOR_TIMER, 0);
 	if (err)
 		close(timer);
 	else
@@ -64,7 +64,7 @@ int acceptor_listen(struct acceptor *a, enum acceptor_source source, int sock)
 	if (!err && a->networks == WIRE_RAILS_MAX)
 		err = -FI_ENOSPC;
 	if (!err)
-		err = watch(a, sock, source, source == ACCEPTOR_INSIDE ? 0 : a->networks);
+		err = acceptor_watch(a, sock, source, source == ACCEPTOR_INSIDE ? 0 : a->networks);
 	if (err)
 		return err;
 	if (source == ACCEPTOR_INSIDE)
@@ -87,7 +87,7 @@ static void watch_listeners(struct acceptor *a, uint32_t events)
 }
 
 /* Arms the timer while something waits for time to pass. */
-static void set_timer(struct acceptor *a)
+static void acceptor_set_timer(struct acceptor *a)
 {
 	bool waits = a->paused || a->held_count;
 	const struct itimerspec when = {.it_value.tv_nsec = waits ? ACCEPTOR_FULL_MS * 1000000 : 0};
@@ -101,7 +101,7 @@ void acceptor_resume(struct acceptor *a)
 	if (!a->paused)
 		return;
 	a->paused = false;
-	set_timer(a);
+	acceptor_set_timer(a);
 	watch_listeners(a, EPOLLIN);
 }
 
@@ -114,19 +114,19 @@ static void pause_listening(struct acceptor *a)
 	if (a->paused)
 		return;
 	a->paused = true;
-	set_timer(a);
+	acceptor_set_timer(a);
 	watch_listeners(a, 0);
 }
 
 /* An entry leaves: there is room for others. */
-static void leave(struct acceptor *a, struct pending *p)
+static void acceptor_leave(struct acceptor *a, struct pending *p)
 {
 	acceptor_pending_free(a, p);
 	acceptor_resume(a);
 }
 
 /* Adds an accepted socket to the pending ones, or closes it. Owns the socket. */
-static void admit(struct acceptor *a, int sock, int listener)
+static void acceptor_admit(struct acceptor *a, int sock, int listener)
 {
 	bool inside = listener == a->inside;
 	pid_t pid = inside ? connect_pid(sock) : -1;
@@ -138,7 +138,7 @@ static void admit(struct acceptor *a, int sock, int listener)
 		p = acceptor_pending_add(a, sock, pid, clock_coarse_ms());
 	if (p)
 		p->joins = !inside && listener != a->network[0];
-	if (p && !watch(a, sock, ACCEPTOR_PENDING, pool_id(p)))
+	if (p && !acceptor_watch(a, sock, ACCEPTOR_PENDING, pool_id(p)))
 		return;
 	if (p)
 		acceptor_pending_free(a, p);
@@ -179,7 +179,7 @@ static void accept_all(struct acceptor *a, int listener)
 		}
 		if (sock < 0)
 			return;
-		admit(a, sock, listener);
+		acceptor_admit(a, sock, listener);
 	}
 }
 
@@ -199,7 +199,7 @@ static bool read_hello(struct acceptor *a, struct pending *p, struct accepted *c
 	if (ret == 0)
 		return false;
 	epoll_ctl(a->epfd, EPOLL_CTL_DEL, p->sock, NULL);
-	leave(a, p);
+	acceptor_leave(a, p);
 	if (ret > 0)
 		return true;
 	connect_close(conn->sock);
@@ -219,7 +219,7 @@ bool acceptor_event(struct acceptor *a, uint64_t data, struct accepted *conn)
 		return false;
 	case ACCEPTOR_TIMER:
 		acceptor_resume(a);
-		set_timer(a);
+		acceptor_set_timer(a);
 		return false;
 	default:
 		p = pool_find(&a->pool, (uint32_t)data);
@@ -243,7 +243,7 @@ bool acceptor_hold(struct acceptor *a, const struct accepted *conn)
 	p->held = held;
 	list_push(&a->held, &p->in_held);
 	if (a->held_count++ == 0)
-		set_timer(a);
+		acceptor_set_timer(a);
 	return true;
 }
 
@@ -255,7 +255,7 @@ bool acceptor_unhold(struct acceptor *a, struct accepted *conn)
 		return false;
 	p = LIST_ENTRY(a->held.next, struct pending, in_held);
 	*conn = *p->held;
-	leave(a, p);
+	acceptor_leave(a, p);
 	return true;
 }
 

@@ -61,7 +61,7 @@ static void free_empty(struct acceptor *a, struct origin *o)
 }
 
 /* The oldest come first: one that is held has its time from before. */
-static void enter(struct origin *o, struct pending *p)
+static void acceptor_pending_enter(struct origin *o, struct pending *p)
 {
 	struct list *at = &o->pending;
 
@@ -84,7 +84,7 @@ struct pending *acceptor_pending_add(struct acceptor *a, int sock, pid_t pid, ui
 	}
 	*p = (struct pending){.origin = o, .sock = sock, .since = since};
 	list_init(&p->in_held);
-	enter(o, p);
+	acceptor_pending_enter(o, p);
 	a->count++;
 	return p;
 }
@@ -197,7 +197,7 @@ static bool drop_oldest(struct acceptor *a, struct origin *o, uint64_t now)
 }
 
 /* The origin that has most, of those that were not passed. */
-static struct origin *largest(struct acceptor *a)
+static struct origin *acceptor_pending_largest(struct acceptor *a)
 {
 	struct origin *most = NULL;
 
@@ -219,7 +219,7 @@ bool acceptor_pending_room(struct acceptor *a)
 		return true;
 	LIST_EACH (node, &a->origins)
 		LIST_ENTRY(node, struct origin, in_acceptor)->passed = false;
-	while ((o = largest(a))) {
+	while ((o = acceptor_pending_largest(a))) {
 		if (drop_oldest(a, o, now))
 			return true;
 		o->passed = true;
@@ -228,7 +228,7 @@ bool acceptor_pending_room(struct acceptor *a)
 }
 
 /* The origin's oldest connection that is overdue; NULL: none. */
-static struct pending *overdue(const struct origin *o, uint64_t now, uint64_t age)
+static struct pending *acceptor_pending_overdue(const struct origin *o, uint64_t now, uint64_t age)
 {
 	LIST_EACH (node, &o->pending) {
 		struct pending *p = LIST_ENTRY(node, struct pending, in_origin);
@@ -251,7 +251,7 @@ bool acceptor_pending_expire(struct acceptor *a, uint64_t age)
 		unsigned int left = o->count; /* the last one takes the origin with it */
 		struct pending *p;
 
-		while (left-- && (p = overdue(o, now, age))) {
+		while (left-- && (p = acceptor_pending_overdue(o, now, age))) {
 			acceptor_pending_silent(a, p, now);
 			any = true;
 		}

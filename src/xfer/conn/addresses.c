@@ -33,7 +33,7 @@ struct wire_address addresses_write(const struct addr *a)
 	return w;
 }
 
-static void add(struct wire_addresses *list, const struct addr *a, uint16_t port)
+static void addresses_add(struct wire_addresses *list, const struct addr *a, uint16_t port)
 {
 	struct addr real = addr_unmapped(a);
 
@@ -49,7 +49,7 @@ static bool names_host(const struct ifaces *all, const struct iface_addr *a)
 	return ifaces_of(all, a)->kind != IFACE_BRIDGE && !addr_is_link_local(&a->addr);
 }
 
-static void find(struct worker *worker)
+static void addresses_find(struct worker *worker)
 {
 	struct wire_addresses *list = &worker->addresses->list;
 	int family = worker->name.kind == ADDR_IN ? AF_INET : AF_UNSPEC;
@@ -62,7 +62,7 @@ static void find(struct worker *worker)
 	list->count = 0;
 	while ((a = ifaces_next(&all, family, NULL, &at)))
 		if (names_host(&all, a))
-			add(list, &a->addr, worker->name.port);
+			addresses_add(list, &a->addr, worker->name.port);
 	ifaces_free(&all);
 }
 
@@ -78,7 +78,7 @@ static const struct wire_addresses *list_of(struct worker *worker)
 		return NULL;
 	if (first || now - worker->addresses->read_ms >= KEPT_MS) {
 		worker->addresses->read_ms = now;
-		find(worker);
+		addresses_find(worker);
 	}
 	return &worker->addresses->list;
 }
@@ -91,7 +91,7 @@ void addresses_tell(struct worker *worker, int sock, struct wire_hello *hello)
 
 	/* First the one that the receiver sees, if nobody between us translates it. */
 	if (connect_local(sock, &own))
-		add(&list, &own, worker->name.port);
+		addresses_add(&list, &own, worker->name.port);
 	for (uint32_t i = 0; known && i < known->count; i++)
 		if (list.count < WIRE_ADDRESSES_MAX)
 			list.at[list.count++] = known->at[i];

@@ -10,7 +10,7 @@
 #include "base/ports.h"
 
 /* Reads the setting. 1; 0: there is none; -FI_EINVAL: it is wrong, which is logged. */
-static int given(struct addr *shown)
+static int advertise_given(struct addr *shown)
 {
 	const char *text = env_get()->advertise;
 	char uri[ADDR_STR_MAX + 32];
@@ -51,7 +51,7 @@ int advertise_name(const struct addr *bound, struct addr *name)
 	*name = *bound;
 	if (bound->kind == ADDR_STR || addr_is_loopback(bound))
 		return 0;
-	ret = given(&shown);
+	ret = advertise_given(&shown);
 	if (ret <= 0 || shown.kind != bound->kind)
 		return ret < 0 ? ret : 0;
 	if (shown.port)
@@ -66,7 +66,7 @@ int advertise_name(const struct addr *bound, struct addr *name)
 /* Does the name have the advertised IP address? *shown is the setting. */
 static bool has_shown_ip(const struct addr *name, struct addr *shown)
 {
-	return name->kind != ADDR_STR && given(shown) > 0 && shown->kind == name->kind &&
+	return name->kind != ADDR_STR && advertise_given(shown) > 0 && shown->kind == name->kind &&
 	       memcmp(shown->ip, name->ip, sizeof(shown->ip)) == 0;
 }
 
@@ -97,7 +97,8 @@ void advertise_cut(const struct addr *name, struct ports *ports)
 	struct addr shown;
 	unsigned int most;
 
-	if (addr_is_loopback(name) || given(&shown) <= 0 || shown.kind != name->kind || !shown.port)
+	if (addr_is_loopback(name) || advertise_given(&shown) <= 0 || shown.kind != name->kind ||
+	    !shown.port)
 		return;
 	most = UINT16_MAX - shown.port + 1;
 	if (ports->count > most)

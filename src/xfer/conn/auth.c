@@ -64,7 +64,8 @@ void auth_end(struct auth **auth)
 }
 
 /* `mac` is the code of the hello, which is good. */
-static void add(struct auth *auth, const struct wire_hello *hello, const uint8_t mac[WIRE_PROOF])
+static void auth_add(struct auth *auth, const struct wire_hello *hello,
+		     const uint8_t mac[WIRE_PROOF])
 {
 	memcpy(auth->chain, mac, sizeof(auth->chain));
 	if (auth_asks(hello))
@@ -77,7 +78,8 @@ static bool by_initiator(const struct wire_hello *hello)
 }
 
 /* The code of the next hello. False: the library has failed. */
-static bool code(const struct auth *auth, const struct wire_hello *hello, uint8_t out[WIRE_PROOF])
+static bool auth_code(const struct auth *auth, const struct wire_hello *hello,
+		      uint8_t out[WIRE_PROOF])
 {
 	static const char roles[2][sizeof(((struct covered *)0)->role)] = {"weft target",
 									   "weft initiator"};
@@ -99,14 +101,14 @@ int auth_seal(struct auth *auth, struct wire_hello *hello)
 	if (auth->encrypts)
 		hello->flags |=
 			WIRE_HELLO_ENCRYPTS | (ktls_available() ? WIRE_HELLO_KERNEL_TLS : 0);
-	if (!code(auth, hello, mac)) {
+	if (!auth_code(auth, hello, mac)) {
 		LOG_PEER(
 			LOG_EP_CTRL,
 			"libcrypto has failed: no proof of the key can be made; is libssl 3 whole?");
 		return -FI_EIO;
 	}
 	memcpy(hello->mac, mac, sizeof(mac));
-	add(auth, hello, mac);
+	auth_add(auth, hello, mac);
 	return 0;
 }
 
@@ -114,9 +116,9 @@ bool auth_check(struct auth *auth, const struct wire_hello *hello)
 {
 	uint8_t mac[WIRE_PROOF];
 
-	if (!code(auth, hello, mac) || !hmac_equal(mac, hello->mac, sizeof(mac)))
+	if (!auth_code(auth, hello, mac) || !hmac_equal(mac, hello->mac, sizeof(mac)))
 		return false;
-	add(auth, hello, mac);
+	auth_add(auth, hello, mac);
 	return true;
 }
 

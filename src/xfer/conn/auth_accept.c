@@ -26,7 +26,7 @@ void auth_refuse(struct auth_own *own, const struct accepted *conn, const char *
 }
 
 /* Tells the peer, who has proven nothing, and closes the descriptors it has sent. */
-static int refuse(struct auth_own *own, struct accepted *conn, const char *why)
+static int auth_accept_refuse(struct auth_own *own, struct accepted *conn, const char *why)
 {
 	auth_refuse(own, conn, why);
 	hello_send(NULL, conn->sock, conn->inside,
@@ -36,8 +36,8 @@ static int refuse(struct auth_own *own, struct accepted *conn, const char *why)
 }
 
 /* Looks for the key that the greeting is made with; the proof goes on with it. */
-static bool find_key(const struct auth_own *own, struct auth *auth,
-		     const struct wire_hello *greeting)
+static bool auth_accept_find_key(const struct auth_own *own, struct auth *auth,
+				 const struct wire_hello *greeting)
 {
 	for (unsigned int i = 0; i < JOB_KEYS_MAX; i++) {
 		const struct job_key *key = auth_key(own, i);
@@ -53,14 +53,14 @@ static bool find_key(const struct auth_own *own, struct auth *auth,
 }
 
 /* Answers a greeting. 0 or a negative error. */
-static int challenge(struct auth_own *own, struct auth **held, struct accepted *conn)
+static int auth_accept_challenge(struct auth_own *own, struct auth **held, struct accepted *conn)
 {
 	*held = auth_new(&own->key, own->encrypts && !conn->inside);
 	if (!*held)
 		return -FI_ENOMEM;
-	if (!find_key(own, *held, &conn->hello)) {
+	if (!auth_accept_find_key(own, *held, &conn->hello)) {
 		auth_end(held);
-		return refuse(own, conn, "it does not prove a key of this endpoint");
+		return auth_accept_refuse(own, conn, "it does not prove a key of this endpoint");
 	}
 	if (!conn->inside)
 		connect_remote(conn->sock, &(*held)->from);
@@ -74,19 +74,20 @@ static int accept_hello(struct auth_own *own, struct auth **held, struct accepte
 	bool encrypts = own->encrypts && !conn->inside;
 
 	if (!own->keyed && greets)
-		return refuse(own, conn, "it has a key, this endpoint has none");
+		return auth_accept_refuse(own, conn, "it has a key, this endpoint has none");
 	if (!own->keyed)
 		return 1;
 	if (encrypts != !!(conn->hello.flags & WIRE_HELLO_ENCRYPTS) && (greets || *held))
-		return refuse(own, conn,
-			      encrypts ? "it does not encrypt, as FI_WEFT_AUTH asks here"
-				       : "it encrypts, this endpoint does not: FI_WEFT_AUTH");
+		return auth_accept_refuse(
+			own, conn,
+			encrypts ? "it does not encrypt, as FI_WEFT_AUTH asks here"
+				 : "it encrypts, this endpoint does not: FI_WEFT_AUTH");
 	if (!*held && greets)
-		return challenge(own, held, conn);
+		return auth_accept_challenge(own, held, conn);
 	if (!*held)
-		return refuse(own, conn, "it has no key, this endpoint asks for one");
+		return auth_accept_refuse(own, conn, "it has no key, this endpoint asks for one");
 	if (!auth_asks(&conn->hello) || !auth_check(*held, &conn->hello))
-		return refuse(own, conn, "it does not prove this endpoint's key");
+		return auth_accept_refuse(own, conn, "it does not prove this endpoint's key");
 	conn->auth = **held;
 	return 1;
 }
@@ -119,7 +120,7 @@ bool auth_comes_from(const struct accepted *conn, const struct addr *name)
 }
 
 /* Is the name in the address vector, under the key in `slot` if that has keys? */
-static bool is_known(struct worker *worker, const struct addr *name, unsigned int slot)
+static bool auth_accept_is_known(struct worker *worker, const struct addr *name, unsigned int slot)
 {
 	return peer_entry(worker, name, NULL, slot) != FI_ADDR_NOTAVAIL;
 }
@@ -132,7 +133,7 @@ bool auth_admits(struct auth_own *own, const struct accepted *conn, const struct
 	if (!own->closed)
 		return true;
 	placed = auth_comes_from(conn, name);
-	known = !own->worker || is_known(own->worker, name, conn->auth.slot);
+	known = !own->worker || auth_accept_is_known(own->worker, name, conn->auth.slot);
 	if (placed && known)
 		return true;
 	addr_print(name, text, sizeof(text));

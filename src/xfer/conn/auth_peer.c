@@ -27,7 +27,8 @@ static bool is_reflected(const struct peer *peer, const struct wire_hello *hello
 }
 
 /* NULL: the hello is good. */
-static const char *fault(const struct peer *peer, struct auth *auth, const struct wire_hello *hello)
+static const char *auth_peer_fault(const struct peer *peer, struct auth *auth,
+				   const struct wire_hello *hello)
 {
 	bool challenge = hello->kind == HELLO_CHALLENGE;
 
@@ -48,7 +49,7 @@ static const char *fault(const struct peer *peer, struct auth *auth, const struc
 
 bool auth_hear(struct peer *peer, struct auth *auth, struct accepted *conn)
 {
-	const char *why = auth ? fault(peer, auth, &conn->hello) : NULL;
+	const char *why = auth ? auth_peer_fault(peer, auth, &conn->hello) : NULL;
 
 	if (!why)
 		return true;

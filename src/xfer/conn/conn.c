@@ -99,7 +99,7 @@ void conn_expel(struct peer *peer)
 	conn_event(peer, CONN_EXPEL, NULL);
 }
 
-static void dispatch(struct worker *worker, uint64_t data)
+static void conn_dispatch(struct worker *worker, uint64_t data)
 {
 	struct accepted conn;
 	struct peer *peer;
@@ -140,7 +140,7 @@ static void peer_tick(struct peer *peer, uint64_t now)
 		conn_forget(peer);
 }
 
-static void expire(struct worker *worker, bool heard)
+static void conn_expire(struct worker *worker, bool heard)
 {
 	uint64_t now = clock_coarse_ms();
 
@@ -179,7 +179,7 @@ bool conn_poll(struct worker *worker)
 	for (int polls = 0; n == EVENTS_PER_POLL && polls < POLLS_PER_CALL; polls++) {
 		n = epoll_wait(worker->driven.fd, events, EVENTS_PER_POLL, 0);
 		for (int i = 0; i < n; i++)
-			dispatch(worker, events[i].data.u64);
+			conn_dispatch(worker, events[i].data.u64);
 		any |= n > 0;
 	}
 	stall_watch(worker);
@@ -189,7 +189,7 @@ bool conn_poll(struct worker *worker)
 	if (worker->acceptor.lacks_files)
 		look_for_room(worker);
 	if (worker->handshakes || worker->acceptor.count || worker->unread)
-		expire(worker, any);
+		conn_expire(worker, any);
 	return any;
 }
 

@@ -20,7 +20,7 @@
 #define RETRIES 8 /* of one attempt, after late hellos and crossings */
 
 /* True: retried, and the attempt goes on or has failed. */
-static bool retry(struct peer *peer, const char *why)
+static bool conn_handshake_retry(struct peer *peer, const char *why)
 {
 	if (peer->conn.attempt->retries++ >= RETRIES)
 		return false;
@@ -36,11 +36,11 @@ static bool retry(struct peer *peer, const char *why)
 static bool retry_silent(struct peer *peer)
 {
 	return (peer->conn.attempt->late || peer->conn.attempt->auth) &&
-	       retry(peer, "closed the connection before our hello");
+	       conn_handshake_retry(peer, "closed the connection before our hello");
 }
 
 /* Our hello could not be sent, with `err`. */
-static void unsent(struct peer *peer, int err)
+static void conn_handshake_unsent(struct peer *peer, int err)
 {
 	bool closed = err == -FI_ECONNRESET || err == -EPIPE;
 
@@ -68,7 +68,7 @@ void conn_handshake_greet(struct peer *peer)
 	if (!err)
 		err = conn_control(peer->worker, EPOLL_CTL_MOD, peer, EPOLLIN);
 	if (err)
-		unsent(peer, err);
+		conn_handshake_unsent(peer, err);
 	else
 		conn_event(peer, CONN_GREETS, NULL);
 }
@@ -78,7 +78,7 @@ void conn_handshake_prove(struct peer *peer)
 	int err = conn_say_hello(peer);
 
 	if (err)
-		unsent(peer, err);
+		conn_handshake_unsent(peer, err);
 }
 
 void conn_handshake_yield(struct peer *peer, const struct wire_hello *hello)
@@ -128,7 +128,7 @@ void conn_handshake_link(struct peer *peer, struct accepted *conn)
 		worker->cm->connected(worker, conn->hello.data, conn->hello.data_len);
 }
 
-static enum conn_event answer(const struct peer *peer, const struct accepted *conn)
+static enum conn_event conn_handshake_answer(const struct peer *peer, const struct accepted *conn)
 {
 	switch (conn->hello.kind) {
 	case HELLO_CROSSED:
@@ -157,13 +157,14 @@ void conn_handshake_hear(struct peer *peer)
 	}
 	conn.pid = conn.inside ? connect_pid(peer->conn.sock) : 0;
 	if (auth_hear(peer, peer->conn.attempt->auth, &conn))
-		conn_event(peer, answer(peer, &conn), &(struct conn_with){.conn = &conn});
+		conn_event(peer, conn_handshake_answer(peer, &conn),
+			   &(struct conn_with){.conn = &conn});
 	else
 		conn_fail(peer, FI_EACCES, NULL);
 }
 
 void conn_handshake_anew(struct peer *peer)
 {
-	if (!retry(peer, "does not connect after all"))
+	if (!conn_handshake_retry(peer, "does not connect after all"))
 		conn_fail(peer, conn_overdue(peer), NULL);
 }

@@ -31,7 +31,7 @@ static int link_sock(const struct peer *peer)
 }
 
 /* Once for all newcomers: see connect_probe. */
-static void ask(struct peer *peer)
+static void conn_hold_ask(struct peer *peer)
 {
 	int sock = peer_linked(peer) && !peer->conn.probing ? link_sock(peer) : -1;
 
@@ -57,7 +57,7 @@ static void ask_no_more(struct worker *worker)
 }
 
 /* Where a connection comes from. */
-static void origin(int sock, bool inside, pid_t pid, char *text, size_t len)
+static void conn_hold_origin(int sock, bool inside, pid_t pid, char *text, size_t len)
 {
 	struct addr from;
 
@@ -69,14 +69,14 @@ static void origin(int sock, bool inside, pid_t pid, char *text, size_t len)
 		snprintf(text, len, "an unknown address");
 }
 
-static void refuse(struct peer *peer, struct accepted *conn)
+static void conn_hold_refuse(struct peer *peer, struct accepted *conn)
 {
 	char name[ADDR_STR_MAX + 32], ours[ADDR_STR_MAX + 32], from[ADDR_STR_MAX + 32];
 
 	addr_print(&peer->name, name, sizeof(name));
-	origin(link_sock(peer), peer_inside(peer),
-	       peer_inside(peer) ? connect_pid(peer->conn.sock) : 0, ours, sizeof(ours));
-	origin(conn->sock, conn->inside, conn->pid, from, sizeof(from));
+	conn_hold_origin(link_sock(peer), peer_inside(peer),
+			 peer_inside(peer) ? connect_pid(peer->conn.sock) : 0, ours, sizeof(ours));
+	conn_hold_origin(conn->sock, conn->inside, conn->pid, from, sizeof(from));
 	LOG_PEER(LOG_EP_CTRL,
 		 "peer %s is connected from %s, and that link lives: a hello in its name from "
 		 "%s is refused",
@@ -86,7 +86,7 @@ static void refuse(struct peer *peer, struct accepted *conn)
 }
 
 /* Has the newcomer waited in vain for the end of a link? */
-static bool outlived(const struct peer *peer, uint64_t waited)
+static bool conn_hold_outlived(const struct peer *peer, uint64_t waited)
 {
 	int timeout = env_get()->peer_timeout, sock = link_sock(peer);
 
@@ -106,10 +106,10 @@ void conn_hold(struct peer *peer, struct accepted *conn)
 	}
 	if (!conn->held_ms)
 		conn->held_ms = now;
-	if (outlived(peer, now - conn->held_ms))
-		refuse(peer, conn);
+	if (conn_hold_outlived(peer, now - conn->held_ms))
+		conn_hold_refuse(peer, conn);
 	else if (!connect_is_spare(conn->sock) && acceptor_hold(&peer->worker->acceptor, conn))
-		ask(peer);
+		conn_hold_ask(peer);
 	else
 		conn_refuse(NULL, conn, FI_EAGAIN);
 }

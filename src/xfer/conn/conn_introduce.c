@@ -37,13 +37,13 @@
 #define PATIENCE_MS     1500 /* likewise, while others want its place; a SYN goes again after 1 s */
 
 /* Does the peer understand introductions, and can one be sent to it? */
-static bool listens(const struct peer *peer)
+static bool conn_introduce_listens(const struct peer *peer)
 {
 	return peer->state == PEER_CONNECTED && peer->conn.hello_flags & WIRE_HELLO_INTRODUCES;
 }
 
 /* False: the link does not take the packet now. */
-static bool say(struct peer *to, enum wire_introduce word, const struct addr *of)
+static bool conn_introduce_say(struct peer *to, enum wire_introduce word, const struct addr *of)
 {
 	struct wire_address w = addresses_write(of);
 
@@ -57,11 +57,13 @@ static bool say(struct peer *to, enum wire_introduce word, const struct addr *of
 static bool may_be_asked(const struct peer *third, const struct peer *awaited,
 			 const struct peer *relay)
 {
-	return third != relay && listens(third) && third->key_slot == awaited->key_slot;
+	return third != relay && conn_introduce_listens(third) &&
+	       third->key_slot == awaited->key_slot;
 }
 
 /* Asks some of the endpoints that we are connected with, others each time. Returns how many. */
-static unsigned int ask_some(struct peer *awaited, const struct peer *relay, uint64_t times)
+static unsigned int conn_introduce_ask_some(struct peer *awaited, const struct peer *relay,
+					    uint64_t times)
 {
 	struct list *peers = &awaited->worker->peers_list;
 	uint64_t count = 0, at;
@@ -76,7 +78,7 @@ static unsigned int ask_some(struct peer *awaited, const struct peer *relay, uin
 		struct peer *third = LIST_ENTRY(node, struct peer, in_worker);
 
 		if (may_be_asked(third, awaited, relay) && at++ % count < ASKED_MOST)
-			asked += say(third, WIRE_INTRODUCE_ASK, &awaited->key);
+			asked += conn_introduce_say(third, WIRE_INTRODUCE_ASK, &awaited->key);
 	}
 	return asked;
 }
@@ -105,7 +107,7 @@ static void introduce_ask(struct peer *awaited)
 	struct peer *relay = worker->relay.peer;
 	unsigned int asked = 0;
 
-	if (relay && !times && !listens(relay)) {
+	if (relay && !times && !conn_introduce_listens(relay)) {
 		awaited->conn.attempt->again_ms = now + SOON_MS;
 		return;
 	}
@@ -115,16 +117,16 @@ static void introduce_ask(struct peer *awaited)
 	}
 	awaited->conn.attempt->again_ms = now + ASK_MS;
 	go_last(awaited);
-	if (relay && listens(relay))
-		asked = say(relay, WIRE_INTRODUCE_ASK, &awaited->key);
-	asked += ask_some(awaited, relay, times);
+	if (relay && conn_introduce_listens(relay))
+		asked = conn_introduce_say(relay, WIRE_INTRODUCE_ASK, &awaited->key);
+	asked += conn_introduce_ask_some(awaited, relay, times);
 	LOG_INFO(LOG_EP_CTRL, "%u endpoints are asked to tell %s to connect", asked,
 		 peer_text(awaited));
 }
 
 /* ---- The third endpoint, and the one behind the firewall ---- */
 
-static void drop(struct peer *from, const struct addr *of, const char *why)
+static void conn_introduce_drop(struct peer *from, const struct addr *of, const char *why)
 {
 	char text[ADDR_STR_MAX + 32];
 
@@ -133,7 +135,8 @@ static void drop(struct peer *from, const struct addr *of, const char *why)
 }
 
 /* Counts an introduction that leads to something. True: it is one too many, and is dropped. */
-static bool too_many(struct peer *from, const struct addr *of, enum wire_introduce word)
+static bool conn_introduce_too_many(struct peer *from, const struct addr *of,
+				    enum wire_introduce word)
 {
 	uint64_t now = clock_coarse_ms();
 
@@ -144,7 +147,7 @@ static bool too_many(struct peer *from, const struct addr *of, enum wire_introdu
 	if (word == WIRE_INTRODUCE_ASK ? from->conn.asks++ < ASKS_MOST
 				       : from->conn.tells++ < TELLS_MOST)
 		return false;
-	drop(from, of, "it sends too many within a second");
+	conn_introduce_drop(from, of, "it sends too many within a second");
 	return true;
 }
 
@@ -152,10 +155,10 @@ static void pass_on(struct peer *asker, const struct addr *hidden)
 {
 	struct peer *to = peer_find(asker->worker, hidden, asker->key_slot);
 
-	if (!to || to == asker || !listens(to) || asker->key.kind == ADDR_STR ||
-	    too_many(asker, hidden, WIRE_INTRODUCE_ASK))
+	if (!to || to == asker || !conn_introduce_listens(to) || asker->key.kind == ADDR_STR ||
+	    conn_introduce_too_many(asker, hidden, WIRE_INTRODUCE_ASK))
 		return;
-	if (say(to, WIRE_INTRODUCE_TELL, &asker->key))
+	if (conn_introduce_say(to, WIRE_INTRODUCE_TELL, &asker->key))
 		LOG_INFO(LOG_EP_CTRL, "%s is told that another one waits for it", peer_text(to));
 }
 
@@ -184,7 +187,7 @@ static bool has_place(struct worker *worker, struct peer **goes)
 }
 
 /* Why do we not connect to the idle peer that we were told of? NULL: we do, and another attempt *goes, if that is not NULL. */
-static const char *refusal(struct peer *peer, struct peer **goes)
+static const char *conn_introduce_refusal(struct peer *peer, struct peer **goes)
 {
 	struct worker *worker = peer->worker;
 
@@ -208,7 +211,7 @@ static bool is_here(const struct addr *a)
  * one who asks a third endpoint could, by a name that leads nowhere, use up what that one may say for all others. Two may
  * share a note; the second one comes again.
  */
-static bool *followed(const struct peer *from, const struct addr *waiting)
+static bool *conn_introduce_followed(const struct peer *from, const struct addr *waiting)
 {
 	struct worker *worker = from->worker;
 	uint64_t now = clock_coarse_ms(), ip[2];
@@ -223,7 +226,7 @@ static bool *followed(const struct peer *from, const struct addr *waiting)
 	return &worker->introduce.followed[hash_mix(ip[0]) % WORKER_INTRODUCTIONS];
 }
 
-static void follow(struct peer *from, const struct addr *waiting)
+static void conn_introduce_follow(struct peer *from, const struct addr *waiting)
 {
 	struct worker *worker = from->worker;
 	struct peer *peer, *goes = NULL;
@@ -231,18 +234,19 @@ static void follow(struct peer *from, const struct addr *waiting)
 	bool *before;
 
 	if (!worker->reaches_out || is_here(waiting)) {
-		drop(from, waiting,
-		     worker->reaches_out ? "that is this host" : "we are behind no firewall");
+		conn_introduce_drop(from, waiting,
+				    worker->reaches_out ? "that is this host"
+							: "we are behind no firewall");
 		return;
 	}
 	peer = peer_by_name(worker, waiting, from->key_slot);
 	if (!peer || peer->state != PEER_IDLE)
 		return;
-	before = followed(from, waiting);
-	why = *before ? "it was named a moment ago" : refusal(peer, &goes);
+	before = conn_introduce_followed(from, waiting);
+	why = *before ? "it was named a moment ago" : conn_introduce_refusal(peer, &goes);
 	if (why) {
-		drop(from, waiting, why);
-	} else if (!too_many(from, waiting, WIRE_INTRODUCE_TELL)) {
+		conn_introduce_drop(from, waiting, why);
+	} else if (!conn_introduce_too_many(from, waiting, WIRE_INTRODUCE_TELL)) {
 		*before = true;
 		if (goes)
 			goes->conn.attempt->until =
@@ -281,7 +285,7 @@ static void introduce_hear(struct peer *from, const struct packet *p)
 	} else if (p->tag == WIRE_INTRODUCE_ASK) {
 		pass_on(from, &of);
 	} else {
-		follow(from, &of);
+		conn_introduce_follow(from, &of);
 	}
 }
 

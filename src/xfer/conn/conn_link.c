@@ -85,7 +85,7 @@ static int link_devices(struct peer *peer, struct accepted *conn, void *pending)
 }
 
 /* Only what we have accepted carries its proof with it. */
-static const struct auth *proof(const struct peer *peer, const struct accepted *conn)
+static const struct auth *conn_link_proof(const struct peer *peer, const struct accepted *conn)
 {
 	if (conn->auth.key.len)
 		return &conn->auth;
@@ -94,7 +94,7 @@ static const struct auth *proof(const struct peer *peer, const struct accepted *
 
 static int link_sockets(struct peer *peer, struct accepted *conn)
 {
-	const struct auth *auth = proof(peer, conn);
+	const struct auth *auth = conn_link_proof(peer, conn);
 	uint8_t key[TLS_KEY];
 	bool encrypts = auth && auth->encrypts;
 	int err = peer->worker->via[LINK_SOCKET].state ? 0 : -FI_EHOSTUNREACH;

@@ -71,8 +71,8 @@ static bool is_ourselves(const struct worker *worker, const struct accepted *con
 	return worker_goes_by(worker, &key) && !conn_names_afar(conn, &from);
 }
 
-static struct peer *find_peer(struct worker *worker, const struct accepted *conn,
-			      const struct addr *name)
+static struct peer *conn_on_hello_find_peer(struct worker *worker, const struct accepted *conn,
+					    const struct addr *name)
 {
 	struct peer *peer;
 
@@ -88,8 +88,8 @@ static struct peer *find_peer(struct worker *worker, const struct accepted *conn
  * Returns the peer that the hello means. NULL: the hello is refused, or there is no memory; *error is the positive error
  * to answer. *also: its further addresses.
  */
-static struct peer *identify(struct worker *worker, const struct accepted *conn,
-			     struct peer_also *also, int *error)
+static struct peer *conn_on_hello_identify(struct worker *worker, const struct accepted *conn,
+					   struct peer_also *also, int *error)
 {
 	struct addr name;
 	struct peer *peer;
@@ -107,7 +107,7 @@ static struct peer *identify(struct worker *worker, const struct accepted *conn,
 		*error = FI_EACCES;
 		return NULL;
 	}
-	peer = find_peer(worker, conn, &name);
+	peer = conn_on_hello_find_peer(worker, conn, &name);
 	addr_free(&name);
 	return peer;
 }
@@ -120,7 +120,7 @@ static bool same_process(const struct peer *peer, const struct accepted *conn)
 }
 
 /* Which event is the newcomer? */
-static enum conn_event relation(const struct peer *peer, const struct accepted *conn)
+static enum conn_event conn_on_hello_relation(const struct peer *peer, const struct accepted *conn)
 {
 	uint64_t theirs = conn->hello.incarnation;
 
@@ -167,9 +167,9 @@ void conn_on_hello(struct worker *worker, struct accepted *conn)
 		conn_options_join(worker, conn);
 		return;
 	}
-	peer = identify(worker, conn, &also, &error);
+	peer = conn_on_hello_identify(worker, conn, &also, &error);
 	if (peer)
-		conn_event(peer, relation(peer, conn),
+		conn_event(peer, conn_on_hello_relation(peer, conn),
 			   &(struct conn_with){.conn = conn, .also = &also});
 	else
 		conn_refuse(NULL, conn, error);

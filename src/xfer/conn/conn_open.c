@@ -108,7 +108,7 @@ int conn_say_hello(struct peer *peer)
  * Begins the handshake on `sock`, or returns it if it is a negative error. Owns the socket. 0 or a
  * negative error.
  */
-static int attempt(struct peer *peer, int sock, bool inside)
+static int conn_open_attempt(struct peer *peer, int sock, bool inside)
 {
 	int err;
 
@@ -164,13 +164,13 @@ static int connect_somehow(struct peer *peer)
 	peer->conn.attempt->deadline = deadline_from_now();
 	if (worker->via[LINK_HOST].state &&
 	    (addr_is_local(&peer->name) || advertise_is_own(&peer->name)))
-		err = attempt(peer, conn_reach_inside(peer), true);
+		err = conn_open_attempt(peer, conn_reach_inside(peer), true);
 	peer->conn.host_error = -err;
 	if (worker_on_network(worker) && peer->name.kind != ADDR_STR &&
 	    (err == -FI_EHOSTUNREACH || err == -FI_ECONNREFUSED || err == -FI_EACCES))
 		err = conn_reach_firewalled(peer)
 			      ? conn_event(peer, CONN_HIDDEN, NULL)
-			      : attempt(peer, connect_network(&to, source), false);
+			      : conn_open_attempt(peer, connect_network(&to, source), false);
 	peer->conn.attempt->no_files = err == -FI_EMFILE;
 	if (err != -FI_EMFILE || !conn_options_make_room(worker))
 		return err;
@@ -200,7 +200,7 @@ void conn_wait(struct peer *peer)
 }
 
 /* Closes the attempt's socket, if it has one; the attempt goes on with another one. */
-static void close_socket(struct peer *peer)
+static void conn_open_close_socket(struct peer *peer)
 {
 	if (peer->conn.sock >= 0)
 		connect_close(peer->conn.sock);
@@ -215,7 +215,7 @@ bool conn_later(struct peer *peer)
 
 	if (now >= a->deadline)
 		return false;
-	close_socket(peer);
+	conn_open_close_socket(peer);
 	conn_event(peer, CONN_PAUSES, NULL);
 	a->again_ms = now + (1u << (a->pauses < PAUSES_MAX ? a->pauses++ : PAUSES_MAX));
 	return true;
@@ -238,7 +238,7 @@ void conn_again(struct peer *peer)
 
 void conn_restart(struct peer *peer)
 {
-	close_socket(peer);
+	conn_open_close_socket(peer);
 	peer->conn.attempt->deadline = deadline_from_now();
 	conn_event(peer, CONN_RESTARTS, NULL);
 }
@@ -279,17 +279,17 @@ int conn_begin(struct peer *peer, const struct conn_with *with)
 	return err;
 }
 
-static int start(struct peer *peer, const struct conn_with *how)
+static int conn_open_start(struct peer *peer, const struct conn_with *how)
 {
 	return peer->worker->cm ? -FI_ENOTCONN : conn_event(peer, CONN_START, how);
 }
 
 int conn_start(struct peer *peer)
 {
-	return start(peer, &(struct conn_with){.early = false});
+	return conn_open_start(peer, &(struct conn_with){.early = false});
 }
 
 int conn_start_early(struct peer *peer, uint64_t until)
 {
-	return start(peer, &(struct conn_with){.early = true, .until = until});
+	return conn_open_start(peer, &(struct conn_with){.early = true, .until = until});
 }

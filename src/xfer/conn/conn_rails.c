@@ -49,7 +49,7 @@ struct rail_attempt {
 	uint64_t deadline; /* of this one */
 };
 
-static void end(struct peer *peer, struct rail_attempt *a)
+static void conn_rails_end(struct peer *peer, struct rail_attempt *a)
 {
 	if (a->sock >= 0)
 		connect_close(a->sock);
@@ -81,7 +81,7 @@ static struct rails *rails_of(struct worker *worker)
 }
 
 /* May the link to the peer have several rails? */
-static bool usable(struct peer *peer)
+static bool conn_rails_usable(struct peer *peer)
 {
 	struct worker *worker = peer->worker;
 	const struct rails *rails;
@@ -94,12 +94,12 @@ static bool usable(struct peer *peer)
 }
 
 /* Those of a link that has rails, or NULL. */
-static struct peer_rails *agreed(const struct peer *peer)
+static struct peer_rails *conn_rails_agreed(const struct peer *peer)
 {
 	return peer->rails && peer->rails->agreed ? peer->rails : NULL;
 }
 
-static struct peer_rails *add(struct peer *peer)
+static struct peer_rails *conn_rails_add(struct peer *peer)
 {
 	peer->rails = calloc(1, sizeof(*peer->rails));
 	return peer->rails;
@@ -109,7 +109,7 @@ static void rails_forget(struct peer *peer)
 {
 	for (uint32_t i = 0; peer->rails && i < WIRE_RAILS_MAX; i++)
 		if (peer->rails->attempt[i])
-			end(peer, peer->rails->attempt[i]);
+			conn_rails_end(peer, peer->rails->attempt[i]);
 	free(peer->rails);
 	peer->rails = NULL;
 }
@@ -117,11 +117,11 @@ static void rails_forget(struct peer *peer)
 /* Our hello tells our interfaces if the link may have several rails; our answer, if it has. */
 static void rails_say(struct peer *peer, struct hello_fields *fields, struct wire_rails *list)
 {
-	const struct peer_rails *link = agreed(peer);
+	const struct peer_rails *link = conn_rails_agreed(peer);
 
 	if (fields->kind != HELLO_ACCEPT) {
 		rails_forget(peer);
-		if (!usable(peer) || !add(peer))
+		if (!conn_rails_usable(peer) || !conn_rails_add(peer))
 			return;
 	} else if (link) {
 		fields->token = link->token;
@@ -133,7 +133,8 @@ static void rails_say(struct peer *peer, struct hello_fields *fields, struct wir
 }
 
 /* The peer has agreed: its link has rails, so ours must. 0 or -FI_EPROTO. */
-static int confirm(struct peer *peer, const struct accepted *conn, const struct wire_rails *theirs)
+static int conn_rails_confirm(struct peer *peer, const struct accepted *conn,
+			      const struct wire_rails *theirs)
 {
 	struct peer_rails *link = peer->rails;
 
@@ -151,10 +152,11 @@ static int confirm(struct peer *peer, const struct accepted *conn, const struct 
 }
 
 /* The peer has offered rails: the link has some if interfaces match. */
-static void agree(struct peer *peer, const struct accepted *conn, const struct wire_rails *theirs)
+static void conn_rails_agree(struct peer *peer, const struct accepted *conn,
+			     const struct wire_rails *theirs)
 {
 	struct worker *worker = peer->worker;
-	struct peer_rails *link = usable(peer) ? add(peer) : NULL;
+	struct peer_rails *link = conn_rails_usable(peer) ? conn_rails_add(peer) : NULL;
 
 	if (!link)
 		return;
@@ -174,12 +176,12 @@ static int rails_link(struct peer *peer, const struct accepted *conn, struct lin
 	int err = 0;
 
 	if (offered && conn->hello.kind == HELLO_ACCEPT)
-		err = confirm(peer, conn, &theirs);
+		err = conn_rails_confirm(peer, conn, &theirs);
 	else
 		rails_forget(peer);
 	if (offered && conn->hello.kind != HELLO_ACCEPT)
-		agree(peer, conn, &theirs);
-	if (agreed(peer))
+		conn_rails_agree(peer, conn, &theirs);
+	if (conn_rails_agreed(peer))
 		lp->rails = peer->rails->count ? peer->rails->count : 1;
 	return err;
 }
@@ -187,7 +189,7 @@ static int rails_link(struct peer *peer, const struct accepted *conn, struct lin
 static void rails_socket(struct worker *worker, uint32_t id);
 
 /* Ends an attempt that is overdue, unless its answer has just come. Returns whether that is so. */
-static bool overdue(struct peer *peer, struct rail_attempt *a, uint64_t now)
+static bool conn_rails_overdue(struct peer *peer, struct rail_attempt *a, uint64_t now)
 {
 	uint32_t rail = a->rail;
 
@@ -195,19 +197,19 @@ static bool overdue(struct peer *peer, struct rail_attempt *a, uint64_t now)
 		rails_socket(peer->worker, pool_id(a));
 	if (!peer->rails->attempt[rail] || now < a->deadline)
 		return true;
-	end(peer, a);
+	conn_rails_end(peer, a);
 	return false;
 }
 
 /* Is an attempt for this rail under way, or was one a moment ago? */
-static bool attempted(struct peer *peer, uint32_t rail, uint64_t now)
+static bool conn_rails_attempted(struct peer *peer, uint32_t rail, uint64_t now)
 {
 	struct rail_attempt *a = peer->rails->attempt[rail];
 
-	return a && (now < a->deadline || overdue(peer, a, now));
+	return a && (now < a->deadline || conn_rails_overdue(peer, a, now));
 }
 
-static int watch(struct worker *worker, struct rail_attempt *a, int op, uint32_t events)
+static int conn_rails_watch(struct worker *worker, struct rail_attempt *a, int op, uint32_t events)
 {
 	struct epoll_event ev = {.events = events,
 				 .data.u64 = (uint64_t)WORKER_RAIL << 32 | pool_id(a)};
@@ -229,12 +231,12 @@ static void rail_wanted(struct opener *o, uint32_t src, uint32_t rail, uint32_t 
 {
 	struct worker *worker = worker_opener(o);
 	struct peer *peer = pool_find(&worker->peer_pool, src);
-	struct peer_rails *link = peer ? agreed(peer) : NULL;
+	struct peer_rails *link = peer ? conn_rails_agreed(peer) : NULL;
 	const struct rails_pair *pair;
 	uint64_t now = clock_coarse_ms();
 	struct rail_attempt *a;
 
-	if (!link || rail >= link->count || attempted(peer, rail, now))
+	if (!link || rail >= link->count || conn_rails_attempted(peer, rail, now))
 		return;
 	a = pool_get(&worker->rails->pool);
 	if (!a)
@@ -243,11 +245,11 @@ static void rail_wanted(struct opener *o, uint32_t src, uint32_t rail, uint32_t 
 	*a = (struct rail_attempt){.peer = src, .rail = rail, .ms = ms, .deadline = now + ms};
 	link->attempt[rail] = a;
 	a->sock = connect_network(&pair->to, pair->from.kind == ADDR_NONE ? NULL : &pair->from);
-	if (a->sock >= 0 && !watch(worker, a, EPOLL_CTL_ADD, EPOLLOUT))
+	if (a->sock >= 0 && !conn_rails_watch(worker, a, EPOLL_CTL_ADD, EPOLLOUT))
 		return;
 	log_failure(pair, rail, a->sock < 0 ? -a->sock : FI_ENOMEM);
 	if (a->sock >= 0)
-		end(peer, a); /* else it stands for the time until the next try */
+		conn_rails_end(peer, a); /* else it stands for the time until the next try */
 }
 
 static bool rail_coming(struct opener *o, uint32_t src)
@@ -264,14 +266,14 @@ static bool rail_coming(struct opener *o, uint32_t src)
 	return false;
 }
 
-static void enter(struct rail_attempt *a, enum stage stage)
+static void conn_rails_enter(struct rail_attempt *a, enum stage stage)
 {
 	a->stage = stage;
 	a->deadline = clock_coarse_ms() + a->ms;
 }
 
 /* Sends HELLO_JOIN. 0 or a negative error. */
-static int ask(const struct peer_rails *link, struct rail_attempt *a)
+static int conn_rails_ask(const struct peer_rails *link, struct rail_attempt *a)
 {
 	const struct wire_rails which = {.number = a->rail};
 	uint8_t half[WIRE_PROOF] = {0};
@@ -282,34 +284,35 @@ static int ask(const struct peer_rails *link, struct rail_attempt *a)
 					    .auth = a->auth};
 
 	memcpy(half, link->token, WIRE_TOKEN);
-	enter(a, ASKED);
+	conn_rails_enter(a, ASKED);
 	return hello_send(NULL, a->sock, false, &fields);
 }
 
 /* connect() has ended. 0 or a negative error. */
-static int connected(struct peer *peer, const struct peer_rails *link, struct rail_attempt *a)
+static int conn_rails_connected(struct peer *peer, const struct peer_rails *link,
+				struct rail_attempt *a)
 {
 	int err = connect_result(a->sock);
 
 	if (err)
 		return err;
-	if (watch(peer->worker, a, EPOLL_CTL_MOD, EPOLLIN))
+	if (conn_rails_watch(peer->worker, a, EPOLL_CTL_MOD, EPOLLIN))
 		return -FI_ENOMEM;
 	if (!peer->worker->auth.keyed)
-		return ask(link, a);
-	enter(a, PROVING);
+		return conn_rails_ask(link, a);
+	conn_rails_enter(a, PROVING);
 	return auth_greet(peer, a->sock, false, &a->auth);
 }
 
 /* Is there a link, be it not ready yet, that sockets may join? */
-static bool joinable(const struct peer *peer)
+static bool conn_rails_joinable(const struct peer *peer)
 {
 	return peer_linked(peer) && peer->conn.kind == LINK_SOCKET;
 }
 
 /* Gives the socket in *conn to the link. `auth`: its proof of a key, or NULL. 0 or a negative error. */
-static int join(struct peer *peer, uint32_t rail, const struct accepted *conn,
-		const struct auth *auth)
+static int conn_rails_join(struct peer *peer, uint32_t rail, const struct accepted *conn,
+			   const struct auth *auth)
 {
 	const struct transport *t = peer->worker->via[LINK_SOCKET].transport;
 	struct link_peer lp = {.hello = &conn->hello,
@@ -319,7 +322,7 @@ static int join(struct peer *peer, uint32_t rail, const struct accepted *conn,
 	uint8_t key[TLS_KEY];
 	int err;
 
-	if (!joinable(peer))
+	if (!conn_rails_joinable(peer))
 		return -FI_ENOTCONN;
 	if (encrypts && !auth_link_key(auth, key))
 		return -FI_EIO;
@@ -331,7 +334,7 @@ static int join(struct peer *peer, uint32_t rail, const struct accepted *conn,
 }
 
 /* Has something come? 0: not all yet; 1: the socket is a rail; else a negative error. */
-static int hear(struct peer *peer, const struct peer_rails *link, struct rail_attempt *a)
+static int conn_rails_hear(struct peer *peer, const struct peer_rails *link, struct rail_attempt *a)
 {
 	struct accepted conn = {.sock = a->sock};
 	int ret = hello_recv(a->sock, false, &conn.hello, conn.fds);
@@ -341,12 +344,12 @@ static int hear(struct peer *peer, const struct peer_rails *link, struct rail_at
 	if (!auth_hear(peer, a->auth, &conn))
 		return -FI_EACCES;
 	if (a->auth && conn.hello.kind == HELLO_CHALLENGE)
-		return ask(link, a);
+		return conn_rails_ask(link, a);
 	if (conn.hello.kind != HELLO_JOINED ||
 	    !hmac_equal(conn.hello.nonce, link->token + WIRE_TOKEN, WIRE_TOKEN))
 		return -FI_ECONNREFUSED;
 	epoll_ctl(peer->worker->driven.fd, EPOLL_CTL_DEL, a->sock, NULL);
-	ret = join(peer, a->rail, &conn, a->auth);
+	ret = conn_rails_join(peer, a->rail, &conn, a->auth);
 	if (ret)
 		return ret;
 	a->sock = -1;
@@ -357,16 +360,17 @@ static void rails_socket(struct worker *worker, uint32_t id)
 {
 	struct rail_attempt *a = worker->rails ? pool_find(&worker->rails->pool, id) : NULL;
 	struct peer *peer = a ? pool_find(&worker->peer_pool, a->peer) : NULL;
-	const struct peer_rails *link = peer ? agreed(peer) : NULL;
+	const struct peer_rails *link = peer ? conn_rails_agreed(peer) : NULL;
 	int ret;
 
 	if (!link || a->sock < 0)
 		return;
-	ret = a->stage == CONNECTING ? connected(peer, link, a) : hear(peer, link, a);
+	ret = a->stage == CONNECTING ? conn_rails_connected(peer, link, a)
+				     : conn_rails_hear(peer, link, a);
 	if (ret == 0 || ret == -FI_EAGAIN)
 		return;
 	if (ret > 0) {
-		end(peer, a);
+		conn_rails_end(peer, a);
 		return;
 	}
 	log_failure(&link->pair[a->rail], a->rail, -ret);
@@ -375,8 +379,8 @@ static void rails_socket(struct worker *worker, uint32_t id)
 }
 
 /* NULL: the socket may become rail `number` of the link. */
-static const char *fault(const struct peer *peer, const struct peer_rails *link,
-			 const struct accepted *conn, uint32_t number)
+static const char *conn_rails_fault(const struct peer *peer, const struct peer_rails *link,
+				    const struct accepted *conn, uint32_t number)
 {
 	const struct wire_hello *hello = &conn->hello;
 
@@ -384,7 +388,7 @@ static const char *fault(const struct peer *peer, const struct peer_rails *link,
 		return "it comes from within the host";
 	if (hello->kind != HELLO_JOIN)
 		return "only rails of links are taken here (FI_WEFT_RAILS)";
-	if (!link || !joinable(peer))
+	if (!link || !conn_rails_joinable(peer))
 		return "there is no such link";
 	if (!hmac_equal(hello->nonce, link->token, WIRE_TOKEN))
 		return "it does not show the token of the link";
@@ -396,7 +400,7 @@ static const char *fault(const struct peer *peer, const struct peer_rails *link,
 static void rails_join(struct worker *worker, struct accepted *conn)
 {
 	struct peer *peer = pool_find(&worker->peer_pool, conn->hello.your_id);
-	struct peer_rails *link = peer ? agreed(peer) : NULL;
+	struct peer_rails *link = peer ? conn_rails_agreed(peer) : NULL;
 	struct wire_rails which = {.number = WIRE_RAILS_MAX};
 	const char *why;
 	uint8_t half[WIRE_PROOF] = {0};
@@ -408,7 +412,7 @@ static void rails_join(struct worker *worker, struct accepted *conn)
 		return;
 	}
 	hello_rails(&conn->hello, &which);
-	why = fault(peer, link, conn, which.number);
+	why = conn_rails_fault(peer, link, conn, which.number);
 	if (why) {
 		auth_refuse(&worker->auth, conn, why);
 		acceptor_dismiss(conn);
@@ -419,7 +423,7 @@ static void rails_join(struct worker *worker, struct accepted *conn)
 		NULL, conn->sock, false,
 		&(struct hello_fields){.kind = HELLO_JOINED, .token = half, .auth = &conn->auth});
 	if (!err)
-		err = join(peer, which.number, conn, &conn->auth);
+		err = conn_rails_join(peer, which.number, conn, &conn->auth);
 	if (err)
 		acceptor_dismiss(conn);
 }

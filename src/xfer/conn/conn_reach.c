@@ -30,7 +30,7 @@ bool conn_reach_firewalled(const struct peer *peer)
  * Where is the peer if it is an endpoint of this host that advertises its address? Networks need not lead what is sent
  * to that address back into the host.
  */
-static bool nearby(const struct peer *peer, struct addr *at)
+static bool conn_reach_nearby(const struct peer *peer, struct addr *at)
 {
 	return !peer->conn.attempt->outward &&
 	       connect_local(peer->worker->acceptor.network[0], at) &&
@@ -41,7 +41,7 @@ bool conn_reach_outward(struct peer *peer)
 {
 	struct addr at;
 
-	if (!nearby(peer, &at))
+	if (!conn_reach_nearby(peer, &at))
 		return false;
 	peer->conn.attempt->outward = true;
 	return true;
@@ -52,7 +52,7 @@ struct addr conn_reach_address(const struct peer *peer)
 	const struct addr *own = &peer->worker->name;
 	struct addr to = peer->key, at;
 
-	if (nearby(peer, &at))
+	if (conn_reach_nearby(peer, &at))
 		return at;
 	if (addr_is_link_local(&to) && addr_is_link_local(own))
 		to.scope = own->scope;
@@ -103,7 +103,7 @@ bool conn_reach_renews(struct peer *peer, int err)
 }
 
 /* What became of the attempt within the host, if there was one. */
-static void inside(const struct peer *peer, char *text, size_t len)
+static void conn_reach_inside_text(const struct peer *peer, char *text, size_t len)
 {
 	*text = '\0';
 	if (peer->conn.host_error && peer->conn.host_error != FI_EHOSTUNREACH)
@@ -139,7 +139,7 @@ void conn_reach_explain(const struct peer *peer, int err)
 	if (!is_news(peer, err))
 		return;
 	addr_print(&peer->worker->name, ours, sizeof(ours));
-	inside(peer, within, sizeof(within));
+	conn_reach_inside_text(peer, within, sizeof(within));
 	if (peer->worker->cm)
 		LOG_WARN(LOG_EP_CTRL, "cannot connect to %s: %s%s after %llu ms", theirs, within,
 			 fi_strerror(err), ms);

@@ -63,19 +63,19 @@ static bool is_awaited(struct peer *peer)
 	return false;
 }
 
-static bool is_idle(struct peer *peer)
+static bool conn_retire_is_idle(struct peer *peer)
 {
 	return may_retire(peer) && is_quiet(peer) && !is_awaited(peer);
 }
 
 /* False: the link does not take the packet now. */
-static bool say(struct peer *peer, enum wire_retire word)
+static bool conn_retire_say(struct peer *peer, enum wire_retire word)
 {
 	return !peer->real->ops->send(peer->real, NULL, 0, 0, WIRE_HEAD(WIRE_RETIRE, 0, 0, 0),
 				      word);
 }
 
-static void retire(struct peer *peer)
+static void conn_retire_now(struct peer *peer)
 {
 	struct worker *worker = peer->worker;
 
@@ -102,14 +102,14 @@ static bool has_all(struct peer *peer)
 }
 
 /* One question in a ms is looked at: that takes a walk over the receives. */
-static void hear_ask(struct peer *peer)
+static void conn_retire_hear_ask(struct peer *peer)
 {
 	uint64_t now = clock_coarse_ms();
 
 	if (now == peer->worker->retire.heard)
 		return;
 	peer->worker->retire.heard = now;
-	if (!is_idle(peer) || !say(peer, WIRE_RETIRE_AGREE))
+	if (!conn_retire_is_idle(peer) || !conn_retire_say(peer, WIRE_RETIRE_AGREE))
 		return;
 	conn_event(peer, CONN_AGREES, NULL);
 	peer_refresh(peer);
@@ -119,7 +119,7 @@ static void hear_ask(struct peer *peer)
 static void hear_done(struct peer *peer)
 {
 	if (list_empty(&peer->rx.rxreqs) && !peer_expelled(peer))
-		retire(peer);
+		conn_retire_now(peer);
 	else
 		conn_fail(peer, FI_EPROTO, NULL);
 }
@@ -131,12 +131,13 @@ static void retire_hear(struct peer *peer, const struct packet *p)
 	switch (p->tag) {
 	case WIRE_RETIRE_ASK:
 		if (!agreed)
-			hear_ask(peer);
+			conn_retire_hear_ask(peer);
 		break;
 	case WIRE_RETIRE_AGREE:
 		peer->conn.asked = false;
-		if (asked && is_idle(peer) && has_all(peer) && say(peer, WIRE_RETIRE_DONE))
-			retire(peer);
+		if (asked && conn_retire_is_idle(peer) && has_all(peer) &&
+		    conn_retire_say(peer, WIRE_RETIRE_DONE))
+			conn_retire_now(peer);
 		else
 			tx_control(peer, WIRE_HEAD(WIRE_RETIRE, 0, 0, 0), WIRE_RETIRE_STAY);
 		break;
@@ -164,7 +165,7 @@ struct candidate {
 };
 
 /* Enters a peer among those that were not used for longest, the first of all first. */
-static void consider(struct candidate oldest[ASKED_MOST], struct peer *peer)
+static void conn_retire_consider(struct candidate oldest[ASKED_MOST], struct peer *peer)
 {
 	const struct transport *t = peer->worker->via[LINK_SOCKET].transport;
 	struct candidate c = {peer, connect_quiet_ms(t->sock(peer->real))};
@@ -188,7 +189,7 @@ static bool is_in_the_making(const struct peer *peer)
 }
 
 /* Asks some peers. False: there is no connection that could ever make room, and none is in the making. */
-static bool ask_some(struct worker *worker)
+static bool conn_retire_ask_some(struct worker *worker)
 {
 	struct candidate oldest[ASKED_MOST] = {{.peer = NULL}};
 	unsigned int count = 0;
@@ -200,11 +201,11 @@ static bool ask_some(struct worker *worker)
 
 		count += connected || is_in_the_making(peer);
 		if (connected && peer->state == PEER_CONNECTED && is_quiet(peer))
-			consider(oldest, peer);
+			conn_retire_consider(oldest, peer);
 	}
 	for (unsigned int i = 0; i < ASKED_MOST && i <= count / PART && oldest[i].peer; i++)
-		oldest[i].peer->conn.asked =
-			!is_awaited(oldest[i].peer) && say(oldest[i].peer, WIRE_RETIRE_ASK);
+		oldest[i].peer->conn.asked = !is_awaited(oldest[i].peer) &&
+					     conn_retire_say(oldest[i].peer, WIRE_RETIRE_ASK);
 	return count;
 }
 
@@ -214,7 +215,7 @@ static bool retire_some(struct worker *worker)
 
 	if (now >= worker->retire.next) {
 		worker->retire.next = now + PAUSE_MS;
-		worker->retire.possible = ask_some(worker);
+		worker->retire.possible = conn_retire_ask_some(worker);
 	}
 	return worker->retire.possible;
 }

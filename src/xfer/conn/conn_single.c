@@ -71,7 +71,7 @@ static void name_network(struct worker *worker, int sock)
 }
 
 /* Completes a worker's name without a port number by the socket's. */
-static void complete_name(struct peer *peer)
+static void conn_single_complete_name(struct peer *peer)
 {
 	struct worker *worker = peer->worker;
 
@@ -87,7 +87,7 @@ static void complete_name(struct peer *peer)
 void conn_single_sent(struct peer *peer)
 {
 	conn_timer_clear(peer->worker);
-	complete_name(peer);
+	conn_single_complete_name(peer);
 }
 
 void conn_single_unname(struct worker *worker)
@@ -106,7 +106,7 @@ void conn_single_connecting(struct peer *peer)
 {
 	if (peer->state == PEER_CONNECTING)
 		conn_timer_set(peer->worker, env_get()->peer_timeout);
-	complete_name(peer);
+	conn_single_complete_name(peer);
 }
 
 int conn_request(struct worker *worker, const struct addr *to, const void *data, size_t len)

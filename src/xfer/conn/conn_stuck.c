@@ -58,7 +58,7 @@ static bool attempt_is_stuck(struct peer *peer)
 	return ++peer->conn.attempt->checks > CHECKS;
 }
 
-static void give_up(struct peer *peer, int ms)
+static void conn_stuck_give_up(struct peer *peer, int ms)
 {
 	LOG_WARN(LOG_EP_DATA,
 		 "%s: an operation has stood still for %d ms (FI_WEFT_OPERATION_TIMEOUT): %s",
@@ -87,6 +87,6 @@ void conn_stuck_check(struct worker *worker, uint64_t now)
 
 		if (peer->state != PEER_IDLE && !exempt &&
 		    (is_stuck(peer) || attempt_is_stuck(peer)))
-			give_up(peer, ms);
+			conn_stuck_give_up(peer, ms);
 	}
 }

@@ -18,7 +18,7 @@
 #define PARTS        4
 
 /* Descriptors of connections, and those that there could be. */
-static size_t descriptors(const struct worker *worker)
+static size_t conn_unknown_descriptors(const struct worker *worker)
 {
 	size_t n = connect_left() + worker->acceptor.count;
 
@@ -30,13 +30,13 @@ static size_t descriptors(const struct worker *worker)
 	return n;
 }
 
-static size_t most(const struct worker *worker)
+static size_t conn_unknown_most(const struct worker *worker)
 {
 	size_t n = env_get()->unknown_max;
 
 	if (n)
 		return n;
-	n = descriptors(worker);
+	n = conn_unknown_descriptors(worker);
 	n -= n / PARTS;
 	return n < DEFAULT_MOST ? n : DEFAULT_MOST;
 }
@@ -51,7 +51,7 @@ static bool is_kept_relay(const struct peer *peer)
  * Returns how many peers beside `newcomer` the address vector did not hold when they were looked up
  * last.
  */
-static size_t count(const struct peer *newcomer)
+static size_t conn_unknown_count(const struct peer *newcomer)
 {
 	size_t n = 0;
 
@@ -64,7 +64,7 @@ static size_t count(const struct peer *newcomer)
 }
 
 /* Peers may have been inserted into the address vector after they connected. */
-static void look_up(struct worker *worker)
+static void conn_unknown_look_up(struct worker *worker)
 {
 	uint64_t version = worker->av ? av_version(worker->av) : 0;
 
@@ -80,17 +80,18 @@ bool conn_has_place(struct peer *newcomer)
 	struct worker *worker = newcomer->worker;
 	char text[ADDR_STR_MAX + 32];
 
-	if (peer_addr(newcomer) != FI_ADDR_NOTAVAIL || count(newcomer) < most(worker))
+	if (peer_addr(newcomer) != FI_ADDR_NOTAVAIL ||
+	    conn_unknown_count(newcomer) < conn_unknown_most(worker))
 		return true;
-	look_up(worker);
-	if (count(newcomer) < most(worker))
+	conn_unknown_look_up(worker);
+	if (conn_unknown_count(newcomer) < conn_unknown_most(worker))
 		return true;
 	worker->unknown.refused++;
 	addr_print(&newcomer->name, text, sizeof(text));
 	LOG_PEER(LOG_EP_CTRL,
 		 "%s is refused: %zu peers are connected that the address vector does not "
 		 "hold (FI_WEFT_UNKNOWN_MAX=%zu); %llu were refused so far",
-		 text, count(newcomer), env_get()->unknown_max,
+		 text, conn_unknown_count(newcomer), env_get()->unknown_max,
 		 (unsigned long long)worker->unknown.refused);
 	return false;
 }

@@ -273,7 +273,7 @@ bool connect_remote(int sock, struct addr *addr)
 	       !addr_from_user(addr, FI_SOCKADDR, &from, len);
 }
 
-static bool ends(int sock, struct addr *own, struct addr *other)
+static bool connect_ends(int sock, struct addr *own, struct addr *other)
 {
 	return connect_local(sock, own) && connect_remote(sock, other);
 }
@@ -286,7 +286,7 @@ static bool connected_to_itself(int sock)
 {
 	struct addr own, other;
 
-	return ends(sock, &own, &other) && addr_equal(&own, &other);
+	return connect_ends(sock, &own, &other) && addr_equal(&own, &other);
 }
 
 /* Do both ends have the same address? Then the connection stays within the host. */
@@ -294,7 +294,7 @@ static bool within_host(int sock)
 {
 	struct addr own, other;
 
-	if (!ends(sock, &own, &other))
+	if (!connect_ends(sock, &own, &other))
 		return false;
 	own.port = other.port = 0;
 	return addr_equal(&own, &other);

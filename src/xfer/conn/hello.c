@@ -183,7 +183,7 @@ int hello_own_fds(struct worker *worker, int fds[WIRE_FDS])
 }
 
 /* What the user can do about a hello that is none of ours. */
-static const char *advice(const struct wire_hello *hello, ssize_t len)
+static const char *hello_advice(const struct wire_hello *hello, ssize_t len)
 {
 	if (len >= (ssize_t)sizeof(hello->magic) && hello->magic == __builtin_bswap32(WIRE_MAGIC))
 		return "the other host has another byte order, which is not supported";
@@ -192,7 +192,7 @@ static const char *advice(const struct wire_hello *hello, ssize_t len)
 	return "something else than this library has connected to the port";
 }
 
-static int check(const struct wire_hello *hello, ssize_t len)
+static int hello_check(const struct wire_hello *hello, ssize_t len)
 {
 	if (len != (ssize_t)sizeof(*hello) || hello->magic != WIRE_MAGIC ||
 	    hello->version != WIRE_VERSION || hello->size != sizeof(*hello)) {
@@ -202,7 +202,7 @@ static int check(const struct wire_hello *hello, ssize_t len)
 			"version %u, size %zu: %s",
 			len, len >= 4 ? hello->magic : 0, len >= 6 ? hello->version : 0,
 			len >= 8 ? hello->size : 0, WIRE_MAGIC, WIRE_VERSION, sizeof(*hello),
-			advice(hello, len));
+			hello_advice(hello, len));
 		return -FI_EPROTO;
 	}
 	/* Only HELLO_CONNECT, HELLO_ACCEPT and HELLO_REQUEST carry a name. */
@@ -238,7 +238,7 @@ static int recv_inside(int sock, struct wire_hello *hello, int fds[WIRE_FDS])
 		return errno == EAGAIN || errno == EINTR ? 0 : -errno;
 	/* Even an empty message may carry descriptors. */
 	good = received_fds(&msg, fds); /* hello_recv has set all to -1 */
-	ret = len ? check(hello, len) : -FI_ECONNRESET;
+	ret = len ? hello_check(hello, len) : -FI_ECONNRESET;
 	right = msg.msg_flags & MSG_CTRUNC || (fds[0] >= 0) == brings_fds(hello->kind);
 	if (ret > 0 && !(good && right)) {
 		LOG_PEER(LOG_EP_CTRL, "hello of kind %u %s refused", hello->kind,
@@ -253,7 +253,7 @@ static int recv_inside(int sock, struct wire_hello *hello, int fds[WIRE_FDS])
 }
 
 /* Has the peer closed its side? */
-static bool ended(int sock)
+static bool hello_ended(int sock)
 {
 	struct pollfd p = {.fd = sock, .events = POLLRDHUP};
 
@@ -274,10 +274,10 @@ static int recv_network(int sock, struct wire_hello *hello)
 	if (len == 0)
 		return -FI_ECONNRESET;
 	if (len < (ssize_t)sizeof(*hello))
-		return ended(sock) ? check(hello, len) : 0;
+		return hello_ended(sock) ? hello_check(hello, len) : 0;
 	if (recv(sock, hello, sizeof(*hello), MSG_DONTWAIT) != (ssize_t)sizeof(*hello))
 		return -FI_EPROTO;
-	return check(hello, len);
+	return hello_check(hello, len);
 }
 
 int hello_recv(int sock, bool inside, struct wire_hello *hello, int fds[WIRE_FDS])

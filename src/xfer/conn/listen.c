@@ -22,7 +22,7 @@
  */
 #define SILENT_SECONDS 3
 
-static int bound_socket(const struct sockaddr *sa, socklen_t len, int backlog)
+static int listen_bound_socket(const struct sockaddr *sa, socklen_t len, int backlog)
 {
 	int err = 0, sock = connect_socket(sa->sa_family);
 
@@ -51,7 +51,7 @@ static int bind_inside(const struct addr *bound, int backlog)
 
 	if (err)
 		return err;
-	return bound_socket((struct sockaddr *)&un, len, backlog);
+	return listen_bound_socket((struct sockaddr *)&un, len, backlog);
 }
 
 static int bind_network(const struct addr *name, int backlog)
@@ -60,7 +60,7 @@ static int bind_network(const struct addr *name, int backlog)
 	size_t len = sizeof(sa);
 	int err = addr_to_user(name, &sa, &len);
 
-	return err ? err : bound_socket((struct sockaddr *)&sa, (socklen_t)len, backlog);
+	return err ? err : listen_bound_socket((struct sockaddr *)&sa, (socklen_t)len, backlog);
 }
 
 void listen_drop(int socks[2])
@@ -133,7 +133,7 @@ static int bind_next_name(struct addr *name, const struct listen_how *how, int s
 	return err;
 }
 
-static int bind_name(struct addr *name, const struct listen_how *how, int socks[2])
+static int listen_bind_name(struct addr *name, const struct listen_how *how, int socks[2])
 {
 	int err;
 
@@ -162,7 +162,7 @@ static void name_holder(const struct addr *bound, char *text, size_t room)
 		snprintf(text, room, ": %s has the Unix socket @%s", who, un.sun_path + 1);
 }
 
-static int fail(const struct addr *name, int err)
+static int listen_fail(const struct addr *name, int err)
 {
 	char text[ADDR_STR_MAX + 32], holder[256] = "";
 	bool in_use = err == -FI_EADDRINUSE;
@@ -177,14 +177,15 @@ static int fail(const struct addr *name, int err)
 
 int listen_bind(struct addr *name, const struct listen_how *how, int socks[2])
 {
-	int err = bind_name(name, how, socks);
+	int err = listen_bind_name(name, how, socks);
 
 	if (err)
-		return fail(name, err);
+		return listen_fail(name, err);
 	return advertise_name(name, name);
 }
 
-static int begin(struct acceptor *l, enum acceptor_source source, int *sock, int backlog)
+static int listen_begin_source(struct acceptor *l, enum acceptor_source source, int *sock,
+			       int backlog)
 {
 	int err;
 
@@ -201,10 +202,11 @@ static int begin(struct acceptor *l, enum acceptor_source source, int *sock, int
 int listen_begin(struct acceptor *l, const struct listen_how *how, int socks[2])
 {
 	/* TCP first, which may fail: a listener bound to all addresses may have the port. */
-	int err = begin(l, ACCEPTOR_NETWORK, &socks[ACCEPTOR_NETWORK], how->backlog);
+	int err = listen_begin_source(l, ACCEPTOR_NETWORK, &socks[ACCEPTOR_NETWORK], how->backlog);
 
 	if (!err && how->inside)
-		err = begin(l, ACCEPTOR_INSIDE, &socks[ACCEPTOR_INSIDE], how->backlog);
+		err = listen_begin_source(l, ACCEPTOR_INSIDE, &socks[ACCEPTOR_INSIDE],
+					  how->backlog);
 	if (err)
 		LOG_WARN(LOG_EP_CTRL, "cannot listen with a backlog of %d: %s", how->backlog,
 			 fi_strerror(-err));

@@ -86,7 +86,7 @@ static bool is_it(const struct diag *d, const struct sockaddr_un *un, socklen_t 
 }
 
 /* Looks for the name in one part of the kernel's answer. 1: it is there; 0: not in this part; -1: that was all. */
-static int search(int sock, const struct sockaddr_un *un, socklen_t len, int64_t *uid)
+static int listen_holder_search(int sock, const struct sockaddr_un *un, socklen_t len, int64_t *uid)
 {
 	struct nlmsghdr part[ANSWER_BYTES / sizeof(struct nlmsghdr)];
 	ssize_t got = recv(sock, part, sizeof(part), 0);
@@ -103,12 +103,12 @@ static int search(int sock, const struct sockaddr_un *un, socklen_t len, int64_t
 }
 
 /* Is there a socket of this name, whatever it does? *uid is its user; -1: that is not known. */
-static bool find(const struct sockaddr_un *un, socklen_t len, int64_t *uid)
+static bool listen_holder_find(const struct sockaddr_un *un, socklen_t len, int64_t *uid)
 {
 	int sock = ask_kernel(), found = 0;
 
 	while (sock >= 0 && !found)
-		found = search(sock, un, len, uid);
+		found = listen_holder_search(sock, un, len, uid);
 	if (sock >= 0)
 		close(sock);
 	return found > 0;
@@ -123,6 +123,6 @@ void listen_holder(const struct sockaddr_un *un, socklen_t len, char *text, size
 	if (ask_listener(un, len, &cred))
 		snprintf(text, room, "process %d of user %u", (int)cred.pid,
 			 (unsigned int)cred.uid);
-	else if (find(un, len, &uid) && uid >= 0)
+	else if (listen_holder_find(un, len, &uid) && uid >= 0)
 		snprintf(text, room, "a process of user %u", (unsigned int)uid);
 }

@@ -29,7 +29,8 @@ int peer_reserve(struct worker *worker, fi_addr_t addr)
 }
 
 /* Returns the peer of this name and key, else one in no entry that has told this address of it, or NULL. */
-static struct peer *find_peer(struct worker *worker, const struct addr *name, unsigned int key_slot)
+static struct peer *peer_entry_find_peer(struct worker *worker, const struct addr *name,
+					 unsigned int key_slot)
 {
 	struct addr key = addr_unmapped(name);
 	struct peer *other = NULL;
@@ -84,7 +85,7 @@ int peer_rename(struct peer *peer, const struct addr *name)
 }
 
 /* The peer is in this entry now, whose address is the one to connect to, unless another process has removed it from a shared vector. */
-static void take_name(struct peer *peer, fi_addr_t entry)
+static void peer_entry_take_name(struct peer *peer, fi_addr_t entry)
 {
 	const struct addr *name = av_addr(peer->worker->av, entry);
 	struct addr key = name ? addr_unmapped(name) : peer->key;
@@ -94,7 +95,7 @@ static void take_name(struct peer *peer, fi_addr_t entry)
 }
 
 /* Enters the peer in worker->peers, unless another peer has the entry. */
-static void enter(struct peer *peer, fi_addr_t addr)
+static void peer_entry_enter(struct peer *peer, fi_addr_t addr)
 {
 	if (peer->worker->peers[addr] != &peer_nobody)
 		return;
@@ -111,7 +112,7 @@ void peer_hand_over(struct peer *peer, struct peer *other)
 			continue;
 		worker->peers[i] = &peer_nobody;
 		peer->named--;
-		enter(other, i);
+		peer_entry_enter(other, i);
 	}
 	peer->addr = peer->reported = FI_ADDR_NOTAVAIL;
 }
@@ -128,16 +129,16 @@ struct peer *peer_get(struct worker *worker, fi_addr_t addr)
 	if (!name || peer_reserve(worker, addr))
 		return NULL;
 	key_slot = av_keys_of(worker->av, addr);
-	peer = find_peer(worker, name, key_slot);
+	peer = peer_entry_find_peer(worker, name, key_slot);
 	if (!peer)
 		peer = peer_by_name(worker, name, key_slot);
 	if (!peer)
 		return NULL;
 	if (peer->addr == FI_ADDR_NOTAVAIL) {
 		peer->addr = addr;
-		take_name(peer, addr);
+		peer_entry_take_name(peer, addr);
 	}
-	enter(peer, addr);
+	peer_entry_enter(peer, addr);
 	/*
 	 * The connection may be to an earlier peer of this address, whose disconnect message we
 	 * have not read.
@@ -178,7 +179,7 @@ fi_addr_t peer_addr_lookup(struct peer *peer)
 		peer->unknown_at = version;
 	if (addr == FI_ADDR_NOTAVAIL || peer_reserve(peer->worker, addr))
 		return addr;
-	enter(peer, addr);
+	peer_entry_enter(peer, addr);
 	/*
 	 * Only the peer in worker->peers notes its entry, so that removing the entry finds the
 	 * peer. With a link to ourselves there are two peers of one name.
@@ -186,6 +187,6 @@ fi_addr_t peer_addr_lookup(struct peer *peer)
 	if (peer->worker->peers[addr] != peer)
 		return addr;
 	peer->addr = addr;
-	take_name(peer, addr);
+	peer_entry_take_name(peer, addr);
 	return addr;
 }

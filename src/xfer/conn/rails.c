@@ -23,7 +23,8 @@ bool rails_asked(void)
 	return rails_setting().most > 1;
 }
 
-static bool suits(const struct rails_setting *c, const struct iface *i, const struct iface *own)
+static bool rails_suits(const struct rails_setting *c, const struct iface *i,
+			const struct iface *own)
 {
 	const char *only = env_get()->tcp_iface;
 
@@ -34,7 +35,7 @@ static bool suits(const struct rails_setting *c, const struct iface *i, const st
 	return i->kind >= IFACE_VETH && i->speed >= own->speed / RAILS_SLOWEST;
 }
 
-static void add(struct rails *r, const struct iface_addr *a, const struct iface *i)
+static void rails_add(struct rails *r, const struct iface_addr *a, const struct iface *i)
 {
 	r->rail[r->count].addr = a->addr;
 	r->rail[r->count].prefix = a->prefix;
@@ -49,18 +50,19 @@ static bool has_interface(const struct iface *list[], uint32_t count, const stru
 	return false;
 }
 
-static bool same_ip(const struct addr *a, const struct addr *b)
+static bool rails_same_ip(const struct addr *a, const struct addr *b)
 {
 	return a->kind == b->kind && !memcmp(a->ip, b->ip, sizeof(a->ip));
 }
 
 /* Several interfaces may have the same address of a link. */
-static const struct iface_addr *address_of(const struct ifaces *all, const struct addr *name)
+static const struct iface_addr *rails_address_of(const struct ifaces *all, const struct addr *name)
 {
 	for (size_t i = 0; i < all->addr_count; i++) {
 		const struct addr *a = &all->addr[i].addr;
 
-		if (same_ip(a, name) && (!addr_is_link_local(name) || a->scope == name->scope))
+		if (rails_same_ip(a, name) &&
+		    (!addr_is_link_local(name) || a->scope == name->scope))
 			return &all->addr[i];
 	}
 	return NULL;
@@ -70,28 +72,28 @@ static const struct iface_addr *address_of(const struct ifaces *all, const struc
  * The own interface, then one address of each that suits. None of a link but the own one: all links have the same network, so
  * such an address does not tell who can be reached.
  */
-static void choose(struct rails *r, const struct ifaces *all, const struct addr *name,
-		   const struct rails_setting *c)
+static void rails_choose(struct rails *r, const struct ifaces *all, const struct addr *name,
+			 const struct rails_setting *c)
 {
 	int family = name->kind == ADDR_IN6 ? AF_INET6 : AF_INET;
-	const struct iface_addr *own = address_of(all, name), *a;
+	const struct iface_addr *own = rails_address_of(all, name), *a;
 	const struct iface *used[WIRE_RAILS_MAX] = {NULL};
 	size_t at = 0;
 
 	if (!own || ifaces_of(all, own)->kind == IFACE_LOOPBACK)
 		return;
 	used[0] = ifaces_of(all, own);
-	add(r, own, used[0]);
+	rails_add(r, own, used[0]);
 	if (c->automatic && used[0]->speed / MEGABIT > FASTEST)
 		return;
 	while (r->count < c->most && (a = ifaces_next(all, family, NULL, &at))) {
 		const struct iface *i = ifaces_of(all, a);
 
 		if (addr_is_link_local(&a->addr) || has_interface(used, r->count, i) ||
-		    !suits(c, i, used[0]))
+		    !rails_suits(c, i, used[0]))
 			continue;
 		used[r->count] = i;
-		add(r, a, i);
+		rails_add(r, a, i);
 	}
 }
 
@@ -103,7 +105,7 @@ void rails_find(struct rails *r, const struct addr *name)
 	if (name->kind == ADDR_STR || env_get()->advertise || ifaces_read(&all))
 		return;
 	ifaces_near_first(&all, "/sys");
-	choose(r, &all, name, &c);
+	rails_choose(r, &all, name, &c);
 	ifaces_free(&all);
 	if (r->count)
 		r->rail[0].addr.port = name->port;
@@ -167,7 +169,7 @@ static struct addr address_from(const struct wire_rail *w)
 	return a;
 }
 
-static bool same_network(const struct addr *a, const struct addr *b, unsigned int bits)
+static bool rails_same_network(const struct addr *a, const struct addr *b, unsigned int bits)
 {
 	unsigned int bytes = bits / 8, rest = bits % 8;
 
@@ -190,8 +192,8 @@ static struct addr near_end(int sock)
 }
 
 /* Which of the peer's interfaces, not in `taken`, is in the network of our interface `own`? */
-static uint32_t partner(const struct rails *r, uint32_t own, const struct wire_rails *list,
-			uint32_t taken)
+static uint32_t rails_partner(const struct rails *r, uint32_t own, const struct wire_rails *list,
+			      uint32_t taken)
 {
 	uint32_t i = 0;
 
@@ -200,7 +202,7 @@ static uint32_t partner(const struct rails *r, uint32_t own, const struct wire_r
 
 		/* Bridges of containers have the same address on many hosts. */
 		if (!(taken & 1u << i) && !addr_is_link_local(&theirs) &&
-		    same_network(&r->rail[own].addr, &theirs, r->rail[own].prefix) &&
+		    rails_same_network(&r->rail[own].addr, &theirs, r->rail[own].prefix) &&
 		    !addr_is_local(&theirs))
 			break;
 	}
@@ -218,7 +220,7 @@ uint32_t rails_match(const struct rails *r, const struct wire_rails *theirs, int
 	for (uint32_t i = 0; i < theirs->count; i++) {
 		struct addr a = address_from(&theirs->rail[i]);
 
-		if (same_ip(&a, &far)) {
+		if (rails_same_ip(&a, &far)) {
 			taken |= 1u << i;
 			far.port = a.port; /* of its listener */
 		}
@@ -228,9 +230,9 @@ uint32_t rails_match(const struct rails *r, const struct wire_rails *theirs, int
 	near.port = 0;
 	pair[0] = (struct rails_pair){near, far};
 	for (uint32_t i = 0; i < r->count && count < WIRE_RAILS_MAX; i++) {
-		uint32_t other = partner(r, i, theirs, taken);
+		uint32_t other = rails_partner(r, i, theirs, taken);
 
-		if (same_ip(&r->rail[i].addr, &near) || other == theirs->count)
+		if (rails_same_ip(&r->rail[i].addr, &near) || other == theirs->count)
 			continue;
 		taken |= 1u << other;
 		pair[count++] =

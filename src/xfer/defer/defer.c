@@ -22,7 +22,7 @@ static struct work *first_of(const struct cntr *c)
  * Updates the counter's lowest threshold. Called whenever the first work in the list may have
  * changed.
  */
-static void refresh(struct cntr *c)
+static void defer_refresh(struct cntr *c)
 {
 	const struct work *first = first_of(c);
 
@@ -35,7 +35,7 @@ static void refresh(struct cntr *c)
 }
 
 /* Inserts work behind all with the same or a lower threshold. */
-static void insert(struct cntr *c, struct work *work)
+static void defer_insert(struct cntr *c, struct work *work)
 {
 	const struct work *first = first_of(c);
 	struct list *after = c->waiting.prev;
@@ -46,7 +46,7 @@ static void insert(struct cntr *c, struct work *work)
 	       LIST_ENTRY(after, struct work, link)->threshold > work->threshold)
 		after = after->prev;
 	list_push_front(after, &work->link);
-	refresh(c);
+	defer_refresh(c);
 }
 
 bool defer_must_wait(const struct cntr *c, uint64_t threshold)
@@ -65,7 +65,7 @@ void defer_due(struct cntr *c)
 			break;
 		work->threshold = 0;
 	}
-	refresh(c);
+	defer_refresh(c);
 }
 
 void defer_count(struct domain *dom)
@@ -89,7 +89,7 @@ void defer_enter(struct work *work)
 	defer_count(dom);
 	if (cntr_reached(c))
 		defer_due(c); /* the new work starts after all that is due */
-	insert(c, work);
+	defer_insert(c, work);
 	if (!cntr_reached(c))
 		return;
 	cntr_enter_due(c);
@@ -99,13 +99,13 @@ void defer_enter(struct work *work)
 void defer_remove(struct work *work)
 {
 	list_remove(&work->link);
-	refresh(work->cntr);
+	defer_refresh(work->cntr);
 	ref_put(&work->cntr->ref);
 	__atomic_fetch_sub(&work->dom->deferred, 1, __ATOMIC_RELAXED);
 }
 
 /* Does earlier work of the counter, which found no space, hold this one back? */
-static bool held(const struct cntr *c, const struct work *work)
+static bool defer_held(const struct cntr *c, const struct work *work)
 {
 	for (const struct list *at = c->waiting.next; at != &work->link; at = at->next) {
 		const struct work *earlier = LIST_ENTRY(at, struct work, link);
@@ -117,7 +117,7 @@ static bool held(const struct cntr *c, const struct work *work)
 }
 
 /* Starts work of a counter. False: no space, the work stays in its place. */
-static bool start(struct cntr *c, struct work *work)
+static bool defer_start(struct cntr *c, struct work *work)
 {
 	struct list *before = work->link.prev;
 	struct domain *dom = work->dom;
@@ -132,20 +132,20 @@ static bool start(struct cntr *c, struct work *work)
 	}
 	if (err)
 		work->kind->fail(work, -err);
-	refresh(c);
+	defer_refresh(c);
 	ref_put(&c->ref);
 	__atomic_fetch_sub(&dom->deferred, 1, __ATOMIC_RELAXED);
 	return true;
 }
 
 /* Starts all due work of one counter. False: some found no space. */
-static bool run(struct cntr *c)
+static bool defer_run_of(struct cntr *c)
 {
 	struct list *last = &c->waiting; /* of those that stay */
 	struct work *work;
 
 	while ((work = next_of(c, last)) && work->threshold <= cntr_sum(c))
-		if (held(c, work) || !start(c, work))
+		if (defer_held(c, work) || !defer_start(c, work))
 			last = &work->link;
 	if (last == &c->waiting)
 		return true;
@@ -180,7 +180,7 @@ static void run_all(struct cntr *c, struct cntr **stuck)
 		 * again.
 		 */
 		__atomic_store_n(&c->due, false, __ATOMIC_SEQ_CST);
-		if (!run(c) && !__atomic_exchange_n(&c->due, true, __ATOMIC_SEQ_CST)) {
+		if (!defer_run_of(c) && !__atomic_exchange_n(&c->due, true, __ATOMIC_SEQ_CST)) {
 			c->next_due = *stuck;
 			*stuck = c;
 		}
@@ -236,7 +236,7 @@ struct closing {
 	struct ep *successor;
 };
 
-static void forget(struct work *work, const void *arg)
+static void defer_forget_work(struct work *work, const void *arg)
 {
 	const struct closing *closing = arg;
 
@@ -252,7 +252,7 @@ static void forget(struct work *work, const void *arg)
 
 void defer_forget(struct ep *ep, struct ep *successor)
 {
-	defer_each(ep->dom, forget, &(struct closing){ep, successor});
+	defer_each(ep->dom, defer_forget_work, &(struct closing){ep, successor});
 }
 
 struct work *defer_find(struct domain *dom, bool (*match)(const struct work *work, const void *arg),

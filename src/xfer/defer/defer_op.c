@@ -65,7 +65,7 @@ static struct report report_of(const struct triggered *t)
 	}
 }
 
-static void report(const struct triggered *t, int err)
+static void defer_op_report(const struct triggered *t, int err)
 {
 	struct report to = report_of(t);
 
@@ -84,7 +84,7 @@ static int start_recv(struct triggered *t)
 	return rx_post(ep->rx, ep->worker, t->tagged, &t->op.recv);
 }
 
-static int start(struct work *work)
+static int defer_op_start(struct work *work)
 {
 	struct triggered *t = triggered_of(work);
 	struct ep *ep = work->ep;
@@ -101,18 +101,19 @@ static int start(struct work *work)
 	return err;
 }
 
-static void fail(struct work *work, int err)
+static void defer_op_fail(struct work *work, int err)
 {
-	report(triggered_of(work), err);
+	defer_op_report(triggered_of(work), err);
 	free(triggered_of(work));
 }
 
-static void orphan(struct work *work)
+static void defer_op_orphan(struct work *work)
 {
-	fail(work, FI_ECANCELED);
+	defer_op_fail(work, FI_ECANCELED);
 }
 
-static const struct work_kind kind = {.start = start, .fail = fail, .orphan = orphan};
+static const struct work_kind kind = {
+	.start = defer_op_start, .fail = defer_op_fail, .orphan = defer_op_orphan};
 
 /* Returns the trigger of a call's context in *trigger. 0 or a negative error. */
 static int trigger_of(const struct ep *ep, const struct fi_triggered_context *context,
@@ -161,7 +162,7 @@ static struct triggered *new (struct ep *ep, enum form form, fi_addr_t to,
 }
 
 /* Copies `len` bytes to *at and advances it; returns the copy. */
-static void *keep(unsigned char **at, const void *from, size_t len)
+static void *defer_op_keep(unsigned char **at, const void *from, size_t len)
 {
 	void *to = *at;
 
@@ -177,10 +178,10 @@ static void *keep(unsigned char **at, const void *from, size_t len)
 static const struct iovec *keep_iov(unsigned char **lists, unsigned char **data,
 				    const struct iovec *iov, size_t count)
 {
-	struct iovec *to = keep(lists, iov, count * sizeof(*iov));
+	struct iovec *to = defer_op_keep(lists, iov, count * sizeof(*iov));
 
 	for (size_t i = 0; data && i < count; i++)
-		to[i].iov_base = keep(data, iov[i].iov_base, iov[i].iov_len);
+		to[i].iov_base = defer_op_keep(data, iov[i].iov_base, iov[i].iov_len);
 	return to;
 }
 
@@ -278,7 +279,7 @@ int defer_rma(struct ep *ep, const struct rma *o)
 	now.iov = keep_iov(&at, inject, o->iov, o->count);
 	now.compare = keep_iov(&at, inject, o->compare, o->compare_count);
 	now.result = keep_iov(&at, NULL, o->result, o->result_count);
-	now.remote = keep(&at, o->remote, o->remote_count * sizeof(*o->remote));
+	now.remote = defer_op_keep(&at, o->remote, o->remote_count * sizeof(*o->remote));
 	t->op.onesided = now;
 	defer_enter(&t->work);
 	return 0;
@@ -290,7 +291,7 @@ struct wanted {
 	const void *context;
 };
 
-static bool matches(const struct work *work, const void *arg)
+static bool defer_op_matches(const struct work *work, const void *arg)
 {
 	const struct wanted *wanted = arg;
 
@@ -300,11 +301,11 @@ static bool matches(const struct work *work, const void *arg)
 
 int defer_cancel(struct ep *ep, void *context)
 {
-	struct work *work = defer_find(ep->dom, matches, &(struct wanted){ep, context});
+	struct work *work = defer_find(ep->dom, defer_op_matches, &(struct wanted){ep, context});
 
 	if (!work)
 		return -FI_ENOENT;
 	defer_remove(work);
-	fail(work, FI_ECANCELED);
+	defer_op_fail(work, FI_ECANCELED);
 	return 0;
 }

@@ -12,7 +12,7 @@
 #define NOT_LATER (FI_PEEK | FI_CLAIM | FI_DISCARD | FI_MULTI_RECV)
 
 /* Returns the arguments of a message call, and its flags. */
-static struct fi_msg_tagged message_of(const struct deferred *d, uint64_t *flags)
+static struct fi_msg_tagged defer_post_message_of(const struct deferred *d, uint64_t *flags)
 {
 	const struct fi_op_tagged *tagged = d->op;
 	const struct fi_op_msg *plain = d->op;
@@ -37,7 +37,7 @@ static int as_send(struct deferred *d, struct xfer *x)
 	size_t len;
 	int err;
 
-	msg = message_of(d, &flags);
+	msg = defer_post_message_of(d, &flags);
 	err = flags & FI_TRIGGER
 		      ? -FI_EINVAL
 		      : IOV_ADD_UP(msg.msg_iov, iov_len, msg.iov_count, WIRE_IOV_MAX, &len);
@@ -69,7 +69,7 @@ static int as_recv(struct deferred *d, struct recv_args *args)
 	size_t len;
 	int err;
 
-	msg = message_of(d, &flags);
+	msg = defer_post_message_of(d, &flags);
 	err = flags & FI_TRIGGER
 		      ? -FI_EINVAL
 		      : IOV_ADD_UP(msg.msg_iov, iov_len, msg.iov_count, RX_IOV_MAX, &len);
@@ -167,7 +167,7 @@ static int change_counter(struct deferred *d)
 }
 
 /* Checks the arguments and, with `post`, posts the operation. 0 or a negative error. */
-static int take(struct deferred *d, bool post)
+static int defer_post_take(struct deferred *d, bool post)
 {
 	struct ep *ep = d->work.ep;
 	struct rma_store store;
@@ -197,18 +197,18 @@ static int take(struct deferred *d, bool post)
 
 int defer_post_check(struct deferred *d)
 {
-	return take(d, false);
+	return defer_post_take(d, false);
 }
 
 int defer_post(struct deferred *d)
 {
-	return take(d, true);
+	return defer_post_take(d, true);
 }
 
 /*
  * Fills in the completion entry of a failed operation; returns the flags that it was queued with.
  */
-static uint64_t describe(const struct deferred *d, struct cq_slot *slot)
+static uint64_t defer_post_describe(const struct deferred *d, struct cq_slot *slot)
 {
 	bool tagged = d->type == FI_OP_TSEND || d->type == FI_OP_TRECV;
 	bool sends = d->type == FI_OP_SEND || d->type == FI_OP_TSEND;
@@ -223,7 +223,7 @@ static uint64_t describe(const struct deferred *d, struct cq_slot *slot)
 		return rma->flags;
 	}
 	if (tagged || sends || d->type == FI_OP_RECV) {
-		msg = message_of(d, &flags);
+		msg = defer_post_message_of(d, &flags);
 		slot->context = msg.context;
 		slot->tag = msg.tag;
 		slot->flags = (sends ? FI_SEND : FI_RECV) | (tagged ? FI_TAGGED : FI_MSG);
@@ -238,7 +238,7 @@ static uint64_t describe(const struct deferred *d, struct cq_slot *slot)
 void defer_post_error(const struct deferred *d, int err)
 {
 	struct cq_slot slot = {0};
-	uint64_t flags = describe(d, &slot);
+	uint64_t flags = defer_post_describe(d, &slot);
 	struct cq *cq = slot.flags & FI_RECV ? d->work.ep->rx->cq : d->work.ep->tx_cq;
 
 	if (cq && flags & FI_COMPLETION)

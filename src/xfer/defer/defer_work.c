@@ -15,7 +15,7 @@
 #include "xfer/worker.h"
 
 /* Frees the work without reporting; returns the counter that is to count its end, or NULL. */
-static struct cntr *end(struct deferred *d)
+static struct cntr *defer_work_end(struct deferred *d)
 {
 	struct cntr *reports_to = d->reports_to;
 
@@ -24,9 +24,9 @@ static struct cntr *end(struct deferred *d)
 	return reports_to;
 }
 
-static void done(struct work *work, int err)
+static void defer_work_done(struct work *work, int err)
 {
-	struct cntr *reports_to = end(deferred_of(work));
+	struct cntr *reports_to = defer_work_end(deferred_of(work));
 
 	if (!reports_to)
 		return;
@@ -37,23 +37,26 @@ static void done(struct work *work, int err)
 	ref_put(&reports_to->ref);
 }
 
-static int start(struct work *work)
+static int defer_work_start(struct work *work)
 {
 	return defer_post(deferred_of(work));
 }
 
-static void fail(struct work *work, int err)
+static void defer_work_fail(struct work *work, int err)
 {
 	defer_post_error(deferred_of(work), err);
-	done(work, err);
+	defer_work_done(work, err);
 }
 
-static void orphan(struct work *work)
+static void defer_work_orphan(struct work *work)
 {
-	done(work, FI_ECANCELED);
+	defer_work_done(work, FI_ECANCELED);
 }
 
-static const struct work_kind kind = {.start = start, .fail = fail, .orphan = orphan, .done = done};
+static const struct work_kind kind = {.start = defer_work_start,
+				      .fail = defer_work_fail,
+				      .orphan = defer_work_orphan,
+				      .done = defer_work_done};
 
 /* ---- Queueing -------------------------------------------------------------------------------- */
 
@@ -131,7 +134,7 @@ static int check_operation(struct deferred *d)
 	return defer_post_check(d);
 }
 
-static int check(struct deferred *d, const struct fi_deferred_work *dw)
+static int defer_work_check(struct deferred *d, const struct fi_deferred_work *dw)
 {
 	struct domain *dom = d->work.dom;
 
@@ -152,7 +155,7 @@ static int check(struct deferred *d, const struct fi_deferred_work *dw)
 	return 0;
 }
 
-static int queue(struct domain *dom, const struct fi_deferred_work *dw)
+static int defer_work_queue(struct domain *dom, const struct fi_deferred_work *dw)
 {
 	struct deferred *d = calloc(1, sizeof(*d));
 	int err;
@@ -165,7 +168,7 @@ static int queue(struct domain *dom, const struct fi_deferred_work *dw)
 	d->work.kind = &kind;
 	d->work.dom = dom;
 	d->work.threshold = dw->threshold;
-	err = check(d, dw);
+	err = defer_work_check(d, dw);
 	if (!err && d->reports_to)
 		err = cntr_join(d->reports_to);
 	if (err) {
@@ -191,32 +194,32 @@ int defer_queue(struct domain *dom, struct fi_deferred_work *dw)
 		return -FI_EINVAL;
 	domain_lock(dom);
 	shard_unite(dom);
-	err = queue(dom, dw);
+	err = defer_work_queue(dom, dw);
 	domain_unlock(dom);
 	return err;
 }
 
 /* ---- Taking back ----------------------------------------------------------------------------- */
 
-static void drop(struct work *work)
+static void defer_work_drop(struct work *work)
 {
 	struct cntr *reports_to;
 
 	defer_remove(work);
-	reports_to = end(deferred_of(work));
+	reports_to = defer_work_end(deferred_of(work));
 	if (reports_to)
 		ref_put(&reports_to->ref);
 }
 
-static bool is_of(const struct work *work, const void *dw)
+static bool defer_work_is_of(const struct work *work, const void *dw)
 {
 	return work->kind == &kind && deferred_of(work)->of == dw;
 }
 
-static void flush(struct work *work, const void *cntr)
+static void defer_work_flush(struct work *work, const void *cntr)
 {
 	if (work->kind == &kind && (!cntr || work->cntr == cntr))
-		drop(work);
+		defer_work_drop(work);
 }
 
 int defer_cancel_work(struct domain *dom, const struct fi_deferred_work *dw)
@@ -226,9 +229,9 @@ int defer_cancel_work(struct domain *dom, const struct fi_deferred_work *dw)
 	if (!dw)
 		return -FI_EINVAL;
 	domain_lock(dom);
-	work = defer_find(dom, is_of, dw);
+	work = defer_find(dom, defer_work_is_of, dw);
 	if (work)
-		drop(work);
+		defer_work_drop(work);
 	domain_unlock(dom);
 	return work ? 0 : -FI_ENOENT;
 }
@@ -240,7 +243,7 @@ int defer_flush(struct domain *dom, const struct fi_deferred_work *dw)
 	if (fid && !counter_in(dom, fid))
 		return -FI_EINVAL;
 	domain_lock(dom);
-	defer_each(dom, flush, fid);
+	defer_each(dom, defer_work_flush, fid);
 	domain_unlock(dom);
 	return 0;
 }

@@ -10,7 +10,7 @@
 #include "xfer/dgram/dgram.h"
 #include "xfer/msg/tx.h"
 
-static ssize_t post(struct ep *ep, const struct xfer *x)
+static ssize_t dgram_entry_post(struct ep *ep, const struct xfer *x)
 {
 	ssize_t ret;
 
@@ -20,7 +20,7 @@ static ssize_t post(struct ep *ep, const struct xfer *x)
 	return ret;
 }
 
-static ssize_t refuse(struct ep *ep, uint64_t flags, int err)
+static ssize_t dgram_entry_refuse(struct ep *ep, uint64_t flags, int err)
 {
 	ENTRY_LOCK(ep);
 	err = dgram_refuse(ep, flags, err);
@@ -28,33 +28,34 @@ static ssize_t refuse(struct ep *ep, uint64_t flags, int err)
 	return err;
 }
 
-static ssize_t post_iov(struct ep *ep, struct xfer x)
+static ssize_t dgram_entry_post_iov(struct ep *ep, struct xfer x)
 {
 	int err = IOV_ADD_UP(x.iov, iov_len, x.count, WIRE_IOV_MAX, &x.len);
 
-	return err ? refuse(ep, x.flags, err) : post(ep, &x);
+	return err ? dgram_entry_refuse(ep, x.flags, err) : dgram_entry_post(ep, &x);
 }
 
 /* A datagram has no field for remote CQ data. */
 static ssize_t msg_send_one(struct ep *ep, struct entry_msg m)
 {
 	if (m.kind & FI_REMOTE_CQ_DATA)
-		return refuse(ep, 0, -FI_EOPNOTSUPP);
-	return post(ep, &(struct xfer){.flags = m.kind ? m.kind | (ep->tx_flags & FI_MULTICAST)
-						       : ep->tx_flags,
-				       .buf = m.buf,
-				       .len = m.len,
-				       .context = m.context,
-				       .addr = m.addr});
+		return dgram_entry_refuse(ep, 0, -FI_EOPNOTSUPP);
+	return dgram_entry_post(
+		ep, &(struct xfer){.flags = m.kind ? m.kind | (ep->tx_flags & FI_MULTICAST)
+						   : ep->tx_flags,
+				   .buf = m.buf,
+				   .len = m.len,
+				   .context = m.context,
+				   .addr = m.addr});
 }
 
 static ssize_t msg_send_list(struct ep *ep, const struct fi_msg *msg, uint64_t flags)
 {
-	return post_iov(ep, (struct xfer){.flags = flags,
-					  .iov = msg->msg_iov,
-					  .count = msg->iov_count,
-					  .context = msg->context,
-					  .addr = msg->addr});
+	return dgram_entry_post_iov(ep, (struct xfer){.flags = flags,
+						      .iov = msg->msg_iov,
+						      .count = msg->iov_count,
+						      .context = msg->context,
+						      .addr = msg->addr});
 }
 
 static ssize_t msg_recv_list(struct ep *ep, const struct fi_msg *msg, uint64_t flags)

@@ -34,26 +34,26 @@ int dgram_recv(struct ep *ep, const struct recv_args *args)
 }
 
 /* The worker's only receive context; NULL: closed, or not open yet. */
-static struct rx *context(const struct dgram *d)
+static struct rx *dgram_rx_context(const struct dgram *d)
 {
 	return worker_opener(d->opener)->rx[0];
 }
 
-static bool wanted(const struct dgram *d)
+static bool dgram_rx_wanted(const struct dgram *d)
 {
-	const struct rx *rx = context(d);
+	const struct rx *rx = dgram_rx_context(d);
 
 	return rx && !list_empty(&rx->posted[0]);
 }
 
 static bool wants_source(const struct dgram *d)
 {
-	return context(d)->caps & (FI_SOURCE | FI_SOURCE_ERR);
+	return dgram_rx_context(d)->caps & (FI_SOURCE | FI_SOURCE_ERR);
 }
 
-static unsigned int receives(struct dgram *d, struct recv *list[], unsigned int max)
+static unsigned int dgram_rx_receives(struct dgram *d, struct recv *list[], unsigned int max)
 {
-	struct rx *rx = context(d);
+	struct rx *rx = dgram_rx_context(d);
 	unsigned int n = 0;
 
 	LIST_EACH (node, &rx->posted[0]) {
@@ -66,47 +66,47 @@ static unsigned int receives(struct dgram *d, struct recv *list[], unsigned int 
 	return n;
 }
 
-static fi_addr_t source(struct av *av, const struct addr *from)
+static fi_addr_t dgram_rx_source(struct av *av, const struct addr *from)
 {
 	fi_addr_t addr = from ? av_find(av, from, 0) : FI_ADDR_NOTAVAIL;
 
 	return addr == FI_ADDR_NOTAVAIL ? addr : av_user_id(av, addr);
 }
 
-static void came(struct dgram *d, struct recv *r, size_t len, const struct addr *from)
+static void dgram_rx_came(struct dgram *d, struct recv *r, size_t len, const struct addr *from)
 {
 	struct message m = {
-		.src = source(worker_opener(d->opener)->av, from),
+		.src = dgram_rx_source(worker_opener(d->opener)->av, from),
 		.from = from,
 		.head = WIRE_HEAD(WIRE_MSG, 0, 0, 0),
 		.len = len,
 	};
 	void *base = r->flags & FI_MULTI_RECV ? r->iov[0].iov_base : NULL;
-	struct rx *rx = context(d);
+	struct rx *rx = dgram_rx_context(d);
 	size_t room = rx_reserve(rx, r, len);
 
 	rx_finish(rx, r, &m, room, base, 0);
 }
 
-static void spoilt(struct dgram *d, struct recv *r, int err)
+static void dgram_rx_spoilt(struct dgram *d, struct recv *r, int err)
 {
 	LOG_PEER(LOG_EP_DATA,
 		 "a datagram is lost: the memory of its receive, at %p, cannot be written",
 		 r->iov[0].iov_base);
-	rx_recv_fail(context(d), r, err, FI_MSG);
+	rx_recv_fail(dgram_rx_context(d), r, err, FI_MSG);
 }
 
-static void fail(struct dgram *d, int err)
+static void dgram_rx_fail(struct dgram *d, int err)
 {
-	rx_fail_posted(context(d), err);
+	rx_fail_posted(dgram_rx_context(d), err);
 }
 
 const struct dgram_events dgram_events = {
-	.wanted = wanted,
+	.wanted = dgram_rx_wanted,
 	.wants_source = wants_source,
-	.receives = receives,
-	.came = came,
-	.spoilt = spoilt,
-	.fail = fail,
+	.receives = dgram_rx_receives,
+	.came = dgram_rx_came,
+	.spoilt = dgram_rx_spoilt,
+	.fail = dgram_rx_fail,
 	.flush = dgram_flush,
 };

@@ -15,7 +15,7 @@
 	 FI_TRIGGER)
 
 /* Returns the destination of a send; NULL: none, and *err is the reason. */
-static const struct addr *destination(struct ep *ep, const struct xfer *x, int *err)
+static const struct addr *dgram_tx_destination(struct ep *ep, const struct xfer *x, int *err)
 {
 	fi_addr_t addr = x->addr & ep->addr_mask;
 	const struct dgram_group *g = NULL;
@@ -37,14 +37,14 @@ static const struct addr *destination(struct ep *ep, const struct xfer *x, int *
 	return NULL;
 }
 
-static void sent(struct ep *ep, uint64_t flags, void *context, size_t len)
+static void dgram_tx_sent(struct ep *ep, uint64_t flags, void *context, size_t len)
 {
 	tx_complete(ep, FI_MSG | FI_SEND, flags, context);
 	if (ep->tx_cntr)
 		tx_count(ep, len);
 }
 
-static void failed(const struct dgram_out *out, int err)
+static void dgram_tx_failed(const struct dgram_out *out, int err)
 {
 	struct cq_slot slot = {.context = out->context, .flags = FI_MSG | FI_SEND};
 
@@ -60,9 +60,9 @@ static void complete_many(struct dgram_out *outs, unsigned int count, int err)
 {
 	for (unsigned int i = 0; i < count; i++)
 		if (err)
-			failed(&outs[i], -err);
+			dgram_tx_failed(&outs[i], -err);
 		else
-			sent(outs[i].ep, outs[i].flags, outs[i].context, outs[i].len);
+			dgram_tx_sent(outs[i].ep, outs[i].flags, outs[i].context, outs[i].len);
 }
 
 bool dgram_flush(struct dgram *d)
@@ -86,7 +86,7 @@ bool dgram_flush(struct dgram *d)
 	return done;
 }
 
-static bool is_full(const struct dgram *d)
+static bool dgram_tx_is_full(const struct dgram *d)
 {
 	return d->batch_count == DGRAM_BATCH_MAX || d->batch_bytes >= DGRAM_BATCH_BYTES;
 }
@@ -95,7 +95,8 @@ static bool is_full(const struct dgram *d)
  * Appends a datagram to the batch, which has space. The caller's memory must not change until the
  * datagram is sent.
  */
-static void hold(struct dgram *d, struct ep *ep, const struct xfer *x, const struct addr *to)
+static void dgram_tx_hold(struct dgram *d, struct ep *ep, const struct xfer *x,
+			  const struct addr *to)
 {
 	const struct iovec one = {(void *)(uintptr_t)x->buf, x->len};
 	struct dgram_out *out = &d->batch[d->batch_count++];
@@ -118,18 +119,18 @@ static __attribute__((noinline, cold)) int no_way(struct ep *ep, const struct xf
 {
 	if (x->flags & FI_INJECT)
 		return -err;
-	failed(&(struct dgram_out){.ep = ep, .context = x->context}, err);
+	dgram_tx_failed(&(struct dgram_out){.ep = ep, .context = x->context}, err);
 	return 0;
 }
 
-static int send_now(struct ep *ep, const struct xfer *x, const struct addr *to)
+static int dgram_tx_send_now(struct ep *ep, const struct xfer *x, const struct addr *to)
 {
 	const struct iovec one = {(void *)(uintptr_t)x->buf, x->len};
 	struct dgram *d = ep->worker->dgram;
 	int err = d->ops->send(d, to, x->iov ? x->iov : &one, x->iov ? x->count : 1);
 
 	if (__builtin_expect(!err, 1))
-		sent(ep, x->flags, x->context, x->len);
+		dgram_tx_sent(ep, x->flags, x->context, x->len);
 	return __builtin_expect(err > 0, 0) ? no_way(ep, x, err) : err;
 }
 
@@ -145,15 +146,15 @@ static __attribute__((noinline, cold)) int send_together(struct ep *ep, const st
 	if (!d->batch)
 		d->batch = malloc(DGRAM_BATCH_MAX * sizeof(*d->batch));
 	if (!d->batch)
-		return send_now(ep, x, to);
+		return dgram_tx_send_now(ep, x, to);
 	if (x->flags & FI_INJECT || d->batch_count == DGRAM_BATCH_MAX)
 		dgram_flush(d);
 	if (x->flags & FI_INJECT)
-		return d->batch_count ? -FI_EAGAIN : send_now(ep, x, to);
+		return d->batch_count ? -FI_EAGAIN : dgram_tx_send_now(ep, x, to);
 	if (d->batch_count == DGRAM_BATCH_MAX)
 		return -FI_EAGAIN;
-	hold(d, ep, x, to);
-	if (!(x->flags & FI_MORE) || is_full(d))
+	dgram_tx_hold(d, ep, x, to);
+	if (!(x->flags & FI_MORE) || dgram_tx_is_full(d))
 		dgram_flush(d);
 	return 0;
 }
@@ -178,12 +179,12 @@ int dgram_send(struct ep *ep, const struct xfer *x)
 	if (__builtin_expect(x->len > d->max, 0) ||
 	    (x->flags & FI_INJECT && x->len > ep->inject_max))
 		return dgram_refuse(ep, x->flags, -FI_EMSGSIZE);
-	to = destination(ep, x, &err);
+	to = dgram_tx_destination(ep, x, &err);
 	if (__builtin_expect(!to, 0))
 		return dgram_refuse(ep, x->flags, err);
 	if (__builtin_expect(x->flags & FI_MORE || d->batch_count, 0))
 		return send_together(ep, x, to);
-	return send_now(ep, x, to);
+	return dgram_tx_send_now(ep, x, to);
 }
 
 void dgram_forget(struct dgram *d, struct ep *ep, struct ep *successor)

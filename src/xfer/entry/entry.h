@@ -47,8 +47,8 @@ static __attribute__((noinline, cold)) ssize_t post_slow(struct ep *ep, struct x
  * x.flags holds the TX_KIND flags of the operation, a constant; *flags are the application's. An address with a receive
  * context index is larger than any index of worker->peers, so it takes the slow path.
  */
-static inline __attribute__((always_inline)) ssize_t post(struct ep *ep, struct xfer x,
-							  const uint64_t *flags)
+static inline __attribute__((always_inline)) ssize_t entry_post(struct ep *ep, struct xfer x,
+								const uint64_t *flags)
 {
 	/* Arguments for the slow path. In memory: registers would have to be saved and restored on the fast path. */
 	volatile struct {
@@ -95,7 +95,7 @@ static inline __attribute__((always_inline)) ssize_t post(struct ep *ep, struct 
 /* Plain sends use the endpoint's default flags. */
 static inline __attribute__((always_inline)) ssize_t post_plain(struct ep *ep, struct xfer x)
 {
-	return post(ep, x, &ep->tx_flags);
+	return entry_post(ep, x, &ep->tx_flags);
 }
 
 /* Injected sends have no completion and a bounded size. */
@@ -105,12 +105,12 @@ static inline __attribute__((always_inline)) ssize_t post_inject(struct ep *ep, 
 
 	if (__builtin_expect(x.len > ep_inject_max(ep, x.flags), 0))
 		return -FI_EMSGSIZE;
-	return post(ep, x, &flags);
+	return entry_post(ep, x, &flags);
 }
 
 /* A vector of one segment is sent like a plain buffer. */
-static inline ssize_t post_iov(struct ep *ep, struct xfer x, uint64_t flags,
-			       const struct iovec *iov, size_t count)
+static inline ssize_t entry_post_iov(struct ep *ep, struct xfer x, uint64_t flags,
+				     const struct iovec *iov, size_t count)
 {
 	if (__builtin_expect(count == 1 && iov, 1)) {
 		x.buf = iov->iov_base;
@@ -125,7 +125,7 @@ static inline ssize_t post_iov(struct ep *ep, struct xfer x, uint64_t flags,
 	}
 	if (flags & FI_INJECT && x.len > ep_inject_max(ep, x.flags))
 		return -FI_EMSGSIZE;
-	return post(ep, x, &flags);
+	return entry_post(ep, x, &flags);
 }
 
 static inline __attribute__((always_inline)) ssize_t msg_send_one(struct ep *ep, struct entry_msg m)
@@ -143,7 +143,7 @@ static inline __attribute__((always_inline)) ssize_t msg_send_one(struct ep *ep,
 
 static ssize_t msg_send_list(struct ep *ep, const struct fi_msg *msg, uint64_t flags)
 {
-	return post_iov(
+	return entry_post_iov(
 		ep,
 		(struct xfer){.head = MSG_HEAD | (flags & FI_REMOTE_CQ_DATA ? DATA_HEAD : 0),
 			      .flags = FI_MSG | FI_SEND,
@@ -186,13 +186,13 @@ static ssize_t tagged_sendv(struct fid_ep *fid, const struct iovec *iov, void **
 	struct ep *ep = ep_of(fid);
 	(void)desc;
 
-	return post_iov(ep,
-			(struct xfer){.head = TAGGED_HEAD,
-				      .flags = FI_TAGGED | FI_SEND,
-				      .tag = tag,
-				      .context = context,
-				      .addr = dest_addr},
-			ep->tx_flags, iov, count);
+	return entry_post_iov(ep,
+			      (struct xfer){.head = TAGGED_HEAD,
+					    .flags = FI_TAGGED | FI_SEND,
+					    .tag = tag,
+					    .context = context,
+					    .addr = dest_addr},
+			      ep->tx_flags, iov, count);
 }
 
 static ssize_t tagged_sendmsg(struct fid_ep *fid, const struct fi_msg_tagged *msg, uint64_t flags)
@@ -201,7 +201,7 @@ static ssize_t tagged_sendmsg(struct fid_ep *fid, const struct fi_msg_tagged *ms
 
 	if (MISUSED_MSG("fi_tsendmsg", msg))
 		return -FI_EINVAL;
-	return post_iov(
+	return entry_post_iov(
 		ep,
 		(struct xfer){.head = TAGGED_HEAD | (flags & FI_REMOTE_CQ_DATA ? DATA_HEAD : 0),
 			      .flags = FI_TAGGED | FI_SEND,
@@ -244,7 +244,7 @@ static inline ssize_t receive_locked(struct ep *ep, bool tagged, const struct re
 	return rx_post(ep->rx, ep->worker, tagged, args);
 }
 
-static ssize_t receive(struct ep *ep, bool tagged, const struct recv_args *args)
+static ssize_t entry_receive(struct ep *ep, bool tagged, const struct recv_args *args)
 {
 	ssize_t ret;
 
@@ -304,12 +304,12 @@ msg_recv_one(struct ep *ep, void *buf, size_t len, void *desc, fi_addr_t src, vo
 
 static ssize_t msg_recv_list(struct ep *ep, const struct fi_msg *msg, uint64_t flags)
 {
-	return receive(ep, false,
-		       &(struct recv_args){.iov = msg->msg_iov,
-					   .iov_count = msg->iov_count,
-					   .src = msg->addr,
-					   .flags = flags,
-					   .context = msg->context});
+	return entry_receive(ep, false,
+			     &(struct recv_args){.iov = msg->msg_iov,
+						 .iov_count = msg->iov_count,
+						 .src = msg->addr,
+						 .flags = flags,
+						 .context = msg->context});
 }
 
 #define ENTRY_SEND_FLAGS(ep) ((ep)->tx_flags)
@@ -334,14 +334,14 @@ static ssize_t tagged_recvv(struct fid_ep *fid, const struct iovec *iov, void **
 	struct ep *ep = ep_of(fid);
 	(void)desc;
 
-	return receive(ep, true,
-		       &(struct recv_args){.iov = iov,
-					   .iov_count = count,
-					   .src = src_addr,
-					   .tag = tag,
-					   .ignore = ignore,
-					   .flags = ep_rx_flags(ep),
-					   .context = context});
+	return entry_receive(ep, true,
+			     &(struct recv_args){.iov = iov,
+						 .iov_count = count,
+						 .src = src_addr,
+						 .tag = tag,
+						 .ignore = ignore,
+						 .flags = ep_rx_flags(ep),
+						 .context = context});
 }
 
 static ssize_t tagged_recvmsg(struct fid_ep *fid, const struct fi_msg_tagged *msg, uint64_t flags)
@@ -350,14 +350,15 @@ static ssize_t tagged_recvmsg(struct fid_ep *fid, const struct fi_msg_tagged *ms
 
 	if (MISUSED_MSG("fi_trecvmsg", msg))
 		return -FI_EINVAL;
-	return receive(ep, true,
-		       &(struct recv_args){.iov = msg->msg_iov,
-					   .iov_count = msg->iov_count,
-					   .src = msg->addr,
-					   .tag = msg->tag,
-					   .ignore = msg->ignore,
-					   .flags = (flags & ~XFER_ENDED) | ep_rx_msg_flags(ep),
-					   .context = msg->context});
+	return entry_receive(
+		ep, true,
+		&(struct recv_args){.iov = msg->msg_iov,
+				    .iov_count = msg->iov_count,
+				    .src = msg->addr,
+				    .tag = msg->tag,
+				    .ignore = msg->ignore,
+				    .flags = (flags & ~XFER_ENDED) | ep_rx_msg_flags(ep),
+				    .context = msg->context});
 }
 
 static const struct fi_ops_msg msg_ops = ENTRY_MSG_OPS;

@@ -50,7 +50,7 @@ static void take_tagged(struct fi_ops_tagged *to, const struct fi_ops_tagged *fr
 }
 
 /* Who performs the endpoint's calls. */
-static const struct entry_tables *performer(const struct ep *ep)
+static const struct entry_tables *install_performer(const struct ep *ep)
 {
 	const struct worker *worker = ep->worker;
 
@@ -153,13 +153,13 @@ static void refuse_injects(struct ep_tables *to)
  * May the endpoint join collective groups? Only a reliable datagram endpoint with contexts of its
  * own.
  */
-static bool joins(const struct ep *ep)
+static bool install_joins(const struct ep *ep)
 {
 	return ep->fid.fid.fclass == FI_CLASS_EP && ep->info->caps & FI_COLLECTIVE &&
 	       ep->info->ep_attr->type == FI_EP_RDM;
 }
 
-static void point_to(struct fid_ep *fid, struct ep_tables *tables)
+static void install_point_to(struct fid_ep *fid, struct ep_tables *tables)
 {
 	fid->msg = &tables->msg;
 	fid->tagged = &tables->tagged;
@@ -176,14 +176,14 @@ int xfer_tables(struct ep *ep)
 		return -FI_ENOMEM;
 	*tables = refuse_state;
 	ep->tables = tables;
-	point_to(&ep->fid, tables);
+	install_point_to(&ep->fid, tables);
 	return 0;
 }
 
 void xfer_tables_free(struct ep *ep)
 {
 	free(ep->tables);
-	point_to(&ep->fid, (struct ep_tables *)(uintptr_t)&refuse_state);
+	install_point_to(&ep->fid, (struct ep_tables *)(uintptr_t)&refuse_state);
 }
 
 typedef uintptr_t word __attribute__((may_alias));
@@ -192,7 +192,7 @@ typedef uintptr_t word __attribute__((may_alias));
  * Stores each member at once: a call in another thread finds the one that was there or the new one,
  * and no refusal between.
  */
-static void replace(struct ep_tables *tables, const struct ep_tables *by)
+static void install_replace(struct ep_tables *tables, const struct ep_tables *by)
 {
 	const word *from = (const word *)by;
 	word *to = (word *)tables;
@@ -203,15 +203,16 @@ static void replace(struct ep_tables *tables, const struct ep_tables *by)
 
 void xfer_install(struct ep *ep, const struct xfer_roles *roles)
 {
-	const struct entry_tables *from = performer(ep);
+	const struct entry_tables *from = install_performer(ep);
 	struct ep_tables tables;
 
 	choose_messages(ep, &tables, from, roles);
 	choose_rma(roles->initiates ? ep->info->caps : 0, &tables, from);
 	if (ep->tx_flags & (FI_FENCE | FI_TRIGGER))
 		refuse_injects(&tables);
-	tables.collective = joins(ep) ? *ep->worker->groups->entries : refuse_support.collective;
-	replace(ep->tables, &tables);
+	tables.collective =
+		install_joins(ep) ? *ep->worker->groups->entries : refuse_support.collective;
+	install_replace(ep->tables, &tables);
 }
 
 int xfer_enable(struct ep *ep)

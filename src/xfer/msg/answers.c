@@ -34,14 +34,14 @@ static void set_known(struct peer *peer, bool known)
  * Finds out whether the address vector holds the peer by now. One that is being disconnected does
  * not count.
  */
-static void look_up(struct peer *peer)
+static void answers_look_up(struct peer *peer)
 {
 	set_known(peer,
 		  peer_expelled(peer) || peer->worker->cm || peer_addr(peer) != FI_ADDR_NOTAVAIL);
 }
 
 /* The peer exceeds `limit` of the setting or constant `name`. */
-static void disconnect(struct peer *peer, const char *name, size_t limit)
+static void answers_disconnect(struct peer *peer, const char *name, size_t limit)
 {
 	struct answers *a = &peer->worker->answers;
 	char text[ADDR_STR_MAX + 32];
@@ -54,11 +54,11 @@ static void disconnect(struct peer *peer, const char *name, size_t limit)
 		text, peer->tx.reply_bytes, a->bytes, a->unknown, name, limit);
 	a->disconnected++;
 	peer_expel(peer, END_BUDGET);
-	look_up(peer);
+	answers_look_up(peer);
 }
 
 /* Returns the one of the peers not in the address vector that has most; `peer` if none has more. */
-static struct peer *worst(struct peer *peer)
+static struct peer *answers_worst(struct peer *peer)
 {
 	struct peer *most = peer;
 
@@ -71,7 +71,7 @@ static struct peer *worst(struct peer *peer)
 	return most;
 }
 
-static bool exceeds(const struct answers *a, size_t bytes, size_t limit)
+static bool answers_exceeds(const struct answers *a, size_t bytes, size_t limit)
 {
 	return bytes > limit || a->unknown > limit - bytes;
 }
@@ -85,12 +85,12 @@ static bool make_room(struct peer *peer, size_t bytes)
 	struct answers *a = &peer->worker->answers;
 	const size_t limit = budget_half();
 
-	if (!exceeds(a, bytes, limit))
+	if (!answers_exceeds(a, bytes, limit))
 		return true;
 	LIST_EACH (node, &peer->worker->peers_list)
-		look_up(LIST_ENTRY(node, struct peer, in_worker));
-	while (exceeds(a, bytes, limit) && !peer_expelled(peer))
-		disconnect(worst(peer), "half of FI_WEFT_UNEXPECTED_LIMIT", limit);
+		answers_look_up(LIST_ENTRY(node, struct peer, in_worker));
+	while (answers_exceeds(a, bytes, limit) && !peer_expelled(peer))
+		answers_disconnect(answers_worst(peer), "half of FI_WEFT_UNEXPECTED_LIMIT", limit);
 	return !peer_expelled(peer);
 }
 
@@ -98,9 +98,9 @@ bool answers_add(struct peer *peer, size_t bytes)
 {
 	if (peer_expelled(peer))
 		return false;
-	look_up(peer);
+	answers_look_up(peer);
 	if (bytes > WIRE_ANSWERS_MAX - peer->tx.reply_bytes) {
-		disconnect(peer, "WIRE_ANSWERS_MAX", WIRE_ANSWERS_MAX);
+		answers_disconnect(peer, "WIRE_ANSWERS_MAX", WIRE_ANSWERS_MAX);
 		return false;
 	}
 	if (!peer->tx.reply_known && !make_room(peer, bytes))

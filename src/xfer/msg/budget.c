@@ -32,19 +32,19 @@ size_t budget_half(void)
 	return limit == SIZE_MAX ? limit : limit / 2;
 }
 
-static void add(struct budget_sum *sum, size_t bytes, size_t count)
+static void budget_add(struct budget_sum *sum, size_t bytes, size_t count)
 {
 	sum->bytes += bytes;
 	sum->count += count;
 }
 
-static void subtract(struct budget_sum *sum, size_t bytes, size_t count)
+static void budget_subtract(struct budget_sum *sum, size_t bytes, size_t count)
 {
 	sum->bytes -= bytes;
 	sum->count -= count;
 }
 
-static bool exceeds(size_t kept, size_t bytes, size_t limit)
+static bool budget_exceeds(size_t kept, size_t bytes, size_t limit)
 {
 	return bytes > limit || kept > limit - bytes;
 }
@@ -65,7 +65,7 @@ void budget_init(struct budget *b, struct worker *worker)
 	budget_account_init(&b->gone);
 }
 
-static void release(struct list *messages)
+static void budget_release_all(struct list *messages)
 {
 	struct list *node;
 
@@ -75,20 +75,20 @@ static void release(struct list *messages)
 
 void budget_fini(struct budget *b)
 {
-	release(&b->gone.left);
+	budget_release_all(&b->gone.left);
 }
 
 /* ---- Accounts -------------------------------------------------------------------------------- */
 
 /* Does anything of it count? A link's bytes do not with a peer of the address vector, which is allowed them. */
-static bool counts(const struct account *a)
+static bool budget_counts(const struct account *a)
 {
 	return a->sum.count || (a->held && !a->known);
 }
 
 static void join_holders(struct budget *b, struct account *a)
 {
-	if (!list_empty(&a->in_budget) || !counts(a) || a == &b->gone)
+	if (!list_empty(&a->in_budget) || !budget_counts(a) || a == &b->gone)
 		return;
 	list_push(&b->holders[a->known], &a->in_budget);
 	b->holder_count[a->known]++;
@@ -115,7 +115,7 @@ static void set_sources(struct list *messages, fi_addr_t src)
  * The address vector holds the peer by now, by this address, or does not hold it any more
  * (FI_ADDR_NOTAVAIL).
  */
-static void reclassify(struct budget *b, struct account *a, fi_addr_t src)
+static void budget_reclassify(struct budget *b, struct account *a, fi_addr_t src)
 {
 	bool known = src != FI_ADDR_NOTAVAIL || b->worker->cm;
 
@@ -123,13 +123,13 @@ static void reclassify(struct budget *b, struct account *a, fi_addr_t src)
 		return;
 	leave_holders(b, a);
 	if (a->known)
-		subtract(&b->known, a->sum.bytes, a->sum.count);
+		budget_subtract(&b->known, a->sum.bytes, a->sum.count);
 	else
 		b->held -= a->held;
 	a->src = src;
 	a->known = known;
 	if (a->known)
-		add(&b->known, a->sum.bytes, a->sum.count);
+		budget_add(&b->known, a->sum.bytes, a->sum.count);
 	else
 		b->held += a->held;
 	join_holders(b, a);
@@ -137,22 +137,22 @@ static void reclassify(struct budget *b, struct account *a, fi_addr_t src)
 	set_sources(&a->left, src);
 }
 
-static void charge(struct budget *b, struct account *a, struct unexpected *u)
+static void budget_charge_to(struct budget *b, struct account *a, struct unexpected *u)
 {
 	u->account = a;
 	list_push(u->peer ? &a->kept : &a->left, &u->in_account);
-	add(&a->sum, rx_cost(u), 1);
-	add(&b->all, rx_cost(u), 1);
+	budget_add(&a->sum, rx_cost(u), 1);
+	budget_add(&b->all, rx_cost(u), 1);
 	if (a->known)
-		add(&b->known, rx_cost(u), 1);
+		budget_add(&b->known, rx_cost(u), 1);
 	join_holders(b, a);
 }
 
 void budget_charge(struct budget *b, struct unexpected *u)
 {
 	if (u->peer)
-		reclassify(b, &u->peer->rx.account, rx_source(u));
-	charge(b, u->peer ? &u->peer->rx.account : &b->gone, u);
+		budget_reclassify(b, &u->peer->rx.account, rx_source(u));
+	budget_charge_to(b, u->peer ? &u->peer->rx.account : &b->gone, u);
 }
 
 void budget_uncharge(struct budget *b, struct unexpected *u)
@@ -163,14 +163,14 @@ void budget_uncharge(struct budget *b, struct unexpected *u)
 		return;
 	u->account = NULL;
 	list_remove(&u->in_account);
-	subtract(&a->sum, rx_cost(u), 1);
-	subtract(&b->all, rx_cost(u), 1);
+	budget_subtract(&a->sum, rx_cost(u), 1);
+	budget_subtract(&b->all, rx_cost(u), 1);
 	if (a->known)
-		subtract(&b->known, rx_cost(u), 1);
+		budget_subtract(&b->known, rx_cost(u), 1);
 	if (a->sum.count || a == &b->gone)
 		return;
 	peer_of(&a->in_budget)->rx.unheard = 0;
-	if (!counts(a))
+	if (!budget_counts(a))
 		leave_holders(b, a);
 }
 
@@ -184,7 +184,7 @@ void budget_release(struct peer *peer, size_t bytes)
 	a->held -= bytes;
 	if (!a->known)
 		b->held -= bytes;
-	if (!counts(a))
+	if (!budget_counts(a))
 		leave_holders(b, a);
 }
 
@@ -201,7 +201,7 @@ void budget_leave(struct budget *b, struct unexpected *u)
 		return;
 	}
 	budget_uncharge(b, u);
-	charge(b, &b->gone, u);
+	budget_charge_to(b, &b->gone, u);
 }
 
 void budget_account_fini(struct peer *peer)
@@ -215,7 +215,7 @@ void budget_account_fini(struct peer *peer)
 
 			u->peer = NULL;
 			budget_uncharge(b, u);
-			charge(b, &b->gone, u);
+			budget_charge_to(b, &b->gone, u);
 		}
 }
 
@@ -231,7 +231,7 @@ void budget_look_up(struct budget *b)
 		return;
 	b->seen_av = version;
 	LIST_EACH_SAFE (node, &b->holders[0])
-		reclassify(b, &peer_of(node)->rx.account, peer_addr(peer_of(node)));
+		budget_reclassify(b, &peer_of(node)->rx.account, peer_addr(peer_of(node)));
 }
 
 void budget_forget_addr(struct budget *b, fi_addr_t addr)
@@ -242,13 +242,13 @@ void budget_forget_addr(struct budget *b, fi_addr_t addr)
 		struct account *a = &peer_of(node)->rx.account;
 
 		if (a->src == addr)
-			reclassify(b, a, FI_ADDR_NOTAVAIL);
+			budget_reclassify(b, a, FI_ADDR_NOTAVAIL);
 	}
 }
 
 /* ---- Limits ---------------------------------------------------------------------------------- */
 
-static void drop_all(struct list *messages)
+static void budget_drop_all(struct list *messages)
 {
 	LIST_EACH_SAFE (node, messages) {
 		struct unexpected *u = LIST_ENTRY(node, struct unexpected, in_account);
@@ -277,7 +277,7 @@ static struct peer *worst_of(const struct list *holders)
 	return worst;
 }
 
-static void disconnect(struct budget *b, struct peer *peer)
+static void budget_disconnect(struct budget *b, struct peer *peer)
 {
 	const struct budget_sum *sum = &peer->rx.account.sum;
 	char text[ADDR_STR_MAX + 32];
@@ -295,13 +295,13 @@ static void disconnect(struct budget *b, struct peer *peer)
 }
 
 /* Nothing of it stays: it would be dropped with the connection. */
-static void expel(struct budget *b, struct peer *peer)
+static void budget_expel(struct budget *b, struct peer *peer)
 {
 	if (peer->state != PEER_IDLE)
-		disconnect(b, peer);
+		budget_disconnect(b, peer);
 	b->dropped += peer->rx.account.sum.count;
-	drop_all(&peer->rx.account.kept);
-	drop_all(&peer->rx.account.left);
+	budget_drop_all(&peer->rx.account.kept);
+	budget_drop_all(&peer->rx.account.left);
 	budget_release(peer, SIZE_MAX);
 }
 
@@ -321,7 +321,7 @@ static void drop_left(struct budget *b, size_t bytes, size_t limit)
 	LIST_EACH_SAFE (node, &b->gone.left) {
 		struct unexpected *u = LIST_ENTRY(node, struct unexpected, in_account);
 
-		if (!exceeds(of_others(b), bytes, limit - limit / SLACK))
+		if (!budget_exceeds(of_others(b), bytes, limit - limit / SLACK))
 			break;
 		b->dropped++;
 		rx_take(u->rx->q, u);
@@ -333,7 +333,7 @@ static bool admit_unknown(struct budget *b, size_t bytes)
 {
 	const size_t limit = budget_half();
 
-	while (exceeds(of_others(b), bytes, limit)) {
+	while (budget_exceeds(of_others(b), bytes, limit)) {
 		struct peer *worst = worst_of(&b->holders[0]);
 
 		if (b->gone.sum.count &&
@@ -341,7 +341,7 @@ static bool admit_unknown(struct budget *b, size_t bytes)
 		     b->gone.sum.bytes >= worst->rx.account.sum.bytes + worst->rx.account.held))
 			drop_left(b, bytes, limit);
 		else if (worst)
-			expel(b, worst);
+			budget_expel(b, worst);
 		else
 			return false;
 	}
@@ -368,15 +368,15 @@ static void count_allowed(struct budget *b)
 
 static bool admit_known(struct budget *b, size_t bytes)
 {
-	while (exceeds(b->known.bytes, bytes, b->allowed)) {
+	while (budget_exceeds(b->known.bytes, bytes, b->allowed)) {
 		struct peer *worst = worst_of(&b->holders[1]);
 
 		count_allowed(b);
-		if (!exceeds(b->known.bytes, bytes, b->allowed))
+		if (!budget_exceeds(b->known.bytes, bytes, b->allowed))
 			break;
 		if (!worst)
 			return false;
-		expel(b, worst);
+		budget_expel(b, worst);
 	}
 	return true;
 }
@@ -392,7 +392,7 @@ bool budget_admit(struct peer *peer, fi_addr_t src, size_t bytes)
 	bool known = src != FI_ADDR_NOTAVAIL || b->worker->cm;
 
 	if (!(known ? admit_known(b, bytes) : admit_unknown(b, bytes)))
-		disconnect(b, peer);
+		budget_disconnect(b, peer);
 	if (!peer_expelled(peer))
 		return true;
 	b->dropped++;
@@ -406,9 +406,9 @@ bool budget_hold(struct peer *peer, size_t bytes)
 
 	if (peer_expelled(peer))
 		return false;
-	reclassify(b, a, peer_addr(peer));
+	budget_reclassify(b, a, peer_addr(peer));
 	if (bytes && !a->known && !admit_unknown(b, bytes))
-		disconnect(b, peer);
+		budget_disconnect(b, peer);
 	if (peer_expelled(peer))
 		return false;
 	leave_holders(b, a);

@@ -27,8 +27,8 @@ void rx_send_ats(const struct message *m, int err)
 }
 
 /* Reports a received message: completion, counter, deferred work. */
-static void complete(struct rx *rx, struct recv *r, const struct message *m, size_t capacity,
-		     void *base, int err)
+static void rx_complete(struct rx *rx, struct recv *r, const struct message *m, size_t capacity,
+			void *base, int err)
 {
 	uint32_t flags = wire_flags(m->head);
 	struct cq_slot slot = {
@@ -94,7 +94,7 @@ void rx_finish(struct rx *rx, struct recv *r, const struct message *m, size_t ca
 	       int err)
 {
 	r->arriving--;
-	complete(rx, r, m, capacity, base, err);
+	rx_complete(rx, r, m, capacity, base, err);
 	if (!r->arriving && (r->exhausted || !(r->flags & FI_MULTI_RECV)))
 		pool_put(&rx->q->recv_pool, r);
 }

@@ -184,7 +184,7 @@ _Static_assert((WORKER_RX_MAX & (WORKER_RX_MAX - 1)) == 0,
 	       "the bits of RX_PLAIN_BITS name contexts only");
 
 /* Delivers a plain message. */
-static void place(struct rx *rx, struct peer *peer, const struct packet *p)
+static void rx_deliver_place(struct rx *rx, struct peer *peer, const struct packet *p)
 {
 	struct recv *r = rx_plain_find(rx, peer_addr(peer), p);
 	struct cq *cq = rx->plain_cq;
@@ -226,5 +226,5 @@ void rx_deliver(struct opener *o, uint32_t src, const struct packet *p)
 		 !rx->plain_cq || (peer->reported == FI_ADDR_NOTAVAIL && peer_expelled(peer)))
 		deliver_other(peer, p);
 	else
-		place(rx, peer, p);
+		rx_deliver_place(rx, peer, p);
 }

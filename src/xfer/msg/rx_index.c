@@ -35,7 +35,7 @@ static void make_secret(void)
 	secret[1] |= 1;
 }
 
-static inline struct unexpected *message_of(struct rx_equal *e, int by)
+static inline struct unexpected *rx_index_message_of(struct rx_equal *e, int by)
 {
 	return LIST_ENTRY(e, struct unexpected, equal[by]);
 }
@@ -46,21 +46,22 @@ static inline bool is_tagged(const struct unexpected *u)
 }
 
 /* FI_ADDR_UNSPEC stands for all sources; no message has it. */
-static uint32_t hash(bool tagged, fi_addr_t src, uint64_t tag)
+static uint32_t rx_index_hash(bool tagged, fi_addr_t src, uint64_t tag)
 {
 	uint64_t x = hash_mix(tag ^ secret[0]) ^ (src + tagged) * secret[1];
 
 	return (uint32_t)(hash_mix(x * secret[1]) >> 32);
 }
 
-static struct rx_equal **bucket_of(const struct rx_index *x, int by, const struct unexpected *u)
+static struct rx_equal **rx_index_bucket_of(const struct rx_index *x, int by,
+					    const struct unexpected *u)
 {
 	fi_addr_t src = by == RX_BY_SOURCE ? u->indexed_src : FI_ADDR_UNSPEC;
 
-	return &x->table[by][hash(is_tagged(u), src, u->tag) & (x->buckets - 1)];
+	return &x->table[by][rx_index_hash(is_tagged(u), src, u->tag) & (x->buckets - 1)];
 }
 
-static bool equal(const struct unexpected *a, const struct unexpected *b, int by)
+static bool rx_index_equal(const struct unexpected *a, const struct unexpected *b, int by)
 {
 	return a->tag == b->tag && is_tagged(a) == is_tagged(b) &&
 	       (by == RX_BY_TAG || a->indexed_src == b->indexed_src);
@@ -75,11 +76,11 @@ static void link_oldest(struct rx_equal **bucket, struct rx_equal *e)
 	*bucket = e;
 }
 
-static void enter(struct rx_index *x, int by, struct unexpected *u)
+static void rx_index_enter(struct rx_index *x, int by, struct unexpected *u)
 {
-	struct rx_equal **bucket = bucket_of(x, by, u), *e = *bucket;
+	struct rx_equal **bucket = rx_index_bucket_of(x, by, u), *e = *bucket;
 
-	while (e && !equal(message_of(e, by), u, by))
+	while (e && !rx_index_equal(rx_index_message_of(e, by), u, by))
 		e = e->next;
 	if (e) {
 		list_push(&e->all, &u->equal[by].all); /* before the oldest: behind the newest */
@@ -89,7 +90,7 @@ static void enter(struct rx_index *x, int by, struct unexpected *u)
 	x->keys += by == RX_BY_SOURCE;
 }
 
-static void leave(struct rx_index *x, int by, struct unexpected *u)
+static void rx_index_leave(struct rx_index *x, int by, struct unexpected *u)
 {
 	struct rx_equal *e = &u->equal[by], *second = LIST_ENTRY(e->all.next, struct rx_equal, all);
 	bool alone = list_empty(&e->all);
@@ -108,17 +109,17 @@ static void leave(struct rx_index *x, int by, struct unexpected *u)
 }
 
 /* All messages that stand in the old table into the new one. */
-static void move(struct rx_index *x, int by, struct rx_equal **from, uint32_t buckets)
+static void rx_index_move(struct rx_index *x, int by, struct rx_equal **from, uint32_t buckets)
 {
 	for (uint32_t i = 0; i < buckets; i++)
 		for (struct rx_equal *e = from[i], *next; e; e = next) {
 			next = e->next;
-			link_oldest(bucket_of(x, by, message_of(e, by)), e);
+			link_oldest(rx_index_bucket_of(x, by, rx_index_message_of(e, by)), e);
 		}
 }
 
 /* Without memory the chains become longer. */
-static void grow(struct rx_index *x)
+static void rx_index_grow(struct rx_index *x)
 {
 	uint32_t buckets = x->buckets;
 	struct rx_equal **table[RX_KEYS], **old;
@@ -136,22 +137,22 @@ static void grow(struct rx_index *x)
 	for (int by = 0; by < RX_KEYS; by++) {
 		old = x->table[by];
 		x->table[by] = table[by];
-		move(x, by, old, buckets);
+		rx_index_move(x, by, old, buckets);
 		free(old);
 	}
 }
 
-static void add(struct rx_index *x, struct unexpected *u)
+static void rx_index_add_entry(struct rx_index *x, struct unexpected *u)
 {
 	x->count++;
 	u->indexed = true;
 	u->indexed_src = rx_source(u);
 	for (int by = 0; by < RX_KEYS; by++)
-		enter(x, by, u);
-	grow(x);
+		rx_index_enter(x, by, u);
+	rx_index_grow(x);
 }
 
-static struct rx_index *make(void)
+static struct rx_index *rx_index_make(void)
 {
 	struct rx_index *x = calloc(1, sizeof(*x));
 
@@ -172,15 +173,15 @@ static struct rx_index *make(void)
 void rx_index_add(struct rx *rx, struct unexpected *u)
 {
 	if (rx->index) {
-		add(rx->index, u);
+		rx_index_add_entry(rx->index, u);
 		return;
 	}
 	if (rx->unexpected_count < FIRST || rx->unexpected_count & (rx->unexpected_count - 1))
 		return; /* without memory tries again when there are twice as many */
-	rx->index = make();
+	rx->index = rx_index_make();
 	for (int tagged = 0; rx->index && tagged < 2; tagged++)
 		LIST_EACH (node, &rx->unexpected[tagged])
-			add(rx->index, LIST_ENTRY(node, struct unexpected, link));
+			rx_index_add_entry(rx->index, LIST_ENTRY(node, struct unexpected, link));
 }
 
 void rx_index_remove(struct rx *rx, struct unexpected *u)
@@ -189,7 +190,7 @@ void rx_index_remove(struct rx *rx, struct unexpected *u)
 		return;
 	u->indexed = false;
 	for (int by = 0; by < RX_KEYS; by++)
-		leave(rx->index, by, u);
+		rx_index_leave(rx->index, by, u);
 	if (!--rx->index->count)
 		rx_index_free(rx);
 }
@@ -198,19 +199,19 @@ void rx_index_source(struct rx *rx, struct unexpected *u, fi_addr_t src)
 {
 	if (!u->indexed || u->indexed_src == src)
 		return;
-	leave(rx->index, RX_BY_SOURCE, u);
+	rx_index_leave(rx->index, RX_BY_SOURCE, u);
 	u->indexed_src = src;
-	enter(rx->index, RX_BY_SOURCE, u);
+	rx_index_enter(rx->index, RX_BY_SOURCE, u);
 }
 
 struct unexpected *rx_index_find(const struct rx *rx, bool tagged, fi_addr_t src, uint64_t tag)
 {
 	const struct rx_index *x = rx->index;
 	int by = src == FI_ADDR_UNSPEC ? RX_BY_TAG : RX_BY_SOURCE;
-	struct rx_equal *e = x->table[by][hash(tagged, src, tag) & (x->buckets - 1)];
+	struct rx_equal *e = x->table[by][rx_index_hash(tagged, src, tag) & (x->buckets - 1)];
 
 	for (; e; e = e->next) {
-		struct unexpected *u = message_of(e, by);
+		struct unexpected *u = rx_index_message_of(e, by);
 
 		if (u->tag == tag && is_tagged(u) == tagged &&
 		    (by == RX_BY_TAG || u->indexed_src == src))

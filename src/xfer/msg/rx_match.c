@@ -74,7 +74,7 @@ void xfer_rx_close(struct rx *rx)
 }
 
 /* Senders that have been inserted into the address vector since are found by their address from now on. */
-static void look_up(struct rx *rx)
+static void rx_match_look_up(struct rx *rx)
 {
 	if (rx->budget) {
 		budget_look_up(rx->budget);
@@ -90,7 +90,7 @@ static struct unexpected *of_tag(struct rx *rx, bool tagged, fi_addr_t want, uin
 	struct unexpected *u;
 
 	if (want != FI_ADDR_UNSPEC)
-		look_up(rx);
+		rx_match_look_up(rx);
 	while ((u = rx_index_find(rx, tagged, want, tag)) && want != FI_ADDR_UNSPEC &&
 	       rx_source(u) != want)
 		rx_index_source(rx, u, rx_source(u));

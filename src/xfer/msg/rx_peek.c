@@ -75,8 +75,8 @@ static void complete_peek(struct rx *rx, bool tagged, const struct recv_args *ar
 }
 
 /* Looks at what has come, too: the message may lie behind many others, and behind requests that wait. */
-static struct unexpected *find(struct rx *rx, struct worker *worker, bool tagged,
-			       const struct recv_args *args)
+static struct unexpected *rx_peek_find(struct rx *rx, struct worker *worker, bool tagged,
+				       const struct recv_args *args)
 {
 	struct unexpected *u = rx_unexpected(rx, tagged, args);
 	uint64_t begin = u ? 0 : clock_ns();
@@ -99,7 +99,7 @@ int rx_peek(struct rx *rx, struct worker *worker, bool tagged, const struct recv
 			 "FI_CLAIM without a context, which has to be a struct fi_context");
 		return -FI_EINVAL;
 	}
-	u = find(rx, worker, tagged, args);
+	u = rx_peek_find(rx, worker, tagged, args);
 	complete_peek(rx, tagged, args, u);
 	if (!u)
 		return 0;

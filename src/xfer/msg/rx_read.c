@@ -33,10 +33,10 @@ static __attribute__((noinline)) bool is_noted(struct peer *peer)
  * `p`: head and length of it. `shortest`: it has eight bytes; only
  * one of a known source is taken. False: nothing was done.
  */
-static __attribute__((always_inline)) inline bool take(struct worker *worker, struct cq *cq,
-						       struct fi_cq_tagged_entry *entry,
-						       fi_addr_t *src, struct packet p,
-						       bool shortest)
+static __attribute__((always_inline)) inline bool rx_read_take(struct worker *worker, struct cq *cq,
+							       struct fi_cq_tagged_entry *entry,
+							       fi_addr_t *src, struct packet p,
+							       bool shortest)
 {
 	link_place at = link_cursor_place(worker->driven.idle.cursor);
 	struct rx *rx = worker->rx[0];
@@ -70,7 +70,7 @@ static __attribute__((always_inline)) inline bool take(struct worker *worker, st
 }
 
 /* The same for a message of up to READ_MAX bytes, if one has come. */
-static bool take_any(struct worker *worker, struct cq *cq, void *entry, fi_addr_t *src)
+static bool rx_read_take_any(struct worker *worker, struct cq *cq, void *entry, fi_addr_t *src)
 {
 	const struct link_cursor *cursor = worker->driven.idle.cursor;
 	struct packet p = {.data = 0};
@@ -83,17 +83,17 @@ static bool take_any(struct worker *worker, struct cq *cq, void *entry, fi_addr_
 		return false;
 	if (p.len > FEW)
 		link_place_want(link_cursor_place(cursor), p.len);
-	return take(worker, cq, entry, src, p, false);
+	return rx_read_take(worker, cq, entry, src, p, false);
 }
 
 /* Goes on with a read that has brought `n` entries so far. Uses up a call. */
-static __attribute__((noinline)) ssize_t go_on(struct cq *cq, void *buf, size_t count,
-					       fi_addr_t *src, struct driven *d, size_t n)
+static __attribute__((noinline)) ssize_t rx_read_go_on(struct cq *cq, void *buf, size_t count,
+						       fi_addr_t *src, struct driven *d, size_t n)
 {
 	size_t size = cq_entry_size(cq->format);
 
 	while (n < count &&
-	       take_any(worker_of(d), cq, (char *)buf + n * size, src ? &src[n] : NULL))
+	       rx_read_take_any(worker_of(d), cq, (char *)buf + n * size, src ? &src[n] : NULL))
 		n++;
 	if (!n)
 		return cq_read_due(cq, buf, count, src);
@@ -102,7 +102,7 @@ static __attribute__((noinline)) ssize_t go_on(struct cq *cq, void *buf, size_t 
 }
 
 /* Ends a read that has brought one entry. */
-static inline ssize_t end(struct driven *d)
+static inline ssize_t rx_read_end(struct driven *d)
 {
 	idle_use(&d->idle);
 	return 1;
@@ -118,8 +118,8 @@ static __attribute__((noinline)) ssize_t read_several(struct cq *cq, void *buf, 
 
 	while (n < count && !link_cursor_stops(cursor) && is_plain(head) &&
 	       link_place_len(link_cursor_place(cursor)) == 8 &&
-	       take(worker_of(d), cq, (void *)((char *)buf + n * size), NULL,
-		    (struct packet){.head = head}, true)) {
+	       rx_read_take(worker_of(d), cq, (void *)((char *)buf + n * size), NULL,
+			    (struct packet){.head = head}, true)) {
 		n++;
 		came = link_cursor_came(cursor);
 		if (!came)
@@ -127,13 +127,13 @@ static __attribute__((noinline)) ssize_t read_several(struct cq *cq, void *buf, 
 		head = link_place_head(link_cursor_place(cursor));
 	}
 	if (came)
-		return go_on(cq, buf, count, NULL, d, n);
+		return rx_read_go_on(cq, buf, count, NULL, d, n);
 	idle_use(&d->idle);
 	return (ssize_t)n;
 }
 
 /* What is not read here may be long: its next lines come while the transport looks at the first. */
-static inline ssize_t leave(struct cq *cq, void *buf, size_t count, link_place at)
+static inline ssize_t rx_read_leave(struct cq *cq, void *buf, size_t count, link_place at)
 {
 	link_place_want(at, LEFT);
 	return cq_read_due(cq, buf, count, NULL);
@@ -145,19 +145,19 @@ ssize_t rx_read(struct cq *cq, void *buf, size_t count, struct driven *d, link_p
 	uint32_t len = link_place_len(at);
 
 	if (!is_plain(head))
-		return leave(cq, buf, count, at);
+		return rx_read_leave(cq, buf, count, at);
 	if (len != 8)
-		return len > READ_MAX ? leave(cq, buf, count, at)
-				      : go_on(cq, buf, count, NULL, d, 0);
+		return len > READ_MAX ? rx_read_leave(cq, buf, count, at)
+				      : rx_read_go_on(cq, buf, count, NULL, d, 0);
 	if (count != 1)
 		return read_several(cq, buf, count, d, head);
 	/* The constants need no register while the message is taken. */
-	return take(worker_of(d), cq, buf, NULL, (struct packet){.head = head}, true)
-		       ? end(d)
-		       : go_on(cq, buf, 1, NULL, d, 0);
+	return rx_read_take(worker_of(d), cq, buf, NULL, (struct packet){.head = head}, true)
+		       ? rx_read_end(d)
+		       : rx_read_go_on(cq, buf, 1, NULL, d, 0);
 }
 
 ssize_t rx_readfrom(struct cq *cq, void *buf, size_t count, fi_addr_t *src, struct driven *d)
 {
-	return go_on(cq, buf, count, src, d, 0);
+	return rx_read_go_on(cq, buf, count, src, d, 0);
 }

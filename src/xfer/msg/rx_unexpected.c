@@ -24,7 +24,7 @@
  * Do senders have to pause? Those who have less than their share go on, lest one sender holds all others up; a shared
  * context does not know shares.
  */
-static bool pauses(const struct rx *rx, const struct peer *peer)
+static bool rx_unexpected_pauses(const struct rx *rx, const struct peer *peer)
 {
 	const struct rx *q = rx->q;
 	bool full = q->unexpected_bytes > q->unexpected_max;
@@ -67,7 +67,7 @@ void rx_send_xon(struct rx *rx)
 }
 
 /* A message has been taken out of context `q`. `peer`: its sender, or NULL. */
-static void resume(struct rx *q, struct peer *peer)
+static void rx_unexpected_resume(struct rx *q, struct peer *peer)
 {
 	struct budget *b = q->budget;
 
@@ -84,7 +84,7 @@ static void resume(struct rx *q, struct peer *peer)
 }
 
 /* May a message of the peer be kept? False: too many bytes since XOFF, of messages that do not heed it. */
-static bool bearable(struct peer *peer, uint64_t head, size_t bytes)
+static bool rx_unexpected_bearable(struct peer *peer, uint64_t head, size_t bytes)
 {
 	if (!peer->rx.xoff_sent || rx_wants_ack(head))
 		return true;
@@ -146,7 +146,7 @@ void rx_release(struct opener *o, uint32_t src, size_t bytes)
 }
 
 /* There is no memory for a packet of the peer. */
-static void lose(struct worker *worker, struct peer *peer, const struct packet *p)
+static void rx_unexpected_lose(struct worker *worker, struct peer *peer, const struct packet *p)
 {
 	bool alone = wire_op(p->head) == WIRE_MSG && !wire_of_group(p->head);
 	struct rx *rx = alone ? rx_context_of(worker, peer, p) : NULL;
@@ -168,7 +168,7 @@ void *rx_payload_new(struct opener *o, uint32_t src, const struct packet *p)
 	u = spare_get(&worker->spare, sizeof(*u) + p->len);
 	if (!u) {
 		budget_release(peer, sizeof(*u) + p->len);
-		lose(worker, peer, p);
+		rx_unexpected_lose(worker, peer, p);
 		return NULL;
 	}
 	u->kept = p->len;
@@ -195,7 +195,7 @@ void rx_deliver_collected(struct opener *o, uint32_t src, const struct packet *p
 }
 
 /* Returns the memory in which the payload lies, if it is ours, else a copy; NULL: no memory, or it was lost before. */
-static struct unexpected *memory_of(const struct message *m, size_t payload_len)
+static struct unexpected *rx_unexpected_memory_of(const struct message *m, size_t payload_len)
 {
 	struct worker *worker = m->peer->worker;
 	struct unexpected *u = worker->collected;
@@ -212,9 +212,10 @@ static struct unexpected *memory_of(const struct message *m, size_t payload_len)
 	return u;
 }
 
-static struct unexpected *keep(struct rx *rx, const struct message *m, size_t payload_len)
+static struct unexpected *rx_unexpected_keep(struct rx *rx, const struct message *m,
+					     size_t payload_len)
 {
-	struct unexpected *u = memory_of(m, payload_len);
+	struct unexpected *u = rx_unexpected_memory_of(m, payload_len);
 
 	if (!u)
 		return NULL;
@@ -251,7 +252,7 @@ static struct unexpected *keep_lost(struct rx *rx, const struct message *m)
 
 	if (wire_op(m->head) != WIRE_MSG || wire_of_group(m->head))
 		return NULL;
-	u = keep(rx, m, 0);
+	u = rx_unexpected_keep(rx, m, 0);
 	if (u)
 		u->lost = true;
 	else
@@ -275,11 +276,12 @@ void rx_store(struct rx *rx, const struct message *m, size_t payload_len)
 	struct unexpected *u;
 	size_t bytes = sizeof(*u) + payload_len;
 
-	if (grouped ? !bearable_of_group(m->peer, bytes) : !bearable(m->peer, m->head, bytes))
+	if (grouped ? !bearable_of_group(m->peer, bytes)
+		    : !rx_unexpected_bearable(m->peer, m->head, bytes))
 		return;
 	if (!budget_admit(m->peer, m->src, bytes))
 		return;
-	u = keep(rx, m, payload_len);
+	u = rx_unexpected_keep(rx, m, payload_len);
 	if (!u)
 		u = keep_lost(rx, m);
 	if (u) {
@@ -288,7 +290,7 @@ void rx_store(struct rx *rx, const struct message *m, size_t payload_len)
 	}
 	if (!u || u->lost)
 		peer_starve(m->peer, "a message that no receive waits for");
-	else if (!grouped && pauses(rx, m->peer))
+	else if (!grouped && rx_unexpected_pauses(rx, m->peer))
 		send_xoff(q, m->peer);
 }
 
@@ -310,7 +312,7 @@ void rx_take(struct rx *rx, struct unexpected *u)
 {
 	list_remove(&u->link);
 	uncount_kept(rx, u);
-	resume(rx, u->peer);
+	rx_unexpected_resume(rx, u->peer);
 }
 
 /* Out of reach for others, and the application's from now on: the context still counts it, the budget does not. */

@@ -79,13 +79,13 @@ static int send_rndv(struct txreq *req, enum way_out *way)
 }
 
 /* Moves a sent request, which the peer will answer, to its next state. */
-static void await(struct txreq *req, bool whole)
+static void tx_await(struct txreq *req, bool whole)
 {
 	tx_req_move(req, whole ? TXREQ_ACK : TXREQ_RTS);
 }
 
 /* Does XOFF hold for the request? It does not for messages of collectives. */
-static bool is_paused(const struct txreq *req)
+static bool tx_is_paused(const struct txreq *req)
 {
 	return req->peer->tx.xoff_ms && wire_op(req->head) == WIRE_MSG && !wire_of_group(req->head);
 }
@@ -108,7 +108,7 @@ int tx_send(struct txreq *req)
 {
 	uint64_t asked = ack_flags(req->flags);
 	struct peer *peer = req->peer;
-	bool paused = is_paused(req);
+	bool paused = tx_is_paused(req);
 	enum way_out way = way_out(peer->real, req->len, paused);
 	bool whole = way <= OUT_ZCOPY;
 	uint64_t ack = paused && !asked ? WIRE_ACK_MATCH : asked;
@@ -125,11 +125,11 @@ int tx_send(struct txreq *req)
 	if (whole && !ack)
 		end_sent(req);
 	else
-		await(req, whole);
+		tx_await(req, whole);
 	return 0;
 }
 
-static struct txreq *req_new(struct ep *ep, struct peer *peer, const struct xfer *x)
+static struct txreq *tx_new_req(struct ep *ep, struct peer *peer, const struct xfer *x)
 {
 	struct txreq *req = tx_req_new(ep, peer);
 
@@ -177,7 +177,7 @@ static int queue_message(struct ep *ep, struct peer *peer, const struct xfer *x)
 
 	if (tx_full(ep, peer))
 		return -FI_EAGAIN;
-	req = req_new(ep, peer, x);
+	req = tx_new_req(ep, peer, x);
 	if (!req)
 		return -FI_ENOMEM;
 	err = tx_queue(ep, req);
@@ -204,20 +204,20 @@ static __attribute__((noinline, cold)) bool barred_by(const struct peer *peer, u
 	return flags & FI_FENCE && anything_sent(peer);
 }
 
-static bool barred(const struct peer *peer, uint64_t flags)
+static bool tx_barred(const struct peer *peer, uint64_t flags)
 {
 	return peer->rma.bulk || (flags & (FI_SEND | FI_FENCE) && barred_by(peer, flags));
 }
 
 bool tx_blocked(const struct peer *peer, const struct txreq *req)
 {
-	return barred(peer, req->flags) || (!(req->flags & FI_SEND) && rma_waits(peer, req));
+	return tx_barred(peer, req->flags) || (!(req->flags & FI_SEND) && rma_waits(peer, req));
 }
 
 bool tx_must_queue(const struct peer *peer, uint64_t flags)
 {
-	return barred(peer, flags) || (!list_empty(&peer->txreqs[TXREQ_BACKLOG]) &&
-				       tx_blocked(peer, tx_req_first(peer, TXREQ_BACKLOG)));
+	return tx_barred(peer, flags) || (!list_empty(&peer->txreqs[TXREQ_BACKLOG]) &&
+					  tx_blocked(peer, tx_req_first(peer, TXREQ_BACKLOG)));
 }
 
 void tx_announce(const struct peer *peer)
@@ -254,7 +254,7 @@ static int tx_now(struct ep *ep, struct peer *peer, const struct xfer *x)
 			tx_count(ep, x->len);
 		return err;
 	}
-	req = req_new(ep, peer, x);
+	req = tx_new_req(ep, peer, x);
 	if (!req)
 		return -FI_ENOMEM;
 	err = tx_send(req);
@@ -309,7 +309,7 @@ static int tx_begin(struct ep *ep, struct peer *peer, const struct xfer *x)
 }
 
 /* Fits one packet? An endpoint that injects by default may exceed inject_size up to that. */
-static bool copies(const struct peer *peer, size_t len)
+static bool tx_copies(const struct peer *peer, size_t len)
 {
 	return peer->real && !way_is_long(peer->real, len);
 }
@@ -330,7 +330,7 @@ int tx_slow(struct ep *ep, struct xfer x)
 	x.head |= (x.addr >> ep->rx_shift & ep->rx_index_mask) << 16;
 	if (!peer)
 		return peer_missing(ep, x.addr, "send");
-	if (x.flags & FI_INJECT && x.len > ep_inject_max(ep, x.flags) && !copies(peer, x.len))
+	if (x.flags & FI_INJECT && x.len > ep_inject_max(ep, x.flags) && !tx_copies(peer, x.len))
 		return -FI_EMSGSIZE;
 	err = tx_begin(ep, peer, &x);
 	if (err == -FI_EAGAIN) {

@@ -9,7 +9,7 @@
 #include "xfer/msg/tx.h"
 #include "xfer/rndv/way.h"
 
-static struct txreq *make(struct peer *peer, const struct packet *p, struct work *work)
+static struct txreq *tx_ahead_make(struct peer *peer, const struct packet *p, struct work *work)
 {
 	struct iovec iov = {(void *)(uintptr_t)p->payload, p->len};
 	struct txreq *req = tx_req_new(NULL, peer);
@@ -33,7 +33,7 @@ static struct txreq *make(struct peer *peer, const struct packet *p, struct work
 	return req;
 }
 
-static bool has_space(const struct peer *peer)
+static bool tx_ahead_has_space(const struct peer *peer)
 {
 	return peer->state == PEER_CONNECTED && peer->real &&
 	       list_empty(&peer->txreqs[TXREQ_AHEAD]) && list_empty(&peer->tx.controls);
@@ -54,7 +54,7 @@ static int send_copy(struct link *link, const struct packet *p)
 
 int tx_ahead(struct peer *peer, const struct packet *p, struct work *work)
 {
-	bool room = has_space(peer);
+	bool room = tx_ahead_has_space(peer);
 	struct txreq *req;
 	int err;
 
@@ -65,7 +65,7 @@ int tx_ahead(struct peer *peer, const struct packet *p, struct work *work)
 		if (err)
 			return err;
 	}
-	req = make(peer, p, work);
+	req = tx_ahead_make(peer, p, work);
 	if (!req)
 		return -FI_ENOMEM;
 	if (room && !tx_send(req))

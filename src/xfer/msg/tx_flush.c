@@ -27,7 +27,7 @@ int tx_zcopy(struct txreq *req, const struct packet *p, const struct iovec *iov,
 }
 
 /* Sends the next fragment, from req->sent on. 0 or a negative error. */
-static int send_fragment(struct txreq *req)
+static int tx_flush_send_fragment(struct txreq *req)
 {
 	struct link *link = req->peer->real;
 	struct iovec iov[WIRE_IOV_MAX];
@@ -47,7 +47,7 @@ static int send_fragment(struct txreq *req)
 static bool flush_stream(struct txreq *req, bool *progressed)
 {
 	while (req->sent < req->len) {
-		if (send_fragment(req))
+		if (tx_flush_send_fragment(req))
 			return false;
 		*progressed = true;
 	}
@@ -96,7 +96,7 @@ static bool flush_controls(struct peer *peer)
 }
 
 /* Are too many results of atomics on tagged receives outstanding? */
-static bool is_paused(const struct peer *peer, const struct txreq *req)
+static bool tx_flush_is_paused(const struct peer *peer, const struct txreq *req)
 {
 	return wire_flags(req->head) & WIRE_MATCH && peer->rma.matching > WIRE_RESULTS_MAX;
 }
@@ -109,7 +109,7 @@ static bool flush_backlog(struct peer *peer)
 	while ((req = tx_req_first(peer, TXREQ_BACKLOG))) {
 		size_t before = req->sent;
 
-		if (is_paused(peer, req) || tx_blocked(peer, req))
+		if (tx_flush_is_paused(peer, req) || tx_blocked(peer, req))
 			break;
 		if (req->flags & FI_SEND ? tx_send(req) : rma_send(req)) {
 			progressed |= req->sent != before;

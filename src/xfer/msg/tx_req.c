@@ -16,7 +16,7 @@
  * Clears member by member: clearing the whole struct takes as long as the rest of a short
  * operation. The lists at the end are filled as far as they are used.
  */
-static inline void clear(struct txreq *req)
+static inline void tx_req_clear(struct txreq *req)
 {
 	req->head = req->flags = req->tag = req->data = 0;
 	req->context = req->bounce = req->rndv = NULL;
@@ -67,7 +67,7 @@ struct txreq *tx_req_new(struct ep *ep, struct peer *peer)
 	req->state = TXREQ_NEW;
 	req->ep = ep;
 	req->peer = peer;
-	clear(req);
+	tx_req_clear(req);
 	return req;
 }
 
@@ -99,7 +99,7 @@ int tx_req_bounce(struct txreq *req, const struct iovec *iov, size_t count)
 	return 0;
 }
 
-static struct cntr *counter_of(const struct ep *ep, uint64_t kind)
+static struct cntr *tx_req_counter_of(const struct ep *ep, uint64_t kind)
 {
 	if (kind & FI_SEND)
 		return ep->tx_cntr;
@@ -111,9 +111,9 @@ void tx_count(struct ep *ep, size_t len)
 	cntr_done(ep->tx_cntr, len);
 }
 
-static void complete(struct txreq *req)
+static void tx_req_complete(struct txreq *req)
 {
-	struct cntr *cntr = counter_of(req->ep, req->flags);
+	struct cntr *cntr = tx_req_counter_of(req->ep, req->flags);
 
 	if (req->flags & FI_COMPLETION && req->ep->tx_cq)
 		cq_push_done(req->ep->tx_cq, req->context, req->flags & TX_KIND);
@@ -126,7 +126,7 @@ static void complete_error(struct txreq *req, int err, int reason)
 {
 	struct cq_slot slot = {
 		.context = req->context, .flags = req->flags & TX_KIND, .tag = req->tag};
-	struct cntr *cntr = counter_of(req->ep, req->flags);
+	struct cntr *cntr = tx_req_counter_of(req->ep, req->flags);
 	bool reports = !req->work || req->flags & FI_COMPLETION;
 
 	if (req->ep->tx_cq && reports)
@@ -146,17 +146,17 @@ void tx_req_fail(struct txreq *req, int err, int reason)
 	tx_req_free(req);
 }
 
-static inline void report(struct txreq *req)
+static inline void tx_req_report_now(struct txreq *req)
 {
 	if (req->ep)
-		complete(req);
+		tx_req_complete(req);
 	if (req->work)
 		defer_done(req->work, 0);
 }
 
 void tx_req_report(struct txreq *req)
 {
-	report(req);
+	tx_req_report_now(req);
 	req->ep = NULL;
 	req->work = NULL;
 	req->reported = true;
@@ -170,7 +170,7 @@ void tx_req_end(struct txreq *req, int err)
 		return;
 	}
 	tx_req_leave(req);
-	report(req);
+	tx_req_report_now(req);
 	tx_req_free(req);
 }
 
@@ -195,7 +195,7 @@ static const enum txreq_state reported[] = {TXREQ_RMA,   TXREQ_ACK,     TXREQ_ZC
  * Ends the requests that a closed endpoint left in the backlog: its buffers may be freed. Injected
  * requests have copies and still go out.
  */
-static void discard(struct peer *peer)
+static void tx_req_discard(struct peer *peer)
 {
 	LIST_EACH_SAFE (at, &peer->txreqs[TXREQ_BACKLOG]) {
 		struct txreq *req = LIST_ENTRY(at, struct txreq, link);
@@ -264,12 +264,12 @@ void tx_forget(struct worker *worker, struct ep *ep, struct ep *successor)
 		/* The application may free the buffers soon. */
 		if (!successor && peer->real && link_holds(peer->real))
 			tx_take_back(peer, "a message of a closed endpoint");
-		discard(peer);
+		tx_req_discard(peer);
 	}
 }
 
 /* The endpoint or context that the application opened. */
-static const struct ep *opened(const struct ep *ep)
+static const struct ep *tx_req_opened(const struct ep *ep)
 {
 	return ep->is_alias ? ep->base : ep;
 }
@@ -284,7 +284,7 @@ int tx_cancel(const struct ep *ep, void *context)
 
 			/* Partly sent requests and deferred work cannot be canceled by context. */
 			if (req->context != context || !req->ep || req->work || req->sent ||
-			    opened(req->ep) != opened(ep))
+			    tx_req_opened(req->ep) != tx_req_opened(ep))
 				continue;
 			tx_req_end(req, FI_ECANCELED);
 			return 0;
@@ -322,7 +322,7 @@ void tx_fail_all(struct peer *peer, int err, int reason)
 }
 
 /* Was the peer told that the message consists of these bytes, among others? */
-static bool readable(const struct txreq *req, uint64_t at, size_t len)
+static bool tx_req_readable(const struct txreq *req, uint64_t at, size_t len)
 {
 	if (req->state != TXREQ_RTS)
 		return false;
@@ -343,7 +343,7 @@ bool tx_readable(struct opener *o, uint32_t src, uint64_t at, size_t len)
 	if (!peer)
 		return false;
 	LIST_EACH (node, &peer->txreqs[TXREQ_ACK])
-		if (readable(LIST_ENTRY(node, struct txreq, link), at, len))
+		if (tx_req_readable(LIST_ENTRY(node, struct txreq, link), at, len))
 			return true;
 	return false;
 }

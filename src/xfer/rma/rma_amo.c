@@ -10,7 +10,7 @@
 #include "xfer/msg/tx.h"
 
 /* Returns the values sent per element. */
-static unsigned int operands(const struct wire_amo *amo)
+static unsigned int rma_amo_operands(const struct wire_amo *amo)
 {
 	if (amo->op == FI_ATOMIC_READ)
 		return 0;
@@ -27,14 +27,14 @@ bool rma_amo_parse(const struct rma_request *r)
 	for (size_t i = 0; i < r->count; i++)
 		if (r->range[i].len % size)
 			return false;
-	return r->len == operands(&r->amo) * r->total;
+	return r->len == rma_amo_operands(&r->amo) * r->total;
 }
 
 /*
  * Would an eight-byte write be torn? Other threads poll on such values and must never see half of
  * one.
  */
-static bool torn(const struct wire_amo *amo, const void *at)
+static bool rma_amo_torn(const struct wire_amo *amo, const void *at)
 {
 	return amo->op == FI_ATOMIC_WRITE && atomic_size(amo->type) == 8 && (uintptr_t)at % 8;
 }
@@ -42,7 +42,7 @@ static bool torn(const struct wire_amo *amo, const void *at)
 static int refuse_element(const struct wire_amo *amo, const void *at)
 {
 	LOG_PEER(LOG_EP_DATA, "atomic: an element of %zu bytes at %p is %s", atomic_size(amo->type),
-		 at, torn(amo, at) ? "not aligned" : "not in one segment");
+		 at, rma_amo_torn(amo, at) ? "not aligned" : "not in one segment");
 	return -FI_EINVAL;
 }
 
@@ -56,7 +56,7 @@ static int check_spot(const struct wire_amo *amo, const struct rma_spot *spot, s
 
 		fragment = len - done;
 		at = rma_fragment(spot, done, &fragment);
-		if (!fragment || fragment % size || torn(amo, at))
+		if (!fragment || fragment % size || rma_amo_torn(amo, at))
 			return refuse_element(amo, at);
 	}
 	return 0;
@@ -66,8 +66,8 @@ static int check_spot(const struct wire_amo *amo, const struct rma_spot *spot, s
  * Applies the atomic to all elements of a spot; `done`: bytes of earlier spots. `result` gets the
  * old values, or is NULL.
  */
-static void apply(const struct rma_request *r, const struct rma_spot *spot, size_t len, size_t done,
-		  char *result)
+static void rma_amo_apply(const struct rma_request *r, const struct rma_spot *spot, size_t len,
+			  size_t done, char *result)
 {
 	atomic_kernel *kernel = atomic_find(r->amo.form, r->amo.op, r->amo.type);
 	size_t size = atomic_size(r->amo.type), fragment;
@@ -97,7 +97,7 @@ uint64_t rma_amo_access(const struct wire_amo *amo)
  * (fi_endpoint(3)); for a region's counters it is also a write (fi_mr(3)), because a thread that
  * sleeps on one waits for the memory to change.
  */
-static int conclude(struct rma_request *r, const char *result)
+static int rma_amo_conclude(struct rma_request *r, const char *result)
 {
 	uint64_t kind = FI_ATOMIC | (result ? FI_REMOTE_READ : FI_REMOTE_WRITE);
 	uint64_t more = r->amo.op == FI_ATOMIC_READ ? 0 : FI_REMOTE_WRITE;
@@ -129,10 +129,10 @@ static int amo_scattered(struct rma_request *r)
 	for (size_t i = 0; i < r->count; i++) {
 		struct rma_spot spot = rma_spot(r, i);
 
-		apply(r, &spot, r->range[i].len, done, result);
+		rma_amo_apply(r, &spot, r->range[i].len, done, result);
 		done += r->range[i].len;
 	}
-	return conclude(r, result);
+	return rma_amo_conclude(r, result);
 }
 
 /* Fast path: contiguous elements. */
@@ -140,7 +140,7 @@ static int amo_in_a_row(struct rma_request *r, void *at)
 {
 	char room[WIRE_AMO_MAX], *result = r->amo.form == ATOMIC_BASE ? NULL : room;
 
-	if (torn(&r->amo, at))
+	if (rma_amo_torn(&r->amo, at))
 		return refuse_element(&r->amo, at);
 	atomic_find(r->amo.form, r->amo.op, r->amo.type)(
 		&(struct atomic_args){.target = at,
@@ -148,7 +148,7 @@ static int amo_in_a_row(struct rma_request *r, void *at)
 				      .compare = r->payload + r->total,
 				      .result = result,
 				      .count = r->total / atomic_size(r->amo.type)});
-	return conclude(r, result);
+	return rma_amo_conclude(r, result);
 }
 
 int rma_amo(struct rma_request *r)
@@ -168,7 +168,7 @@ int rma_amo(struct rma_request *r)
 }
 
 /* Restores the packet of an atomic message, see rma_match. */
-static struct packet packet_of(const struct message *m)
+static struct packet rma_amo_packet_of(const struct message *m)
 {
 	return (struct packet){.head = m->head,
 			       .tag = m->data,
@@ -206,7 +206,7 @@ bool rma_match_valid(struct peer *peer, const struct packet *p)
 }
 
 /* Returns the bytes of a buffer that the request reaches to; SIZE_MAX: an overflow. */
-static size_t reach(const struct rma_request *r)
+static size_t rma_amo_reach(const struct rma_request *r)
 {
 	uint64_t end, max = 0;
 
@@ -221,13 +221,13 @@ static size_t reach(const struct rma_request *r)
 
 size_t rma_match_len(const struct message *m)
 {
-	struct packet p = packet_of(m);
+	struct packet p = rma_amo_packet_of(m);
 	struct rma_request r;
 
-	return rma_parse(&r, m->peer, &p) ? reach(&r) : 0;
+	return rma_parse(&r, m->peer, &p) ? rma_amo_reach(&r) : 0;
 }
 
-static void answer(struct peer *peer, uint64_t head, int err, const void *buf, size_t len)
+static void rma_amo_answer(struct peer *peer, uint64_t head, int err, const void *buf, size_t len)
 {
 	struct packet p = {.head = WIRE_HEAD(WIRE_ATS, 0, 0, wire_id(head)),
 			   .tag = (uint64_t)err,
@@ -245,18 +245,19 @@ static int apply_all(const struct rma_request *r, const struct iovec *iov, size_
 	size_t done = 0, room = iov_bytes(iov, count);
 	int err = 0;
 
-	if (reach(r) > room) {
+	if (rma_amo_reach(r) > room) {
 		LOG_PEER(LOG_EP_DATA,
 			 "atomic on tag %#llx: it reaches to byte %llu, the receive has %zu",
-			 (unsigned long long)r->range[0].key, (unsigned long long)reach(r), room);
+			 (unsigned long long)r->range[0].key, (unsigned long long)rma_amo_reach(r),
+			 room);
 		return -FI_EINVAL;
 	}
 	for (size_t i = 0; !err && i < r->count; i++)
 		err = check_spot(&r->amo, &(struct rma_spot){iov, count, r->range[i].addr},
 				 r->range[i].len);
 	for (size_t i = 0; !err && i < r->count; i++) {
-		apply(r, &(struct rma_spot){iov, count, r->range[i].addr}, r->range[i].len, done,
-		      r->amo.form == ATOMIC_BASE ? NULL : result);
+		rma_amo_apply(r, &(struct rma_spot){iov, count, r->range[i].addr}, r->range[i].len,
+			      done, r->amo.form == ATOMIC_BASE ? NULL : result);
 		done += r->range[i].len;
 	}
 	return err;
@@ -264,19 +265,20 @@ static int apply_all(const struct rma_request *r, const struct iovec *iov, size_
 
 struct rma_matched rma_match_apply(const struct message *m, const struct iovec *iov, size_t count)
 {
-	struct packet p = packet_of(m);
+	struct packet p = rma_amo_packet_of(m);
 	char result[WIRE_AMO_MAX];
 	struct rma_request r;
 	int err = rma_parse(&r, m->peer, &p) ? 0 : -FI_EINVAL;
 
 	if (!err)
 		err = apply_all(&r, iov, count, result);
-	answer(m->peer, m->head, -err, result, err || r.amo.form == ATOMIC_BASE ? 0 : r.total);
+	rma_amo_answer(m->peer, m->head, -err, result,
+		       err || r.amo.form == ATOMIC_BASE ? 0 : r.total);
 	return (struct rma_matched){
 		.err = -err, .has_data = !err && r.flags & WIRE_CQ, .data = err ? 0 : r.cq};
 }
 
 void rma_match_refuse(struct peer *peer, uint64_t head)
 {
-	answer(peer, head, FI_ECANCELED, NULL, 0);
+	rma_amo_answer(peer, head, FI_ECANCELED, NULL, 0);
 }

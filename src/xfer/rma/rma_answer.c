@@ -14,12 +14,12 @@
 /* Operations that access a peer's memory directly after the peer was found not to poll. */
 #define DIRECT_SPELL 32
 
-static struct txreq *oldest(struct peer *peer)
+static struct txreq *rma_answer_oldest(struct peer *peer)
 {
 	return tx_req_first(peer, TXREQ_RMA);
 }
 
-static void unweigh(struct peer *peer, const struct txreq *req)
+static void rma_answer_unweigh(struct peer *peer, const struct txreq *req)
 {
 	peer->rma.results -= req->weight;
 	if (!peer->rma.bulk || peer->rma.results > WIRE_RESULTS_MAX)
@@ -28,12 +28,12 @@ static void unweigh(struct peer *peer, const struct txreq *req)
 	peer_refresh(peer);
 }
 
-static void retire(struct peer *peer, struct txreq *req, int err, int reason)
+static void rma_answer_retire(struct peer *peer, struct txreq *req, int err, int reason)
 {
 	if (--peer->rma.awaiting_count == 0)
 		list_remove(&peer->rma.in_awaiting);
 	if (__builtin_expect(tx_brings(req), 0))
-		unweigh(peer, req);
+		rma_answer_unweigh(peer, req);
 	if (err)
 		tx_req_fail(req, err, reason);
 	else
@@ -52,11 +52,11 @@ static void done_before(struct peer *peer, uint32_t seq)
 {
 	struct txreq *req;
 
-	while ((req = oldest(peer)) && (int32_t)(req->seq - seq) < 0)
-		retire(peer, req, expects_result(req) ? FI_EPROTO : 0, FI_EPROTO);
+	while ((req = rma_answer_oldest(peer)) && (int32_t)(req->seq - seq) < 0)
+		rma_answer_retire(peer, req, expects_result(req) ? FI_EPROTO : 0, FI_EPROTO);
 }
 
-static void scatter(const struct txreq *req, const struct packet *p)
+static void rma_answer_scatter(const struct txreq *req, const struct packet *p)
 {
 	iov_scatter(req->result, req->result_count, req->got, p->payload, p->len);
 }
@@ -65,7 +65,7 @@ int rma_result(struct txreq *req, const struct packet *p)
 {
 	if (p->len != (expects_result(req) ? req->len : 0))
 		return FI_EPROTO;
-	scatter(req, p);
+	rma_answer_scatter(req, p);
 	return 0;
 }
 
@@ -76,14 +76,14 @@ static void take_result(struct peer *peer, struct txreq *req, const struct packe
 			 p->len);
 		return;
 	}
-	scatter(req, p);
+	rma_answer_scatter(req, p);
 	req->got += p->len;
 	if (req->got == req->len)
-		retire(peer, req, 0, 0);
+		rma_answer_retire(peer, req, 0, 0);
 }
 
 /* Returns the partly sent long write with that sequence number, or NULL. */
-static struct txreq *unfinished(struct peer *peer, uint32_t seq)
+static struct txreq *rma_answer_unfinished(struct peer *peer, uint32_t seq)
 {
 	struct txreq *req = tx_req_first(peer, TXREQ_BACKLOG);
 
@@ -98,7 +98,7 @@ static void take_failure(struct peer *peer, uint32_t seq, uint64_t what)
 {
 	int err = (int)(what & 0xffff) ? (int)(what & 0xffff) : FI_EIO;
 	int reason = (int)(what >> 16 & 0xffff);
-	struct txreq *req = oldest(peer);
+	struct txreq *req = rma_answer_oldest(peer);
 
 	if (req && req->seq == seq) {
 		if (!req->ep)
@@ -106,10 +106,10 @@ static void take_failure(struct peer *peer, uint32_t seq, uint64_t what)
 				LOG_EP_DATA,
 				"%s refused an operation that nobody waits for (FI_INJECT_COMPLETE, or its endpoint is closed): %s",
 				peer_text(peer), fi_strerror(err));
-		retire(peer, req, err, reason);
+		rma_answer_retire(peer, req, err, reason);
 		return;
 	}
-	req = unfinished(peer, seq);
+	req = rma_answer_unfinished(peer, seq);
 	if (req)
 		tx_req_fail(req, err, reason);
 }
@@ -129,7 +129,7 @@ void rma_answer(struct peer *peer, const struct packet *p)
 		done_before(peer, seq + 1);
 	} else {
 		done_before(peer, seq);
-		req = oldest(peer);
+		req = rma_answer_oldest(peer);
 		/* An answer without a request is late: rma_help has performed the operation. */
 		if (wire_op(p->head) == WIRE_FAILED)
 			take_failure(peer, seq, p->tag);
@@ -167,7 +167,7 @@ static bool may_perform(const struct txreq *req)
 }
 
 /* Performs the operation. False: wait for the peer, and its answer. */
-static bool perform(struct peer *peer, struct txreq *req)
+static bool rma_answer_perform(struct peer *peer, struct txreq *req)
 {
 	bool write = wire_op(req->head) == WIRE_PUT;
 	struct link_copy copy = {.write = write,
@@ -189,7 +189,7 @@ static bool perform(struct peer *peer, struct txreq *req)
 	if (ret >= 0)
 		rma_notify(req, ret == LINK_COUNTED);
 	peer->rma.direct_spell = DIRECT_SPELL;
-	retire(peer, req, ret < 0 ? FI_EFAULT : 0, FI_EFAULT);
+	rma_answer_retire(peer, req, ret < 0 ? FI_EFAULT : 0, FI_EFAULT);
 	return true;
 }
 
@@ -198,7 +198,7 @@ static bool help_peer(struct peer *peer)
 	struct txreq *req;
 	bool any = false;
 
-	for (; (req = oldest(peer)) && perform(peer, req); any = true)
+	for (; (req = rma_answer_oldest(peer)) && rma_answer_perform(peer, req); any = true)
 		;
 	if (any && !list_empty(&peer->txreqs[TXREQ_BACKLOG]))
 		peer_busy(peer);
@@ -211,7 +211,7 @@ bool rma_help(struct worker *worker, bool now)
 
 	LIST_EACH_SAFE (node, &worker->awaiting) {
 		struct peer *peer = LIST_ENTRY(node, struct peer, rma.in_awaiting);
-		struct txreq *req = oldest(peer);
+		struct txreq *req = rma_answer_oldest(peer);
 
 		if (!req || !peer->real || !peer->real->local)
 			continue;

@@ -70,7 +70,7 @@ int xfer_atomic_valid(enum atomic_form form, enum fi_datatype type, enum fi_op o
 	return err;
 }
 
-static __attribute__((noinline, cold)) int too_many(size_t elements, size_t size)
+static __attribute__((noinline, cold)) int rma_from_too_many(size_t elements, size_t size)
 {
 	LOG_WARN(LOG_EP_DATA, "atomic: %zu elements of %zu bytes; at most %zu are possible",
 		 elements, size, WIRE_AMO_MAX / size);
@@ -94,7 +94,7 @@ int rma_from_plain(struct rma *o, enum fi_datatype type, enum fi_op op, size_t c
 		return -FI_EINVAL;
 	/* The first test prevents an overflow in the second. */
 	if (count > WIRE_AMO_MAX || count * atomic_size(type) > WIRE_AMO_MAX)
-		return too_many(count, atomic_size(type));
+		return rma_from_too_many(count, atomic_size(type));
 	o->wire = WIRE_AMO;
 	o->kind = FI_ATOMIC | (form == ATOMIC_BASE ? FI_WRITE : FI_READ);
 	o->len = count * atomic_size(type);
@@ -113,7 +113,7 @@ static int to_bytes(struct iovec *iov, const struct fi_ioc *ioc, size_t count, s
 		if (ioc[i].count && !ioc[i].addr)
 			return -FI_EINVAL;
 		if (ioc[i].count > WIRE_AMO_MAX / size)
-			return too_many(ioc[i].count, size);
+			return rma_from_too_many(ioc[i].count, size);
 		iov[i] = (struct iovec){ioc[i].addr, ioc[i].count * size};
 	}
 	return 0;
@@ -127,7 +127,7 @@ static int remote_to_bytes(struct fi_rma_iov *to, const struct fi_msg_atomic *ms
 		const struct fi_rma_ioc *from = &msg->rma_iov[i];
 
 		if (from->count > WIRE_AMO_MAX / size)
-			return too_many(from->count, size);
+			return rma_from_too_many(from->count, size);
 		to[i] = (struct fi_rma_iov){
 			.addr = from->addr, .len = from->count * size, .key = from->key};
 	}
@@ -209,7 +209,7 @@ int rma_from_atomic(struct rma *o, struct rma_store *store, const struct entry_a
 		return -FI_EINVAL;
 	}
 	if (o->len > WIRE_AMO_MAX)
-		return too_many(o->len / size, size);
+		return rma_from_too_many(o->len / size, size);
 	o->amo.len = (uint32_t)o->len;
 	return 0;
 }

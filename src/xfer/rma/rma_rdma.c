@@ -26,7 +26,7 @@ static bool keys_lead(const struct txreq *req)
 	return true;
 }
 
-static bool suits(const struct peer *peer, const struct txreq *req)
+static bool rma_rdma_suits(const struct peer *peer, const struct txreq *req)
 {
 	const struct link *link = peer->real;
 
@@ -47,12 +47,12 @@ static bool suits(const struct peer *peer, const struct txreq *req)
 bool rma_rdma_waits(const struct peer *peer, const struct txreq *req)
 {
 	if (peer->rma.rdma_posted_count)
-		return !suits(peer, req);
-	return !list_empty(&peer->txreqs[TXREQ_RMA]) && suits(peer, req);
+		return !rma_rdma_suits(peer, req);
+	return !list_empty(&peer->txreqs[TXREQ_RMA]) && rma_rdma_suits(peer, req);
 }
 
 /* Others do the work of a request, at the device or in the peer's process. */
-static void enter(struct txreq *req)
+static void rma_rdma_enter(struct txreq *req)
 {
 	tx_req_move(req, TXREQ_RDMA);
 	req->peer->rma.rdma_posted_count++;
@@ -74,12 +74,12 @@ int rma_begin(struct txreq *req, bool at_once)
 	int ret = link->memory->copy(link, &copy);
 
 	if (ret == LINK_UNDER_WAY)
-		enter(req);
+		rma_rdma_enter(req);
 	return ret;
 }
 
 /* Gives the operation to the device. 0: the request is in TXREQ_RDMA; or a negative error. */
-static int begin(struct txreq *req)
+static int rma_rdma_begin(struct txreq *req)
 {
 	int ret = 0;
 
@@ -97,12 +97,13 @@ int rma_rdma(struct txreq *req)
 {
 	struct peer *peer = req->peer;
 
-	if (list_empty(&peer->txreqs[TXREQ_RMA]) && suits(peer, req) && !begin(req))
+	if (list_empty(&peer->txreqs[TXREQ_RMA]) && rma_rdma_suits(peer, req) &&
+	    !rma_rdma_begin(req))
 		return 0;
 	return peer->rma.rdma_posted_count ? -FI_EAGAIN : 1;
 }
 
-static void leave(struct peer *peer)
+static void rma_rdma_leave(struct peer *peer)
 {
 	if (--peer->rma.rdma_posted_count)
 		return;
@@ -131,7 +132,7 @@ void rma_copied(struct opener *o, uint64_t id, int ret)
 		tx_req_requeue(req);
 	else
 		tx_req_end(req, ret < 0 ? FI_EFAULT : 0);
-	leave(peer);
+	rma_rdma_leave(peer);
 }
 
 void rma_rdma_failed(struct peer *peer)

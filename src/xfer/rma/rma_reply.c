@@ -9,7 +9,7 @@
 #include "xfer/worker.h"
 #include "xfer/msg/tx.h"
 
-static struct packet result(uint32_t seq, size_t offset, const void *buf, size_t len)
+static struct packet rma_reply_result(uint32_t seq, size_t offset, const void *buf, size_t len)
 {
 	return (struct packet){.head = WIRE_HEAD(WIRE_RESULT, 0, 0, seq),
 			       .tag = offset,
@@ -19,7 +19,7 @@ static struct packet result(uint32_t seq, size_t offset, const void *buf, size_t
 
 void rma_send_result(struct peer *peer, uint32_t seq, const void *buf, size_t len)
 {
-	struct packet p = result(seq, 0, buf, len);
+	struct packet p = rma_reply_result(seq, 0, buf, len);
 
 	if (len <= 24 && peer->real && list_empty(&peer->tx.controls) &&
 	    !peer->real->ops->send(peer->real, buf, len, 0, p.head, 0))
@@ -98,7 +98,7 @@ int rma_reply(struct rma_request *r)
  * Restores the request from its answer in TXREQ_REPLY. Checks the regions again: one may have been
  * closed. 0 or a negative error.
  */
-static int revive(struct rma_request *r, const struct txreq *req)
+static int rma_reply_revive(struct rma_request *r, const struct txreq *req)
 {
 	*r = (struct rma_request){.peer = req->peer,
 				  .op = WIRE_GET,
@@ -115,7 +115,7 @@ static int revive(struct rma_request *r, const struct txreq *req)
 }
 
 /* 0 or a negative error; -FI_EAGAIN: there is no space now. */
-static int send_fragment(struct txreq *req, const struct rma_request *r)
+static int rma_reply_send_fragment(struct txreq *req, const struct rma_request *r)
 {
 	struct link *link = req->peer->real;
 	size_t want = req->len - req->sent;
@@ -130,7 +130,7 @@ static int send_fragment(struct txreq *req, const struct rma_request *r)
 	if (!buf)
 		return -FI_ENOMEM;
 	rma_copy(r, req->sent, buf, want, false);
-	p = result(req->seq, req->sent, buf, want);
+	p = rma_reply_result(req->seq, req->sent, buf, want);
 	iov = (struct iovec){buf, want};
 	err = link->ops->sendv(link, &p, &iov, 1);
 	if (!err)
@@ -142,10 +142,10 @@ static int send_fragment(struct txreq *req, const struct rma_request *r)
 int rma_reply_more(struct txreq *req)
 {
 	struct rma_request r;
-	int err = revive(&r, req);
+	int err = rma_reply_revive(&r, req);
 
 	if (!err)
-		err = send_fragment(req, &r);
+		err = rma_reply_send_fragment(req, &r);
 	if (err == -FI_EAGAIN)
 		return err;
 	if (err)

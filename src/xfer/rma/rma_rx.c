@@ -15,7 +15,7 @@
 #include "xfer/msg/tx.h"
 
 /* Takes `len` bytes off the payload; NULL: there are fewer. */
-static const char *cut(struct rma_request *r, size_t len)
+static const char *rma_rx_cut(struct rma_request *r, size_t len)
 {
 	const char *at = r->payload;
 
@@ -29,7 +29,7 @@ static const char *cut(struct rma_request *r, size_t len)
 static bool parse_ranges(struct rma_request *r)
 {
 	struct wire_ranges ranges;
-	const char *at = cut(r, offsetof(struct wire_ranges, range));
+	const char *at = rma_rx_cut(r, offsetof(struct wire_ranges, range));
 	size_t len;
 
 	if (!at)
@@ -39,7 +39,7 @@ static bool parse_ranges(struct rma_request *r)
 	if (!ranges.count || ranges.count > WIRE_IOV_MAX)
 		return false;
 	len = ranges.count * sizeof(ranges.range[0]);
-	at = cut(r, len);
+	at = rma_rx_cut(r, len);
 	if (!at)
 		return false;
 	once_copy(r->range, at, len);
@@ -61,13 +61,13 @@ static bool parse_heads(struct rma_request *r, const struct packet *p)
 	if (r->flags & WIRE_LONG && !parse_ranges(r))
 		return false;
 	if (r->flags & WIRE_CQ) {
-		at = cut(r, sizeof(r->cq));
+		at = rma_rx_cut(r, sizeof(r->cq));
 		if (!at)
 			return false;
 		once_copy(&r->cq, at, sizeof(r->cq));
 	}
 	if (r->op == WIRE_AMO) {
-		at = cut(r, sizeof(r->amo));
+		at = rma_rx_cut(r, sizeof(r->amo));
 		if (!at)
 			return false;
 		once_copy(&r->amo, at, sizeof(r->amo));
@@ -79,7 +79,7 @@ static bool parse_heads(struct rma_request *r, const struct packet *p)
 	if (r->op == WIRE_AMO) {
 		r->range[0].len = r->amo.len;
 	} else if (r->op == WIRE_GET) {
-		at = cut(r, sizeof(uint64_t));
+		at = rma_rx_cut(r, sizeof(uint64_t));
 		if (!at)
 			return false;
 		once_copy(&r->range[0].len, at, sizeof(uint64_t));
@@ -266,7 +266,7 @@ struct rma_spot rma_spot(const struct rma_request *r, size_t i)
 }
 
 /* Copies `len` bytes between `buf` and the memory `skip` bytes behind the spot. */
-static void copy(const struct rma_spot *spot, size_t skip, char *buf, size_t len, bool in)
+static void rma_rx_copy(const struct rma_spot *spot, size_t skip, char *buf, size_t len, bool in)
 {
 	while (len) {
 		size_t fragment = len;
@@ -297,7 +297,7 @@ void rma_copy(const struct rma_request *r, size_t offset, char *buf, size_t len,
 		fragment -= offset;
 		if (fragment > len)
 			fragment = len;
-		copy(&spot, offset, buf, fragment, in);
+		rma_rx_copy(&spot, offset, buf, fragment, in);
 		buf += fragment;
 		len -= fragment;
 		offset = 0;
@@ -305,7 +305,7 @@ void rma_copy(const struct rma_request *r, size_t offset, char *buf, size_t len,
 }
 
 /* Writes the pages of a range through to their file. 0 or -FI_EIO. */
-static int flush(const struct rma_spot *spot, size_t len)
+static int rma_rx_flush(const struct rma_spot *spot, size_t len)
 {
 	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
 
@@ -321,28 +321,28 @@ static int flush(const struct rma_spot *spot, size_t len)
 	return 0;
 }
 
-static int commit(const struct rma_request *r)
+static int rma_rx_commit(const struct rma_request *r)
 {
 	int err = 0;
 
 	for (size_t i = 0; !err && i < r->count; i++) {
 		struct rma_spot spot = rma_spot(r, i);
 
-		err = flush(&spot, r->range[i].len);
+		err = rma_rx_flush(&spot, r->range[i].len);
 	}
 	return err;
 }
 
 int rma_finish(struct rma_request *r, uint64_t kind, uint64_t more)
 {
-	int err = r->flags & WIRE_COMMIT ? commit(r) : 0;
+	int err = r->flags & WIRE_COMMIT ? rma_rx_commit(r) : 0;
 
 	if (!err)
 		rma_event(r, kind, more);
 	return err;
 }
 
-static int put(struct rma_request *r)
+static int rma_rx_put(struct rma_request *r)
 {
 	int err = rma_check(r, FI_REMOTE_WRITE);
 
@@ -357,7 +357,7 @@ static int put(struct rma_request *r)
 	return err;
 }
 
-static int get(struct rma_request *r)
+static int rma_rx_get(struct rma_request *r)
 {
 	int err = rma_check(r, FI_REMOTE_READ);
 
@@ -426,9 +426,9 @@ void rma_serve_any(struct worker *worker, struct peer *peer, const struct packet
 			 peer_text(peer), p->len);
 		err = -FI_EINVAL;
 	} else if (r.op == WIRE_PUT) {
-		err = put(&r);
+		err = rma_rx_put(&r);
 	} else {
-		err = r.op == WIRE_GET ? get(&r) : rma_amo(&r);
+		err = r.op == WIRE_GET ? rma_rx_get(&r) : rma_amo(&r);
 	}
 	if (err)
 		rma_refuse(&r, err);

@@ -12,8 +12,8 @@
 #include "xfer/msg/rx.h"
 
 /* Returns the memory of the range that the packet names; NULL: it takes rma_serve_any. */
-static void *memory(const struct worker *worker, const struct packet *p, size_t len,
-		    uint64_t access)
+static void *rma_serve_memory(const struct worker *worker, const struct packet *p, size_t len,
+			      uint64_t access)
 {
 	const struct mr *mr = mr_granted(worker->driven.dom, p->data, p->tag, len, access);
 
@@ -22,9 +22,9 @@ static void *memory(const struct worker *worker, const struct packet *p, size_t 
 	return (char *)mr->iov->iov_base + (p->tag - mr->offset);
 }
 
-static bool put(struct worker *worker, struct peer *peer, const struct packet *p)
+static bool rma_serve_put(struct worker *worker, struct peer *peer, const struct packet *p)
 {
-	void *at = memory(worker, p, p->len, FI_REMOTE_WRITE);
+	void *at = rma_serve_memory(worker, p, p->len, FI_REMOTE_WRITE);
 
 	if (!at)
 		return false;
@@ -36,7 +36,7 @@ static bool put(struct worker *worker, struct peer *peer, const struct packet *p
 	return true;
 }
 
-static bool get(struct worker *worker, struct peer *peer, const struct packet *p)
+static bool rma_serve_get(struct worker *worker, struct peer *peer, const struct packet *p)
 {
 	uint64_t len;
 	const void *at;
@@ -46,7 +46,7 @@ static bool get(struct worker *worker, struct peer *peer, const struct packet *p
 	once_copy(&len, p->payload, sizeof(len));
 	if (len > peer->real->packet_max)
 		return false;
-	at = memory(worker, p, len, FI_REMOTE_READ);
+	at = rma_serve_memory(worker, p, len, FI_REMOTE_READ);
 	if (!at)
 		return false;
 	rma_send_result(peer, wire_id(p->head), at, len);
@@ -54,7 +54,7 @@ static bool get(struct worker *worker, struct peer *peer, const struct packet *p
 }
 
 /* Performs an atomic on one aligned element of four or eight bytes. */
-static bool amo(struct worker *worker, struct peer *peer, const struct packet *p)
+static bool rma_serve_amo(struct worker *worker, struct peer *peer, const struct packet *p)
 {
 	struct {
 		struct wire_amo amo;
@@ -73,7 +73,7 @@ static bool amo(struct worker *worker, struct peer *peer, const struct packet *p
 	    own.amo.len != atomic_size(own.amo.type) || own.amo.op == FI_ATOMIC_READ ||
 	    p->len - heads != (size_t)own.amo.len << (own.amo.form == ATOMIC_COMPARE))
 		return false;
-	at = memory(worker, p, own.amo.len, rma_amo_access(&own.amo));
+	at = rma_serve_memory(worker, p, own.amo.len, rma_amo_access(&own.amo));
 	if (!at || (uintptr_t)at % own.amo.len)
 		return false;
 	kernel(&(struct atomic_args){.target = at,
@@ -89,7 +89,7 @@ static bool amo(struct worker *worker, struct peer *peer, const struct packet *p
 }
 
 /* Does the context count accesses? One that does not exist counts nothing. */
-static bool counts(const struct worker *worker, unsigned int index)
+static bool rma_serve_counts(const struct worker *worker, unsigned int index)
 {
 	const struct rx *rx = index < WORKER_RX_MAX ? worker->rx[index] : NULL;
 
@@ -99,15 +99,16 @@ static bool counts(const struct worker *worker, unsigned int index)
 /* Performs and answers a request of the short form that asks for nothing special. False: nothing was done. */
 static inline bool serve_short(struct worker *worker, struct peer *peer, const struct packet *p)
 {
-	if ((wire_flags(p->head) & ~WIRE_LATER) != WIRE_DATA || counts(worker, wire_rx(p->head)))
+	if ((wire_flags(p->head) & ~WIRE_LATER) != WIRE_DATA ||
+	    rma_serve_counts(worker, wire_rx(p->head)))
 		return false;
 	switch (wire_op(p->head)) {
 	case WIRE_PUT:
-		return put(worker, peer, p);
+		return rma_serve_put(worker, peer, p);
 	case WIRE_GET:
-		return get(worker, peer, p);
+		return rma_serve_get(worker, peer, p);
 	case WIRE_AMO:
-		return amo(worker, peer, p);
+		return rma_serve_amo(worker, peer, p);
 	default:
 		return false;
 	}

@@ -23,7 +23,7 @@ struct fragments {
 	struct iovec iov[4 + 2 * WIRE_IOV_MAX];
 };
 
-static void add(struct fragments *s, const void *at, size_t len)
+static void rma_tx_add(struct fragments *s, const void *at, size_t len)
 {
 	s->iov[s->count++] = (struct iovec){(void *)(uintptr_t)at, len};
 	s->total += len;
@@ -43,8 +43,9 @@ static void add_ranges(struct fragments *s, const struct txreq *req)
 	for (size_t i = 0; i < req->remote_count; i++)
 		s->ranges.range[i] = (struct wire_range){req->remote[i].addr, req->remote[i].len,
 							 req->remote[i].key};
-	add(s, &s->ranges,
-	    offsetof(struct wire_ranges, range) + req->remote_count * sizeof(struct wire_range));
+	rma_tx_add(s, &s->ranges,
+		   offsetof(struct wire_ranges, range) +
+			   req->remote_count * sizeof(struct wire_range));
 }
 
 /* Adds the heads that precede the data in the payload. */
@@ -54,13 +55,13 @@ static void add_heads(struct fragments *s, const struct txreq *req, bool long_fo
 		add_ranges(s, req);
 	if (wire_flags(req->head) & WIRE_CQ) {
 		s->word = req->data;
-		add(s, &s->word, sizeof(s->word));
+		rma_tx_add(s, &s->word, sizeof(s->word));
 	}
 	if (wire_op(req->head) == WIRE_AMO)
-		add(s, &req->amo, sizeof(req->amo));
+		rma_tx_add(s, &req->amo, sizeof(req->amo));
 	if (wire_op(req->head) == WIRE_GET && !long_form) {
 		s->len = req->len;
-		add(s, &s->len, sizeof(s->len));
+		rma_tx_add(s, &s->len, sizeof(s->len));
 	}
 }
 
@@ -108,7 +109,7 @@ static int send_inline(const struct txreq *req)
 }
 
 /* Sends one packet: the whole request or the next fragment of a long write. 0 or -FI_EAGAIN. */
-static int send_packet(struct txreq *req)
+static int rma_tx_send_packet(struct txreq *req)
 {
 	struct link *link = req->peer->real;
 	bool long_form = !req->whole || req->remote_count != 1;
@@ -123,7 +124,7 @@ static int send_packet(struct txreq *req)
 	room = link->packet_max - s.total;
 	if (req->whole)
 		for (size_t i = 0; i < req->count; i++)
-			add(&s, req->iov[i].iov_base, req->iov[i].iov_len);
+			rma_tx_add(&s, req->iov[i].iov_base, req->iov[i].iov_len);
 	else
 		add_data(&s, req, req->sent, left < room ? left : room);
 	p.len = s.total;
@@ -141,7 +142,7 @@ static int send_packet(struct txreq *req)
 }
 
 /* The peer will answer: in order, except an atomic on a tagged receive, once it matches. */
-static void await(struct txreq *req)
+static void rma_tx_await(struct txreq *req)
 {
 	if (wire_flags(req->head) & WIRE_MATCH) {
 		req->peer->rma.matching += req->len;
@@ -157,7 +158,7 @@ static void await(struct txreq *req)
 }
 
 /* Counts an expected answer; beyond WIRE_RESULTS_MAX or if it is long, later operations wait. */
-static __attribute__((noinline, cold)) void weigh(struct txreq *req, bool is_long)
+static __attribute__((noinline, cold)) void rma_tx_weigh(struct txreq *req, bool is_long)
 {
 	struct peer *peer = req->peer;
 
@@ -181,14 +182,14 @@ static int send_packets(struct txreq *req)
 		req->seq = peer->rma.seq + 1;
 	req->whole = op == WIRE_AMO || (op == WIRE_GET ? req->remote_count == 1 : req->len <= max);
 	do {
-		if (is_inline(req) ? send_inline(req) : send_packet(req))
+		if (is_inline(req) ? send_inline(req) : rma_tx_send_packet(req))
 			return -FI_EAGAIN;
 		if (!(wire_flags(req->head) & WIRE_MATCH))
 			peer->rma.seq = req->seq;
 	} while (op == WIRE_PUT && !req->whole && req->sent < req->len);
 	if (op != WIRE_PUT && __builtin_expect(tx_brings(req), 0))
-		weigh(req, req->len > max);
-	await(req);
+		rma_tx_weigh(req, req->len > max);
+	rma_tx_await(req);
 	return 0;
 }
 
@@ -233,7 +234,7 @@ static uint64_t head_of(const struct ep *ep, const struct rma *o)
 	return WIRE_HEAD(o->wire, flags, o->addr >> ep->rx_shift & ep->rx_index_mask, 0);
 }
 
-static struct txreq *req_new(struct ep *ep, struct peer *peer, const struct rma *o)
+static struct txreq *rma_tx_req_new(struct ep *ep, struct peer *peer, const struct rma *o)
 {
 	struct txreq *req = tx_req_new(ep, peer);
 
@@ -259,7 +260,7 @@ static struct txreq *req_new(struct ep *ep, struct peer *peer, const struct rma 
 }
 
 /* Copies operands and compare values into one buffer, which is sent. 0 or -FI_ENOMEM. */
-static int flatten(struct txreq *req, const struct rma *o)
+static int rma_tx_flatten(struct txreq *req, const struct rma *o)
 {
 	struct iovec all[2 * WIRE_IOV_MAX];
 	size_t count = o->count;
@@ -274,19 +275,19 @@ static int flatten(struct txreq *req, const struct rma *o)
 static int add_compare(struct txreq *req, const struct rma *o)
 {
 	if (o->count + o->compare_count > WIRE_IOV_MAX)
-		return flatten(req, o);
+		return rma_tx_flatten(req, o);
 	for (size_t i = 0; i < o->compare_count; i++)
 		req->iov[req->count++] = o->compare[i];
 	return 0;
 }
 
 /* Appends to the backlog; copies memory that the caller may change. On error frees the request. */
-static int enqueue(struct ep *ep, struct txreq *req, const struct rma *o)
+static int rma_tx_enqueue(struct ep *ep, struct txreq *req, const struct rma *o)
 {
 	int err = 0;
 
 	if (!req->bounce && (o->compare_count || o->wire == WIRE_AMO))
-		err = flatten(req, o);
+		err = rma_tx_flatten(req, o);
 	else if (!req->bounce && o->flags & FI_INJECT)
 		err = tx_req_bounce(req, o->iov, o->count);
 	if (!err)
@@ -301,13 +302,13 @@ static __attribute__((noinline, cold)) int wait_in_order(struct ep *ep, struct t
 							 const struct rma *o)
 {
 	if (tx_may_queue(req->peer, o->flags, o->work))
-		return enqueue(ep, req, o);
+		return rma_tx_enqueue(ep, req, o);
 	tx_req_free(req);
 	return -FI_EAGAIN;
 }
 
 /* Sends to a connected peer without a backlog. 0 or a negative error, then the request is freed. */
-static int send_now(struct ep *ep, struct txreq *req, const struct rma *o)
+static int rma_tx_send_now(struct ep *ep, struct txreq *req, const struct rma *o)
 {
 	struct peer *peer = req->peer;
 	int err;
@@ -324,12 +325,12 @@ static int send_now(struct ep *ep, struct txreq *req, const struct rma *o)
 		return err;
 	/* A partly sent long write: the rest is sent as space permits. */
 	if (!req->whole && wire_op(req->head) == WIRE_PUT)
-		return enqueue(ep, req, o);
+		return rma_tx_enqueue(ep, req, o);
 	tx_req_free(req);
 	return err;
 }
 
-static int post(struct ep *ep, struct peer *peer, const struct rma *o)
+static int rma_tx_post(struct ep *ep, struct peer *peer, const struct rma *o)
 {
 	bool ready = peer->state == PEER_CONNECTED && !tx_must_queue(peer, o->flags);
 	/* The target keeps an unmatched atomic on a tagged receive like a message. */
@@ -341,17 +342,17 @@ static int post(struct ep *ep, struct peer *peer, const struct rma *o)
 	    (ready && kept && (tx_full(ep, peer) || peer->rma.matching > WIRE_RESULTS_MAX)) ||
 	    (!ready && !tx_may_queue(peer, o->flags, o->work)))
 		return -FI_EAGAIN;
-	req = req_new(ep, peer, o);
+	req = rma_tx_req_new(ep, peer, o);
 	if (!req)
 		return -FI_ENOMEM;
-	return ready ? send_now(ep, req, o) : enqueue(ep, req, o);
+	return ready ? rma_tx_send_now(ep, req, o) : rma_tx_enqueue(ep, req, o);
 }
 
-static int begin(struct ep *ep, struct peer *peer, const struct rma *o)
+static int rma_tx_begin(struct ep *ep, struct peer *peer, const struct rma *o)
 {
 	int err = peer->state == PEER_IDLE ? tx_connect(peer, o->work) : 0;
 
-	return err ? err : post(ep, peer, o);
+	return err ? err : rma_tx_post(ep, peer, o);
 }
 
 int rma_post(struct ep *ep, const struct rma *o)
@@ -370,10 +371,10 @@ int rma_post(struct ep *ep, const struct rma *o)
 	peer = peer_get(ep->worker, o->addr & ep->addr_mask);
 	if (!peer)
 		return peer_missing(ep, o->addr, "one-sided");
-	err = begin(ep, peer, o);
+	err = rma_tx_begin(ep, peer, o);
 	if (err == -FI_EAGAIN) {
 		peer = tx_progress(ep, o->addr & ep->addr_mask);
-		err = begin(ep, peer, o);
+		err = rma_tx_begin(ep, peer, o);
 	}
 	return err;
 }

@@ -45,7 +45,7 @@ static bool moves_of(const struct peer *peer, const struct ep *ep)
 }
 
 /* Returns a peer with outstanding RDMA operations of the context or endpoint, or NULL. */
-static struct peer *mover(struct worker *worker, const struct rx *rx, const struct ep *ep)
+static struct peer *rdma_mover(struct worker *worker, const struct rx *rx, const struct ep *ep)
 {
 	LIST_EACH (node, &worker->peers_list) {
 		struct peer *peer = LIST_ENTRY(node, struct peer, in_worker);
@@ -56,12 +56,12 @@ static struct peer *mover(struct worker *worker, const struct rx *rx, const stru
 	return NULL;
 }
 
-static void quiesce(struct worker *worker, const struct rx *rx, const struct ep *ep)
+static void rdma_quiesce(struct worker *worker, const struct rx *rx, const struct ep *ep)
 {
 	uint64_t until = clock_coarse_ms() + QUIESCE_MS;
 	struct peer *peer;
 
-	while ((peer = mover(worker, rx, ep))) {
+	while ((peer = rdma_mover(worker, rx, ep))) {
 		if (clock_coarse_ms() < until) {
 			driven_progress(&worker->driven);
 			sched_yield();
@@ -77,10 +77,10 @@ static void quiesce(struct worker *worker, const struct rx *rx, const struct ep 
 
 void rdma_quiesce_rx(struct worker *worker, const struct rx *rx)
 {
-	quiesce(worker, rx, NULL);
+	rdma_quiesce(worker, rx, NULL);
 }
 
 void rdma_quiesce_ep(struct worker *worker, const struct ep *ep)
 {
-	quiesce(worker, NULL, ep);
+	rdma_quiesce(worker, NULL, ep);
 }

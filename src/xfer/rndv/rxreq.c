@@ -57,7 +57,7 @@ void rxreq_end(struct rxreq *a, int err)
 }
 
 /* Sends CTS: the sender is to stream the message. */
-static void ask(struct rxreq *a)
+static void rxreq_ask(struct rxreq *a)
 {
 	a->asked = true;
 	tx_control(a->peer, WIRE_HEAD(WIRE_CTS, 0, 0, wire_id(a->head)), pool_id(a));
@@ -80,7 +80,7 @@ static size_t ranges_of(struct fi_rma_iov *range, const struct wire_rts *rts, si
 }
 
 /* Counts a message that has been read, and ends the request. */
-static void end_read(struct rxreq *a, int copied, uint64_t *alone)
+static void rxreq_end_read(struct rxreq *a, int copied, uint64_t *alone)
 {
 	if (copied == LINK_TOGETHER)
 		a->peer->counts.helped++;
@@ -90,8 +90,8 @@ static void end_read(struct rxreq *a, int copied, uint64_t *alone)
 }
 
 /* False: it cannot be read. Else the request has ended, or rxreq_copied ends it. */
-static bool read_message(struct rxreq *a, const struct fi_rma_iov *remote, size_t count,
-			 size_t want)
+static bool rxreq_read_message(struct rxreq *a, const struct fi_rma_iov *remote, size_t count,
+			       size_t want)
 {
 	struct link *link = a->peer->real;
 	struct iovec whole = {a->base, want}, local[RX_IOV_MAX];
@@ -109,7 +109,7 @@ static bool read_message(struct rxreq *a, const struct fi_rma_iov *remote, size_
 	if (ret < 0)
 		return false;
 	if (ret != LINK_UNDER_WAY) {
-		end_read(a, ret, &a->peer->counts.read);
+		rxreq_end_read(a, ret, &a->peer->counts.read);
 		return true;
 	}
 	a->state = RXREQ_READ;
@@ -134,23 +134,23 @@ void rxreq_rts(struct rx *rx, struct recv *r, const struct message *m, const str
 	count = ranges_of(remote, rts, want);
 	switch (way_in(m->peer->real, remote, count)) {
 	case IN_NOTHING:
-		end_read(a, LINK_DONE, &m->peer->counts.read);
+		rxreq_end_read(a, LINK_DONE, &m->peer->counts.read);
 		return;
 	case IN_READ:
-		if (read_message(a, remote, count, want))
+		if (rxreq_read_message(a, remote, count, want))
 			return;
 		break;
 	case IN_STREAM:
 		break;
 	}
-	ask(a);
+	rxreq_ask(a);
 }
 
 /* It is not read, so all of it is to be sent: fragments that came meanwhile were dropped. */
 static void ask_again(struct rxreq *a)
 {
 	a->state = RXREQ_COMES;
-	ask(a);
+	rxreq_ask(a);
 }
 
 void rxreq_copied(struct worker *worker, uint32_t id, int ret)
@@ -162,7 +162,7 @@ void rxreq_copied(struct worker *worker, uint32_t id, int ret)
 	if (ret < 0)
 		ask_again(a);
 	else
-		end_read(a, ret, &a->peer->counts.rdma);
+		rxreq_end_read(a, ret, &a->peer->counts.rdma);
 }
 
 void rxreq_rdma_failed(struct peer *peer)
@@ -198,7 +198,7 @@ static struct rxreq *next_fragment(struct worker *worker, const struct peer *pee
 		       : NULL;
 }
 
-static void advance(struct rxreq *a, size_t len)
+static void rxreq_advance(struct rxreq *a, size_t len)
 {
 	a->received += len;
 	a->peer->rx.came++;
@@ -228,7 +228,7 @@ void rxreq_frag(struct worker *worker, struct peer *peer, const struct packet *p
 		copy_bytes(a->base + offset, p->payload, keep);
 	else if (keep)
 		iov_scatter(a->recv->iov, a->recv->iov_count, offset, p->payload, keep);
-	advance(a, p->len);
+	rxreq_advance(a, p->len);
 }
 
 /* Makes a receive request for a whole message whose receive is posted, or returns NULL. */
@@ -299,7 +299,7 @@ void rxreq_placement_end(struct opener *o, uint32_t id)
 	struct rxreq *a = pool_find(&worker->rxreq_pool, id);
 
 	if (a)
-		advance(a, a->placing);
+		rxreq_advance(a, a->placing);
 }
 
 void rxreq_fail_peer(struct peer *peer, int err)

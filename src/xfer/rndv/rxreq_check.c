@@ -11,7 +11,7 @@
 #define CHECKS 8 /* in the time a sender has */
 
 /* Does the peer owe us a part of a message? A device fetches by itself. */
-static bool owes(const struct peer *peer)
+static bool rxreq_check_owes(const struct peer *peer)
 {
 	LIST_EACH (node, &peer->rx.rxreqs)
 		if (LIST_ENTRY(node, struct rxreq, link)->state == RXREQ_COMES)
@@ -26,9 +26,9 @@ static bool is_exempt(struct peer *peer)
 		(peer->worker->cm || peer_addr(peer) != FI_ADDR_NOTAVAIL));
 }
 
-static void check(struct peer *peer, int ms)
+static void rxreq_check_peer(struct peer *peer, int ms)
 {
-	if (!owes(peer) || peer->rx.came != peer->rx.seen || is_exempt(peer)) {
+	if (!rxreq_check_owes(peer) || peer->rx.came != peer->rx.seen || is_exempt(peer)) {
 		peer->rx.seen = peer->rx.came;
 		peer->rx.stalls = 0;
 	} else if (++peer->rx.stalls > CHECKS) {
@@ -49,5 +49,5 @@ void rxreq_check(struct worker *worker, uint64_t now)
 	}
 	worker->next_check = now + (uint64_t)ms / CHECKS + 1;
 	LIST_EACH (node, &worker->peers_list)
-		check(LIST_ENTRY(node, struct peer, in_worker), ms);
+		rxreq_check_peer(LIST_ENTRY(node, struct peer, in_worker), ms);
 }

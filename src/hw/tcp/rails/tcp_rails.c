@@ -16,7 +16,7 @@
 #include "hw/tcp/tcp_tls.h"
 
 /* The rail has no socket any more. */
-static void leave(struct tcp_rail *r)
+static void tcp_rails_leave(struct tcp_rail *r)
 {
 	tcp_tls_end(&r->secure);
 	free(r->encrypted.bytes);
@@ -24,7 +24,7 @@ static void leave(struct tcp_rail *r)
 }
 
 /* Makes the rail one by a socket, which stays the caller's on failure. 0 or a negative error. */
-static int begin(struct tcp_link *l, uint32_t rail, const struct link_peer *peer)
+static int tcp_rails_begin(struct tcp_link *l, uint32_t rail, const struct link_peer *peer)
 {
 	struct tcp_rail *r = &l->rails->rail[rail];
 	int err = 0;
@@ -34,11 +34,11 @@ static int begin(struct tcp_link *l, uint32_t rail, const struct link_peer *peer
 	if (peer->key)
 		err = tcp_tls_start(l, &r->secure, peer, &r->encrypted);
 	if (err)
-		leave(r);
+		tcp_rails_leave(r);
 	return err;
 }
 
-static int watch(struct tcp_link *l, uint32_t events)
+static int tcp_rails_watch(struct tcp_link *l, uint32_t events)
 {
 	int err = 0;
 
@@ -77,7 +77,7 @@ void tcp_rails_name(struct tcp_link *l)
 	}
 }
 
-static void drop(struct tcp_link *l, struct tcp_rail *r, bool abort)
+static void tcp_rails_drop_rail(struct tcp_link *l, struct tcp_rail *r, bool abort)
 {
 	if (r->sock < 0)
 		return;
@@ -87,13 +87,13 @@ static void drop(struct tcp_link *l, struct tcp_rail *r, bool abort)
 		setsockopt(r->sock, SOL_SOCKET, SO_LINGER, &(struct linger){.l_onoff = 1},
 			   sizeof(struct linger));
 	forked_close(r->sock);
-	leave(r);
+	tcp_rails_leave(r);
 }
 
-static void finish(struct tcp_link *l, bool abort)
+static void tcp_rails_finish(struct tcp_link *l, bool abort)
 {
 	for (uint32_t i = 0; i < WIRE_RAILS_MAX; i++)
-		drop(l, &l->rails->rail[i], abort);
+		tcp_rails_drop_rail(l, &l->rails->rail[i], abort);
 	tcp_window_close(&l->rails->in);
 	tcp_window_close(&l->rails->out);
 	free(l->rails);
@@ -105,7 +105,7 @@ void tcp_rails_end(struct tcp_link *l, uint32_t rail, int err)
 	struct tcp_rails *rails = l->rails;
 	uint64_t bytes = tcp_rails_again(l, rail);
 
-	drop(l, &rails->rail[rail], false);
+	tcp_rails_drop_rail(l, &rails->rail[rail], false);
 	tcp_rails_name(l);
 	rails->end_due = l->sock < 0;
 	if (l->sock < 0 && !l->ended && !l->closed)
@@ -119,31 +119,31 @@ void tcp_rails_end(struct tcp_link *l, uint32_t rail, int err)
 }
 
 /* Something may go over the rail from now on. */
-static void ready(struct tcp_link *l, uint32_t rail)
+static void tcp_rails_ready(struct tcp_link *l, uint32_t rail)
 {
 	LOG_INFO(LOG_EP_CTRL, "tcp: rail %u to peer %#x is there", rail, l->id);
 	tcp_rails_flush(l);
 }
 
 /* As join, locked. */
-static int join_locked(struct tcp_link *l, uint32_t rail, const struct link_peer *peer)
+static int tcp_rails_join_locked(struct tcp_link *l, uint32_t rail, const struct link_peer *peer)
 {
 	int err;
 
 	if (l->rails->rail[rail].sock >= 0)
 		tcp_rails_end(l, rail, FI_ETIMEDOUT);
-	err = begin(l, rail, peer);
+	err = tcp_rails_begin(l, rail, peer);
 	if (err)
 		return err;
 	tcp_rails_name(l);
 	if (l->events)
-		watch(l, l->events);
+		tcp_rails_watch(l, l->events);
 	if (!peer->key)
-		ready(l, rail);
+		tcp_rails_ready(l, rail);
 	return 0;
 }
 
-static int join(struct link *link, uint32_t rail, const struct link_peer *peer)
+static int tcp_rails_join(struct link *link, uint32_t rail, const struct link_peer *peer)
 {
 	struct tcp_link *l = (struct tcp_link *)link;
 	int err;
@@ -152,7 +152,7 @@ static int join(struct link *link, uint32_t rail, const struct link_peer *peer)
 	    l->tx == TCP_FAILED)
 		return -FI_ENOTCONN;
 	tcp_flusher_lock(l);
-	err = join_locked(l, rail, peer);
+	err = tcp_rails_join_locked(l, rail, peer);
 	tcp_flusher_unlock(l);
 	return err;
 }
@@ -164,27 +164,27 @@ void tcp_rails_shake(struct tcp_link *l, uint32_t rail)
 
 	if (ret > 0) {
 		r->securing = false;
-		ready(l, rail);
+		tcp_rails_ready(l, rail);
 	} else if (ret == 0 || (errno != EAGAIN && errno != EINTR)) {
 		tcp_rails_end(l, rail, ret ? errno : 0);
 	}
 }
 
 /* Not where the kernel encrypts: the end would pass records that it still keeps back. Closing sends them first. */
-static void shut(const struct tcp_rail *r)
+static void tcp_rails_shut(const struct tcp_rail *r)
 {
 	if (r->sock >= 0 && (r->secure.tls || !r->secure.kernel))
 		shutdown(r->sock, SHUT_WR);
 }
 
 /* Has the peer read all? What it has not may go again over another rail, as long as the link is there. */
-static bool arrived(const struct tcp_link *l)
+static bool tcp_rails_arrived(const struct tcp_link *l)
 {
 	return l->rails->out.begin == l->rails->out.end;
 }
 
 /* What is complete, and the end if that came with the last rail. */
-static bool unread(const struct tcp_link *l)
+static bool tcp_rails_unread(const struct tcp_link *l)
 {
 	return l->rails->in.begin != l->rails->in.next || l->rails->end_due;
 }
@@ -205,18 +205,18 @@ static bool linger_locked(struct tcp_link *l)
 	if (l->tx == TCP_REST)
 		return false;
 	for (uint32_t i = 0; i < WIRE_RAILS_MAX && !l->shut; i++)
-		shut(&l->rails->rail[i]);
+		tcp_rails_shut(&l->rails->rail[i]);
 	l->shut = true;
 	for (uint32_t i = 0; i < WIRE_RAILS_MAX; i++) {
 		const struct tcp_rail *r = &l->rails->rail[i];
 
 		if (r->sock >= 0 && !r->silent && !tcp_acknowledged(r->sock))
-			return arrived(l);
+			return tcp_rails_arrived(l);
 	}
 	return true;
 }
 
-static bool linger(struct tcp_link *l)
+static bool tcp_rails_linger(struct tcp_link *l)
 {
 	bool done;
 
@@ -228,7 +228,7 @@ static bool linger(struct tcp_link *l)
 	return done;
 }
 
-static void forget(struct tcp_link *l)
+static void tcp_rails_forget_link(struct tcp_link *l)
 {
 	l->own->railed--;
 	tcp_rails_forget(l);
@@ -236,17 +236,17 @@ static void forget(struct tcp_link *l)
 
 static const struct tcp_stream_ops rails_ops = {
 	.recv = tcp_rails_recv,
-	.unread = unread,
+	.unread = tcp_rails_unread,
 	.keeps = true,
 	.hear = tcp_rails_hear,
 	.flush = tcp_rails_flush,
 	.push = tcp_rails_fill,
-	.watch = watch,
-	.arrived = arrived,
+	.watch = tcp_rails_watch,
+	.arrived = tcp_rails_arrived,
 	.is_dead = is_dead,
-	.forget = forget,
-	.linger = linger,
-	.close = finish,
+	.forget = tcp_rails_forget_link,
+	.linger = tcp_rails_linger,
+	.close = tcp_rails_finish,
 };
 
 static const struct link_ops rails_link_ops = {
@@ -275,7 +275,7 @@ static void set_ops(struct tcp_link *l)
 }
 
 /* The worker's first such link, or one more. */
-static void count(struct tcp *t)
+static void tcp_rails_count(struct tcp *t)
 {
 	if (!t->railed++)
 		t->looked_rails = clock_coarse_ms();
@@ -292,7 +292,7 @@ static int rails_open(struct tcp_link *l, const struct link_peer *peer)
 	l->rails = calloc(1, sizeof(*l->rails));
 	if (!l->rails)
 		return -FI_ENOMEM;
-	err = begin(l, 0, peer);
+	err = tcp_rails_begin(l, 0, peer);
 	if (err) {
 		free(l->rails);
 		return err;
@@ -306,13 +306,13 @@ static int rails_open(struct tcp_link *l, const struct link_peer *peer)
 		l->link.securing = true;
 	}
 	set_ops(l);
-	count(l->own);
+	tcp_rails_count(l->own);
 	return 0;
 }
 
 const struct tcp_rails_ops tcp_rails_here = {
 	.open = rails_open,
-	.join = join,
+	.join = tcp_rails_join,
 	.poll = tcp_rails_poll,
 	.period = tcp_rails_period,
 };

@@ -70,7 +70,7 @@ static void limit_on_way(struct tcp_rail *r, const struct tcp_info *info)
  * Does the rail leave packets unanswered that went before the last check? What has just been sent says nothing yet, unless
  * it was sent before; nor do packets of the peer, which may hear nothing of us. Adapts what the kernel keeps to the rate that it has found.
  */
-static bool unanswered(struct tcp_rail *r, uint32_t period)
+static bool tcp_rails_check_unanswered(struct tcp_rail *r, uint32_t period)
 {
 	struct tcp_info info;
 	socklen_t len = sizeof(info);
@@ -104,7 +104,7 @@ static void set_silent(struct tcp_link *l, uint32_t rail)
  * Between two checks the process may have been stopped, or have computed: the time between them counts, but no single check
  * decides.
  */
-static uint64_t counted(uint64_t elapsed, uint64_t limit)
+static uint64_t tcp_rails_check_counted(uint64_t elapsed, uint64_t limit)
 {
 	uint64_t most = limit / 2 + limit % 2;
 
@@ -116,16 +116,17 @@ static void check_handshake(struct tcp_link *l, uint32_t rail, uint64_t elapsed)
 {
 	struct tcp_rail *r = &l->rails->rail[rail];
 
-	r->silence += counted(elapsed, time_limit());
+	r->silence += tcp_rails_check_counted(elapsed, time_limit());
 	if (r->silence >= time_limit())
 		tcp_rails_end(l, rail, FI_ETIMEDOUT);
 }
 
 /* Checks one rail, `elapsed` ms after the last check. False: it leaves packets unanswered. */
-static bool check(struct tcp_link *l, uint32_t rail, uint64_t elapsed, uint32_t period)
+static bool tcp_rails_check_rail(struct tcp_link *l, uint32_t rail, uint64_t elapsed,
+				 uint32_t period)
 {
 	struct tcp_rail *r = &l->rails->rail[rail];
-	bool answers = !unanswered(r, period);
+	bool answers = !tcp_rails_check_unanswered(r, period);
 
 	if (r->securing && l->tx != TCP_SECURING) {
 		check_handshake(l, rail, elapsed);
@@ -139,7 +140,7 @@ static bool check(struct tcp_link *l, uint32_t rail, uint64_t elapsed, uint32_t 
 		r->silent = false;
 		return true;
 	}
-	r->silence += counted(elapsed, time_limit());
+	r->silence += tcp_rails_check_counted(elapsed, time_limit());
 	/* The next look would be too late, and what was under way has to go again. */
 	if (!r->silent && r->silence + 2ull * period >= time_limit())
 		set_silent(l, rail);
@@ -166,7 +167,7 @@ static bool check_rails(struct tcp_link *l, uint64_t elapsed, uint32_t period)
 		if (r->broken && !has_input(r)) /* else its end comes behind that */
 			tcp_rails_end(l, i, FI_ECONNRESET);
 		any |= r->sock >= 0;
-		answers |= r->sock >= 0 && check(l, i, elapsed, period);
+		answers |= r->sock >= 0 && tcp_rails_check_rail(l, i, elapsed, period);
 		if (tcp_rails_usable(r) && (!fastest || r->rate > fastest->rate))
 			fastest = r;
 		if (i < l->rails->wanted && (r->sock < 0 || r->silent) && l->tx != TCP_SECURING)
@@ -186,7 +187,7 @@ static void trim_encrypted(struct tcp_rail *r)
 }
 
 /* Closes windows that are not used, unless a rail, which may be silent, is in the middle of a chunk. */
-static void trim(struct tcp_link *l)
+static void tcp_rails_check_trim(struct tcp_link *l)
 {
 	struct tcp_rails *rails = l->rails;
 	bool sends = false, receives = false;
@@ -204,7 +205,7 @@ static void trim(struct tcp_link *l)
 }
 
 /* Nothing was sent since the last check: what the windows hold is asked for, and given back. */
-static void rest(struct tcp_link *l)
+static void tcp_rails_check_rest(struct tcp_link *l)
 {
 	struct tcp_rails *rails = l->rails;
 	struct tcp_window *out = &rails->out;
@@ -214,7 +215,7 @@ static void rest(struct tcp_link *l)
 		rails->ask_due = true;
 	}
 	rails->quiet = out->next;
-	trim(l);
+	tcp_rails_check_trim(l);
 }
 
 static void check_link(struct tcp_link *l, uint64_t elapsed, uint32_t period)
@@ -226,9 +227,9 @@ static void check_link(struct tcp_link *l, uint64_t elapsed, uint32_t period)
 	if (check_rails(l, elapsed, period))
 		rails->silence = 0;
 	else
-		rails->silence += counted(elapsed, timeout);
+		rails->silence += tcp_rails_check_counted(elapsed, timeout);
 	tcp_rails_name(l);
-	rest(l);
+	tcp_rails_check_rest(l);
 	tcp_rails_flush(l);
 	if (l->sock < 0 && !l->own->opener->events->rail_coming(l->own->opener, l->id))
 		tcp_fail(l, rails->err ? rails->err : FI_ECONNRESET);

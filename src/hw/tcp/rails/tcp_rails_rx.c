@@ -37,7 +37,7 @@ static void expect_head(struct tcp_rail *r)
 }
 
 /* The peer wants to know when all up to `at` is read. An answer may have been lost with a rail. */
-static void asked(struct tcp_rails *rails, uint64_t at)
+static void tcp_rails_rx_asked(struct tcp_rails *rails, uint64_t at)
 {
 	if (at <= rails->in.begin)
 		rails->ack_due = true;
@@ -80,7 +80,7 @@ void tcp_rails_forget(struct tcp_link *l)
 }
 
 /* The head is complete. 0 or a positive error: the link ends. */
-static int take_head(struct tcp_link *l, struct tcp_rail *r)
+static int tcp_rails_rx_take_head(struct tcp_link *l, struct tcp_rail *r)
 {
 	struct tcp_rails *rails = l->rails;
 
@@ -91,7 +91,7 @@ static int take_head(struct tcp_link *l, struct tcp_rail *r)
 		tcp_reopen(l);
 	rails->latest = (uint32_t)(r - rails->rail);
 	if (r->in.asks)
-		asked(rails, r->in.at);
+		tcp_rails_rx_asked(rails, r->in.at);
 	if (r->in.len)
 		return open_window(l);
 	expect_head(r);
@@ -99,7 +99,7 @@ static int take_head(struct tcp_link *l, struct tcp_rail *r)
 }
 
 /* Notes bytes of the chunk that are in their place, or dropped. 0 or a positive error. */
-static int note(struct tcp_link *l, struct tcp_rail *r, size_t len)
+static int tcp_rails_rx_note(struct tcp_link *l, struct tcp_rail *r, size_t len)
 {
 	bool good = tcp_window_came(&l->rails->in, r->in.at + r->got, len);
 
@@ -114,7 +114,8 @@ static int note(struct tcp_link *l, struct tcp_rail *r, size_t len)
 }
 
 /* Copies bytes of a chunk to their place, but for those that came before, and all of a closed link. 0 or a positive error. */
-static int put(struct tcp_link *l, struct tcp_rail *r, const unsigned char *from, size_t len)
+static int tcp_rails_rx_put(struct tcp_link *l, struct tcp_rail *r, const unsigned char *from,
+			    size_t len)
 {
 	struct tcp_window *in = &l->rails->in;
 	uint64_t at = r->in.at + r->got;
@@ -124,11 +125,12 @@ static int put(struct tcp_link *l, struct tcp_rail *r, const unsigned char *from
 	if (skip < len && !l->closed)
 		iov_scatter(iov, tcp_window_iov(in, at + skip, len - skip, iov), 0, from + skip,
 			    len - skip);
-	return note(l, r, len);
+	return tcp_rails_rx_note(l, r, len);
 }
 
 /* Takes bytes off a read buffer. 0 or a positive error. */
-static int take(struct tcp_link *l, struct tcp_rail *r, const unsigned char *from, size_t len)
+static int tcp_rails_rx_take(struct tcp_link *l, struct tcp_rail *r, const unsigned char *from,
+			     size_t len)
 {
 	const size_t head = sizeof(r->in);
 	int err = 0;
@@ -139,10 +141,10 @@ static int take(struct tcp_link *l, struct tcp_rail *r, const unsigned char *fro
 			n = len < head - r->have ? len : head - r->have;
 			memcpy((unsigned char *)&r->in + r->have, from, n);
 			r->have += n;
-			err = r->have < head ? 0 : take_head(l, r);
+			err = r->have < head ? 0 : tcp_rails_rx_take_head(l, r);
 		} else {
 			n = len < r->in.len - r->got ? len : r->in.len - r->got;
-			err = put(l, r, from, n);
+			err = tcp_rails_rx_put(l, r, from, n);
 		}
 	}
 	return err;
@@ -152,8 +154,8 @@ static int take(struct tcp_link *l, struct tcp_rail *r, const unsigned char *fro
  * Fills in where the next bytes go: the rest of a chunk (*placed bytes), then `buf`. Nothing that has come lies there: a kernel
  * that decrypts puts bytes to their place before it knows whether they are the peer's.
  */
-static size_t places(const struct tcp_link *l, const struct tcp_rail *r, const struct iovec *buf,
-		     struct iovec iov[3], size_t *placed)
+static size_t tcp_rails_rx_places(const struct tcp_link *l, const struct tcp_rail *r,
+				  const struct iovec *buf, struct iovec iov[3], size_t *placed)
 {
 	const struct tcp_window *in = &l->rails->in;
 	size_t left = r->have == sizeof(r->in) ? r->in.len - r->got : 0, count = 0;
@@ -174,8 +176,8 @@ struct room {
 };
 
 /* As recvmsg. A kernel that encrypts reports first, by EPIPE, that it could not send; what has come is behind that. */
-static ssize_t receive(struct tcp_link *l, struct tcp_rail *r, const struct room *room,
-		       struct iovec *iov, size_t count)
+static ssize_t tcp_rails_rx_receive(struct tcp_link *l, struct tcp_rail *r, const struct room *room,
+				    struct iovec *iov, size_t count)
 {
 	struct msghdr m = {.msg_iov = iov, .msg_iovlen = count};
 	ssize_t len;
@@ -190,7 +192,7 @@ static ssize_t receive(struct tcp_link *l, struct tcp_rail *r, const struct room
 }
 
 /* Reads one rail. 0 or a positive error: the link ends. */
-static int pull(struct tcp_link *l, uint32_t rail, const struct room *room)
+static int tcp_rails_rx_pull(struct tcp_link *l, uint32_t rail, const struct room *room)
 {
 	struct tcp_rail *r = &l->rails->rail[rail];
 	size_t bytes = 0, placed, count, n;
@@ -199,14 +201,14 @@ static int pull(struct tcp_link *l, uint32_t rail, const struct room *room)
 	int err;
 
 	do {
-		count = places(l, r, &room->plain, iov, &placed);
-		len = receive(l, r, room, iov, count);
+		count = tcp_rails_rx_places(l, r, &room->plain, iov, &placed);
+		len = tcp_rails_rx_receive(l, r, room, iov, count);
 		if (len <= 0)
 			break;
 		bytes += (size_t)len;
 		n = (size_t)len < placed ? (size_t)len : placed;
-		err = n ? note(l, r, n) : 0;
-		err = err ? err : take(l, r, room->plain.iov_base, (size_t)len - n);
+		err = n ? tcp_rails_rx_note(l, r, n) : 0;
+		err = err ? err : tcp_rails_rx_take(l, r, room->plain.iov_base, (size_t)len - n);
 		if (err)
 			return err;
 	} while (tcp_tls_unused(&r->secure) ||
@@ -223,7 +225,7 @@ static int pull_all(struct tcp_link *l, const struct room *room)
 
 	for (uint32_t i = 0; i < WIRE_RAILS_MAX && !err; i++)
 		if (l->rails->rail[i].sock >= 0 && !l->rails->rail[i].securing)
-			err = pull(l, i, room);
+			err = tcp_rails_rx_pull(l, i, room);
 	return err;
 }
 
@@ -235,7 +237,7 @@ static void shake_all(struct tcp_link *l)
 }
 
 /* Bytes were read off the stream. Answers if the peer waits for that: tcp_rails.h. */
-static void answer(struct tcp_link *l)
+static void tcp_rails_rx_answer(struct tcp_link *l)
 {
 	struct tcp_rails *rails = l->rails;
 	uint64_t read = rails->in.begin;
@@ -251,7 +253,7 @@ static void answer(struct tcp_link *l)
 }
 
 /* As a system call fails. */
-static ssize_t fail(int err)
+static ssize_t tcp_rails_rx_fail(int err)
 {
 	errno = err;
 	return -1;
@@ -293,21 +295,21 @@ static ssize_t recv_locked(struct tcp_link *l, const struct iovec *iov, size_t c
 	shake_all(l);
 	if (l->tx == TCP_SECURING && any_secured(rails)) {
 		open_up(l);
-		return fail(EAGAIN);
+		return tcp_rails_rx_fail(EAGAIN);
 	}
 	err = rails->in.begin != rails->in.next ? 0 : pull_all(l, &room);
 	if (err)
-		return fail(err);
+		return tcp_rails_rx_fail(err);
 	len = tcp_window_read(&rails->in, iov, count);
-	answer(l);
+	tcp_rails_rx_answer(l);
 	if (len)
 		return (ssize_t)len;
 	rails->end_due = false;
 	/* The peer closes the old socket of a rail that it makes anew: its answer may come later. */
 	if (!any_open(rails) &&
 	    !(rails->wanted && l->own->opener->events->rail_coming(l->own->opener, l->id)))
-		return rails->err ? fail(rails->err) : 0;
-	return fail(EAGAIN);
+		return rails->err ? tcp_rails_rx_fail(rails->err) : 0;
+	return tcp_rails_rx_fail(EAGAIN);
 }
 
 ssize_t tcp_rails_recv(struct tcp_link *l, const struct iovec *iov, size_t count)
@@ -332,6 +334,6 @@ bool tcp_rails_drop(struct tcp_link *l)
 	int err = pull_all(l, &room);
 
 	in->begin = in->next;
-	answer(l);
+	tcp_rails_rx_answer(l);
 	return !err && any_open(l->rails);
 }

@@ -29,7 +29,7 @@ uint64_t tcp_rails_again(struct tcp_link *l, uint32_t rail)
 }
 
 /* Names the bytes of the rail's chunk behind `sent`. Returns the number of segments. */
-static size_t unsent(const struct tcp_link *l, struct tcp_rail *r, struct iovec iov[3])
+static size_t tcp_rails_tx_unsent(const struct tcp_link *l, struct tcp_rail *r, struct iovec iov[3])
 {
 	const size_t head = sizeof(r->out);
 	size_t skip = r->sent > head ? r->sent - head : 0, count = 0;
@@ -52,7 +52,7 @@ static size_t sent_now(struct tcp_rail *r, ssize_t sent)
 static void push_plain(struct tcp_link *l, struct tcp_rail *r)
 {
 	struct iovec iov[3];
-	struct msghdr m = {.msg_iov = iov, .msg_iovlen = unsent(l, r, iov)};
+	struct msghdr m = {.msg_iov = iov, .msg_iovlen = tcp_rails_tx_unsent(l, r, iov)};
 
 	r->sent += sent_now(r, sendmsg(r->sock, &m, MSG_DONTWAIT | MSG_NOSIGNAL));
 	r->busy = r->sent < sizeof(r->out) + r->out.len;
@@ -68,7 +68,8 @@ static void push_encrypted(struct tcp_link *l, struct tcp_rail *r)
 		r->left -= sent_now(r, send(r->sock, out->bytes + out->len - r->left, r->left,
 					    MSG_DONTWAIT | MSG_NOSIGNAL));
 	} else {
-		r->broken |= tcp_tls_send(&r->secure, iov, unsent(l, r, iov), &left) != 0;
+		r->broken |=
+			tcp_tls_send(&r->secure, iov, tcp_rails_tx_unsent(l, r, iov), &left) != 0;
 		r->left = left.iov_len;
 		r->sent = sizeof(r->out) + r->out.len;
 	}
@@ -76,7 +77,7 @@ static void push_encrypted(struct tcp_link *l, struct tcp_rail *r)
 }
 
 /* Sends more of the rail's chunk. True: all of it went. */
-static bool push(struct tcp_link *l, struct tcp_rail *r)
+static bool tcp_rails_tx_push(struct tcp_link *l, struct tcp_rail *r)
 {
 	if (r->secure.tls)
 		push_encrypted(l, r);
@@ -90,7 +91,8 @@ static bool push(struct tcp_link *l, struct tcp_rail *r)
 }
 
 /* Begins with a chunk. True: all of it went. */
-static bool begin(struct tcp_link *l, struct tcp_rail *r, const struct tcp_chunk *chunk)
+static bool tcp_rails_tx_begin(struct tcp_link *l, struct tcp_rail *r,
+			       const struct tcp_chunk *chunk)
 {
 	r->out = *chunk;
 	r->out.ack = l->rails->in.begin;
@@ -98,11 +100,11 @@ static bool begin(struct tcp_link *l, struct tcp_rail *r, const struct tcp_chunk
 	r->busy = true;
 	l->rails->acked = r->out.ack;
 	l->rails->ack_due = false;
-	return push(l, r);
+	return tcp_rails_tx_push(l, r);
 }
 
 /* Has the rail as much on its way as it may? */
-static bool is_full(const struct tcp_rail *r)
+static bool tcp_rails_tx_is_full(const struct tcp_rail *r)
 {
 	int unacknowledged;
 
@@ -111,26 +113,26 @@ static bool is_full(const struct tcp_rail *r)
 }
 
 /* Sends over one rail until its kernel takes no more. True: something went. */
-static bool fill(struct tcp_link *l, uint32_t rail)
+static bool tcp_rails_tx_fill(struct tcp_link *l, uint32_t rail)
 {
 	struct tcp_rail *r = &l->rails->rail[rail];
 	struct tcp_span span;
 	struct tcp_chunk chunk = {.asks = 0};
 	bool any = false;
 
-	if (!tcp_rails_usable(r) || (r->busy && !push(l, r)))
+	if (!tcp_rails_usable(r) || (r->busy && !tcp_rails_tx_push(l, r)))
 		return false;
-	while (!is_full(r) && tcp_window_take(&l->rails->out, rail, &span)) {
+	while (!tcp_rails_tx_is_full(r) && tcp_window_take(&l->rails->out, rail, &span)) {
 		chunk.at = span.from;
 		chunk.len = (uint32_t)(span.to - span.from);
 		any = true;
-		if (!begin(l, r, &chunk))
+		if (!tcp_rails_tx_begin(l, r, &chunk))
 			break;
 	}
 	return any;
 }
 
-static void ask(struct tcp_rails *rails)
+static void tcp_rails_tx_ask(struct tcp_rails *rails)
 {
 	const struct tcp_window *out = &rails->out;
 	uint64_t place = out->next / TCP_ASK * TCP_ASK;
@@ -144,7 +146,7 @@ static void ask(struct tcp_rails *rails)
 }
 
 /* Questions and acknowledgements go over the rail that brought something last, which is no other than a live one. */
-static void control(struct tcp_link *l)
+static void tcp_rails_tx_control(struct tcp_link *l)
 {
 	struct tcp_rails *rails = l->rails;
 
@@ -156,7 +158,7 @@ static void control(struct tcp_link *l)
 		if (!tcp_rails_usable(r) || r->busy)
 			continue;
 		rails->ask_due = false;
-		begin(l, r, &chunk);
+		tcp_rails_tx_begin(l, r, &chunk);
 	}
 }
 
@@ -182,7 +184,7 @@ static uint64_t out_to(const struct tcp_rails *rails)
 	return to;
 }
 
-static void report(struct tcp_link *l)
+static void tcp_rails_tx_report(struct tcp_link *l)
 {
 	struct tcp_rails *rails = l->rails;
 	uint32_t done = 0;
@@ -201,7 +203,7 @@ static void report(struct tcp_link *l)
 }
 
 /* Notes the end of a packet. Where there is no place, the packet before is reported with this one. */
-static void mark(struct tcp_link *l)
+static void tcp_rails_tx_mark(struct tcp_link *l)
 {
 	struct tcp_rails *rails = l->rails;
 
@@ -223,7 +225,7 @@ static bool fill_all(struct tcp_link *l)
 	bool any = false;
 
 	for (uint32_t i = 0; i < WIRE_RAILS_MAX; i++)
-		any |= fill(l, i);
+		any |= tcp_rails_tx_fill(l, i);
 	return any;
 }
 
@@ -233,13 +235,13 @@ void tcp_rails_fill(struct tcp_link *l)
 }
 
 /* As tcp_rails_flush, locked. */
-static bool flush(struct tcp_link *l)
+static bool tcp_rails_tx_flush(struct tcp_link *l)
 {
 	bool any = fill_all(l);
 
-	ask(l->rails);
-	control(l);
-	report(l);
+	tcp_rails_tx_ask(l->rails);
+	tcp_rails_tx_control(l);
+	tcp_rails_tx_report(l);
 	if (tcp_window_unsent(&l->rails->out) || any_busy(l->rails))
 		tcp_block(l, TCP_REST);
 	else if (l->tx == TCP_REST)
@@ -254,13 +256,13 @@ bool tcp_rails_flush(struct tcp_link *l)
 	if (l->tx >= TCP_SECURING || l->shut)
 		return false;
 	tcp_flusher_lock(l);
-	any = flush(l);
+	any = tcp_rails_tx_flush(l);
 	tcp_flusher_unlock(l);
 	return any;
 }
 
 /* May a packet of `len` bytes enter the window? If not, the link is blocked. */
-static bool fits(struct tcp_link *l, size_t len)
+static bool tcp_rails_tx_fits(struct tcp_link *l, size_t len)
 {
 	struct tcp_window *out = &l->rails->out;
 	bool fits = tcp_window_space(out) >= len;
@@ -302,7 +304,7 @@ static bool may_follow(const struct tcp_rails *rails, const struct packet *p)
 }
 
 /* Notes a packet that is taken. */
-static void note(struct tcp_rails *rails, const struct packet *p)
+static void tcp_rails_tx_note(struct tcp_rails *rails, const struct packet *p)
 {
 	bool begins = wire_op(p->head) == WIRE_FRAG && !p->tag;
 
@@ -315,7 +317,7 @@ static void note(struct tcp_rails *rails, const struct packet *p)
 }
 
 /* Removes a number from some. False: it is none of them. */
-static bool take_out(uint32_t *ids, uint32_t *count, uint32_t id)
+static bool tcp_rails_tx_take_out(uint32_t *ids, uint32_t *count, uint32_t id)
 {
 	uint32_t i = 0;
 
@@ -339,17 +341,17 @@ void tcp_rails_hear(struct tcp_link *l, const struct packet *p)
 
 	if (op != WIRE_CTS && op != WIRE_ATS)
 		return;
-	if (take_out(rails->announced, &rails->unanswered, id)) {
+	if (tcp_rails_tx_take_out(rails->announced, &rails->unanswered, id)) {
 		if (op == WIRE_CTS && rails->granted < TCP_ANNOUNCED_MAX)
 			rails->allowed[rails->granted++] = id;
 	} else if (op == WIRE_ATS) {
-		take_out(rails->allowed, &rails->granted, id);
+		tcp_rails_tx_take_out(rails->allowed, &rails->granted, id);
 	}
 }
 
 /* As put, locked. */
-static int take(struct tcp_link *l, const struct packet *p, const struct iovec *iov, size_t count,
-		bool counted)
+static int tcp_rails_tx_take(struct tcp_link *l, const struct packet *p, const struct iovec *iov,
+			     size_t count, bool counted)
 {
 	struct tcp_window *out = &l->rails->out;
 	struct tcp_frame f = tcp_frame_of(p);
@@ -358,27 +360,27 @@ static int take(struct tcp_link *l, const struct packet *p, const struct iovec *
 	if (p->len > TCP_PACKET_MAX)
 		return -FI_EMSGSIZE;
 	if (l->tx >= TCP_SECURING || (l->tx == TCP_REST && !may_follow(l->rails, p)) ||
-	    !fits(l, sizeof(f) + p->len + (last ? 0 : sizeof(f))))
+	    !tcp_rails_tx_fits(l, sizeof(f) + p->len + (last ? 0 : sizeof(f))))
 		return -FI_EAGAIN;
 	tcp_window_put(out, &f, sizeof(f));
 	for (size_t i = 0; i < count; i++)
 		if (iov[i].iov_len)
 			tcp_window_put(out, iov[i].iov_base, iov[i].iov_len);
-	note(l->rails, p);
+	tcp_rails_tx_note(l->rails, p);
 	if (counted)
-		mark(l);
+		tcp_rails_tx_mark(l);
 	tcp_rails_flush(l);
 	return 0;
 }
 
 /* A packet is taken if it fits the window, and if it need not wait for those before it. */
-static int put(struct tcp_link *l, const struct packet *p, const struct iovec *iov, size_t count,
-	       bool counted)
+static int tcp_rails_tx_put(struct tcp_link *l, const struct packet *p, const struct iovec *iov,
+			    size_t count, bool counted)
 {
 	int err;
 
 	tcp_flusher_lock(l);
-	err = take(l, p, iov, count, counted);
+	err = tcp_rails_tx_take(l, p, iov, count, counted);
 	tcp_flusher_unlock(l);
 	return err;
 }
@@ -386,12 +388,12 @@ static int put(struct tcp_link *l, const struct packet *p, const struct iovec *i
 int tcp_rails_sendv(struct link *link, const struct packet *p, const struct iovec *iov,
 		    size_t count)
 {
-	return put((struct tcp_link *)link, p, iov, count, false);
+	return tcp_rails_tx_put((struct tcp_link *)link, p, iov, count, false);
 }
 
 int tcp_rails_post(struct link *link, const struct packet *p, const struct iovec *iov, size_t count)
 {
-	return put((struct tcp_link *)link, p, iov, count, true);
+	return tcp_rails_tx_put((struct tcp_link *)link, p, iov, count, true);
 }
 
 /* The window has copies of all. */
@@ -420,5 +422,5 @@ int tcp_rails_send(struct link *link, const void *buf, size_t len, uint64_t data
 	l->own->idle = 0; /* an answer may come soon */
 	if (len > link->eager_max)
 		return -FI_EMSGSIZE;
-	return wire_op(head) == WIRE_MSG ? -FI_EAGAIN : put(l, &p, &iov, 1, false);
+	return wire_op(head) == WIRE_MSG ? -FI_EAGAIN : tcp_rails_tx_put(l, &p, &iov, 1, false);
 }

@@ -70,14 +70,14 @@ void tcp_window_put(struct tcp_window *w, const void *bytes, size_t len)
 	w->used = true;
 }
 
-static void insert(struct tcp_window *w, uint32_t at, struct tcp_span span)
+static void tcp_window_insert(struct tcp_window *w, uint32_t at, struct tcp_span span)
 {
 	memmove(&w->span[at + 1], &w->span[at], (w->count - at) * sizeof(w->span[0]));
 	w->span[at] = span;
 	w->count++;
 }
 
-static void erase(struct tcp_window *w, uint32_t at, uint32_t count)
+static void tcp_window_erase(struct tcp_window *w, uint32_t at, uint32_t count)
 {
 	w->count -= count;
 	if (at < w->count)
@@ -101,7 +101,7 @@ static bool take_again(struct tcp_window *w, uint32_t rail, struct tcp_span *chu
 	if (chunk->to - chunk->from > TCP_CHUNK) {
 		chunk->to = chunk->from + TCP_CHUNK;
 		w->span[i].from = chunk->to;
-		insert(w, i, *chunk);
+		tcp_window_insert(w, i, *chunk);
 	} else {
 		w->span[i].rail = rail;
 	}
@@ -121,7 +121,7 @@ static bool take_new(struct tcp_window *w, uint32_t rail, struct tcp_span *chunk
 	if (joins)
 		last->to = chunk->to;
 	else
-		insert(w, w->count, *chunk);
+		tcp_window_insert(w, w->count, *chunk);
 	return true;
 }
 
@@ -163,14 +163,14 @@ bool tcp_window_acked(struct tcp_window *w, uint64_t to)
 	w->begin = to;
 	while (done < w->count && w->span[done].to <= to)
 		done++;
-	erase(w, 0, done);
+	tcp_window_erase(w, 0, done);
 	if (w->count && w->span[0].from < to)
 		w->span[0].from = to;
 	return true;
 }
 
 /* The index of the first part that ends at `at` or behind. */
-static uint32_t find(const struct tcp_window *w, uint64_t at)
+static uint32_t tcp_window_find(const struct tcp_window *w, uint64_t at)
 {
 	uint32_t i = 0;
 
@@ -189,18 +189,18 @@ bool tcp_window_came(struct tcp_window *w, uint64_t at, size_t len)
 		w->next = new.to > w->next ? new.to : w->next;
 		return true;
 	}
-	first = behind = find(w, new.from);
+	first = behind = tcp_window_find(w, new.from);
 	for (; behind < w->count && w->span[behind].from <= new.to; behind++) {
 		if (w->span[behind].from < new.from)
 			new.from = w->span[behind].from;
 		if (w->span[behind].to > new.to)
 			new.to = w->span[behind].to;
 	}
-	erase(w, first, behind - first);
+	tcp_window_erase(w, first, behind - first);
 	if (new.from > w->next) {
 		if (w->count == TCP_SPANS)
 			return false;
-		insert(w, first, new);
+		tcp_window_insert(w, first, new);
 	} else if (new.to > w->next) {
 		w->next = new.to;
 	}
@@ -209,7 +209,7 @@ bool tcp_window_came(struct tcp_window *w, uint64_t at, size_t len)
 
 bool tcp_window_lacks(const struct tcp_window *w, uint64_t at, size_t len)
 {
-	uint32_t i = find(w, at + 1);
+	uint32_t i = tcp_window_find(w, at + 1);
 
 	return at >= w->next && (i == w->count || w->span[i].from >= at + len);
 }

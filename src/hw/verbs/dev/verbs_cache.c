@@ -35,13 +35,13 @@ static struct verbs_mem *mem_of(struct range *range)
 	return LIST_ENTRY(range, struct verbs_mem, range);
 }
 
-static void changed(void *arg, uintptr_t from, uintptr_t to)
+static void verbs_cache_changed(void *arg, uintptr_t from, uintptr_t to)
 {
 	ranges_drop(arg, from, to);
 }
 
 /* Do the settings ask for a cache that we have? */
-static bool wanted(const struct env_settings *env)
+static bool verbs_cache_wanted(const struct env_settings *env)
 {
 	const char *monitor = env->mr_cache_monitor;
 
@@ -66,7 +66,7 @@ static size_t bytes_max(const struct env_settings *env)
 }
 
 /* Warns only users who asked for userfaultfd. */
-static void refuse(int err)
+static void verbs_cache_refuse(int err)
 {
 	if (env_get()->mr_cache_monitor)
 		LOG_WARN(
@@ -81,7 +81,7 @@ static void refuse(int err)
 static struct verbs_cache *cache_open(void)
 {
 	const struct env_settings *env = env_get();
-	struct verbs_cache *c = wanted(env) ? calloc(1, sizeof(*c)) : NULL;
+	struct verbs_cache *c = verbs_cache_wanted(env) ? calloc(1, sizeof(*c)) : NULL;
 	int err;
 
 	if (!c)
@@ -91,12 +91,12 @@ static struct verbs_cache *cache_open(void)
 	pthread_mutex_init(&c->lock, NULL);
 	c->forked = forked_count();
 	c->watch.lock = &c->lock;
-	c->watch.changed = changed;
+	c->watch.changed = verbs_cache_changed;
 	c->watch.arg = &c->ranges;
 	err = watch_open(&c->watch);
 	if (!err)
 		return c;
-	refuse(err);
+	verbs_cache_refuse(err);
 	pthread_mutex_destroy(&c->lock);
 	ranges_fini(&c->ranges);
 free_cache:
@@ -104,7 +104,7 @@ free_cache:
 	return NULL;
 }
 
-static void cache_close(struct verbs_cache *c)
+static void verbs_cache_close(struct verbs_cache *c)
 {
 	watch_close(&c->watch);
 	pthread_mutex_destroy(&c->lock);
@@ -113,7 +113,7 @@ static void cache_close(struct verbs_cache *c)
 }
 
 /* Joins the device to the cache. A forked child opens its own. FORKED_CACHE_OPENING is held. */
-static void join(struct verbs_dev *dev)
+static void verbs_cache_join(struct verbs_dev *dev)
 {
 	if (shared && shared->forked != forked_count())
 		shared = NULL;
@@ -131,7 +131,7 @@ static struct verbs_cache *cache_of(struct verbs_dev *dev)
 	if (__builtin_expect(!__atomic_load_n(&dev->cache_asked, __ATOMIC_ACQUIRE), 0)) { /* join */
 		forked_take(FORKED_CACHE_OPENING);
 		if (!dev->cache_asked)
-			join(dev);
+			verbs_cache_join(dev);
 		forked_give(FORKED_CACHE_OPENING);
 	}
 	return dev->cache;
@@ -159,7 +159,7 @@ static struct verbs_mem *next_out(struct verbs_cache *c, const struct verbs_dev 
 	return range ? mem_of(range) : NULL;
 }
 
-static bool sweep(struct verbs_cache *c, const struct verbs_dev *dev)
+static bool verbs_cache_sweep_one(struct verbs_cache *c, const struct verbs_dev *dev)
 {
 	struct verbs_mem *mem;
 	bool any = false;
@@ -176,7 +176,7 @@ static bool sweep(struct verbs_cache *c, const struct verbs_dev *dev)
 }
 
 /* Watches and registers `mem`, which is in `ranges`. False: not private memory, or an error. */
-static bool make(struct verbs_cache *c, struct verbs_mem *mem)
+static bool verbs_cache_make(struct verbs_cache *c, struct verbs_mem *mem)
 {
 	const struct range *range = &mem->range;
 	struct iovec iov = {(void *)range->from, range->to - range->from};
@@ -187,8 +187,8 @@ static bool make(struct verbs_cache *c, struct verbs_mem *mem)
 	return mem->mr;
 }
 
-static struct verbs_mem *add(struct verbs_cache *c, struct verbs_dev *dev,
-			     const struct range *range)
+static struct verbs_mem *verbs_cache_add(struct verbs_cache *c, struct verbs_dev *dev,
+					 const struct range *range)
 {
 	struct verbs_mem *mem = malloc(sizeof(*mem));
 	bool entered, made;
@@ -199,12 +199,12 @@ static struct verbs_mem *add(struct verbs_cache *c, struct verbs_dev *dev,
 	pthread_mutex_lock(&c->lock);
 	entered = ranges_enter(&c->ranges, &mem->range);
 	pthread_mutex_unlock(&c->lock);
-	sweep(c, dev); /* the new range may have displaced others */
+	verbs_cache_sweep_one(c, dev); /* the new range may have displaced others */
 	if (!entered) {
 		free(mem);
 		return NULL;
 	}
-	made = make(c, mem);
+	made = verbs_cache_make(c, mem);
 	pthread_mutex_lock(&c->lock);
 	mem->range.ready = made;
 	if (!made) {
@@ -214,12 +214,12 @@ static struct verbs_mem *add(struct verbs_cache *c, struct verbs_dev *dev,
 	pthread_mutex_unlock(&c->lock);
 	if (made)
 		return mem;
-	sweep(c, dev);
+	verbs_cache_sweep_one(c, dev);
 	return NULL;
 }
 
 /* The memory of a range that was just found is no longer the same. */
-static void drop(struct verbs_cache *c, struct range *range)
+static void verbs_cache_drop(struct verbs_cache *c, struct range *range)
 {
 	const struct verbs_dev *dev = mem_of(range)->dev;
 
@@ -227,7 +227,7 @@ static void drop(struct verbs_cache *c, struct range *range)
 	ranges_drop(&c->ranges, range->from, range->to);
 	ranges_put(&c->ranges, range);
 	pthread_mutex_unlock(&c->lock);
-	sweep(c, dev);
+	verbs_cache_sweep_one(c, dev);
 }
 
 struct verbs_mem *verbs_cache_get(struct verbs_dev *dev, const struct iovec *iov,
@@ -248,13 +248,13 @@ struct verbs_mem *verbs_cache_get(struct verbs_dev *dev, const struct iovec *iov
 		found = ranges_find(&c->ranges, dev, range.from, range.to, access);
 	pthread_mutex_unlock(&c->lock);
 	if (found && !watch_valid(&c->watch, found->from, found->to)) {
-		drop(c, found);
+		verbs_cache_drop(c, found);
 		found = NULL;
 	}
 	if (found)
 		return mem_of(found);
 	/* Memory that is being changed right now is not cached. */
-	return quiet ? add(c, dev, &range) : NULL;
+	return quiet ? verbs_cache_add(c, dev, &range) : NULL;
 }
 
 void verbs_cache_put(struct verbs_mem *mem)
@@ -265,7 +265,7 @@ void verbs_cache_put(struct verbs_mem *mem)
 	pthread_mutex_lock(&c->lock);
 	ranges_put(&c->ranges, &mem->range);
 	pthread_mutex_unlock(&c->lock);
-	sweep(c, dev);
+	verbs_cache_sweep_one(c, dev);
 }
 
 bool verbs_cache_spare(const struct verbs_dev *dev)
@@ -277,7 +277,7 @@ bool verbs_cache_spare(const struct verbs_dev *dev)
 	pthread_mutex_lock(&c->lock);
 	ranges_drop_idle(&c->ranges);
 	pthread_mutex_unlock(&c->lock);
-	return sweep(c, dev);
+	return verbs_cache_sweep_one(c, dev);
 }
 
 void verbs_cache_sweep(const struct verbs_dev *dev)
@@ -285,7 +285,7 @@ void verbs_cache_sweep(const struct verbs_dev *dev)
 	struct verbs_cache *c = cache_had(dev);
 
 	if (c)
-		sweep(c, dev);
+		verbs_cache_sweep_one(c, dev);
 }
 
 void verbs_cache_leave(struct verbs_dev *dev)
@@ -297,10 +297,10 @@ void verbs_cache_leave(struct verbs_dev *dev)
 	pthread_mutex_lock(&c->lock);
 	ranges_drop_owner(&c->ranges, dev);
 	pthread_mutex_unlock(&c->lock);
-	sweep(c, dev);
+	verbs_cache_sweep_one(c, dev);
 	forked_take(FORKED_CACHE_OPENING);
 	if (!--c->devices) {
-		cache_close(c);
+		verbs_cache_close(c);
 		shared = NULL;
 	}
 	forked_give(FORKED_CACHE_OPENING);

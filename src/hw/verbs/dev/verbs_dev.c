@@ -26,7 +26,7 @@ static bool is_there(struct verbs_dev *dev)
 	return !verbs_dev_removed(dev);
 }
 
-static struct verbs_dev *find(const char *name)
+static struct verbs_dev *verbs_dev_find(const char *name)
 {
 	LIST_EACH (node, &all) {
 		struct verbs_dev *dev = LIST_ENTRY(node, struct verbs_dev, in_all);
@@ -37,7 +37,7 @@ static struct verbs_dev *find(const char *name)
 	return NULL;
 }
 
-static struct ibv_context *open_context(const struct verbs_lib *lib, const char *name)
+static struct ibv_context *verbs_dev_open_context(const struct verbs_lib *lib, const char *name)
 {
 	struct ibv_device **list = lib->get_device_list(NULL);
 	struct ibv_context *ctx = NULL;
@@ -84,7 +84,7 @@ static void learn_paging(struct verbs_dev *dev)
 						 IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_ON_DEMAND);
 }
 
-static void release(struct verbs_dev *dev)
+static void verbs_dev_release(struct verbs_dev *dev)
 {
 	verbs_news_close(dev);
 	verbs_cache_leave(dev);
@@ -97,9 +97,9 @@ static void release(struct verbs_dev *dev)
 }
 
 /* Opens dev->name. 0 or a negative error. */
-static int fill(struct verbs_dev *dev)
+static int verbs_dev_fill(struct verbs_dev *dev)
 {
-	dev->ctx = open_context(dev->lib, dev->name);
+	dev->ctx = verbs_dev_open_context(dev->lib, dev->name);
 	if (!dev->ctx)
 		return errno ? -errno : -FI_ENODEV;
 	if (dev->lib->query_device(dev->ctx, &dev->attr))
@@ -115,7 +115,7 @@ static int fill(struct verbs_dev *dev)
 	/* A forked child must not close its parent's objects. */
 	if (!forked_guard(dev->ctx->cmd_fd) && !forked_guard(dev->ctx->async_fd))
 		return 0;
-	release(dev);
+	verbs_dev_release(dev);
 	return -FI_ENOMEM;
 dealloc_pd:
 	dev->lib->dealloc_pd(dev->pd);
@@ -124,9 +124,9 @@ close_context:
 	return -FI_ENODEV;
 }
 
-static int get(const char *name, struct verbs_dev **out)
+static int verbs_dev_get(const char *name, struct verbs_dev **out)
 {
-	struct verbs_dev *dev = find(name);
+	struct verbs_dev *dev = verbs_dev_find(name);
 	int err;
 
 	if (!dev) {
@@ -135,7 +135,7 @@ static int get(const char *name, struct verbs_dev **out)
 			return -FI_ENOMEM;
 		dev->lib = verbs_lib();
 		snprintf(dev->name, sizeof(dev->name), "%s", name);
-		err = dev->lib ? fill(dev) : -FI_ENOSYS;
+		err = dev->lib ? verbs_dev_fill(dev) : -FI_ENOSYS;
 		if (err) {
 			LOG_WARN(
 				LOG_DOMAIN,
@@ -152,13 +152,13 @@ static int get(const char *name, struct verbs_dev **out)
 	return 0;
 }
 
-static void put(struct verbs_dev *dev)
+static void verbs_dev_put(struct verbs_dev *dev)
 {
 	if (--dev->users)
 		return;
 	list_remove(&dev->in_all);
 	if (dev->forked == forked_count())
-		release(dev);
+		verbs_dev_release(dev);
 	free(dev);
 }
 
@@ -170,7 +170,7 @@ int verbs_dev_open(const struct addr *a, struct verbs_path *path)
 	if (!rdma_ports_find(a, &path->port))
 		return err;
 	forked_take(FORKED_DEVICES);
-	err = get(path->port.device, &path->dev);
+	err = verbs_dev_get(path->port.device, &path->dev);
 	forked_give(FORKED_DEVICES);
 	if (err)
 		return err;
@@ -189,7 +189,7 @@ int verbs_dev_open(const struct addr *a, struct verbs_path *path)
 void verbs_dev_close(struct verbs_path *path)
 {
 	forked_take(FORKED_DEVICES);
-	put(path->dev);
+	verbs_dev_put(path->dev);
 	forked_give(FORKED_DEVICES);
 	path->dev = NULL;
 }

@@ -38,7 +38,7 @@ bool verbs_lib_load(const char *library, const struct verbs_call *list, size_t c
 	return handle;
 }
 
-static void load(void)
+static void verbs_lib_load_once(void)
 {
 	loaded = verbs_lib_load("libibverbs.so.1", calls, sizeof(calls) / sizeof(calls[0]), &lib);
 	if (loaded)
@@ -47,7 +47,7 @@ static void load(void)
 
 const struct verbs_lib *verbs_lib(void)
 {
-	pthread_once(&once, load);
+	pthread_once(&once, verbs_lib_load_once);
 	return loaded ? &lib : NULL;
 }
 

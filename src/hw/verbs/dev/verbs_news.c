@@ -20,7 +20,7 @@
 #define NODES "/dev/infiniband"
 
 /* Notes `fd` with forked_guard. Returns `fd`, or -1. */
-static int guarded(int fd)
+static int verbs_news_guarded(int fd)
 {
 	if (fd < 0 || !forked_guard(fd))
 		return fd;
@@ -31,7 +31,7 @@ static int guarded(int fd)
 /* Returns an inotify descriptor for the nodes, or -1: not possible, as in some containers. */
 static int watch_nodes(void)
 {
-	int fd = guarded(inotify_init1(IN_NONBLOCK | IN_CLOEXEC));
+	int fd = verbs_news_guarded(inotify_init1(IN_NONBLOCK | IN_CLOEXEC));
 
 	if (fd < 0 || inotify_add_watch(fd, NODES, IN_DELETE | IN_ONLYDIR) >= 0)
 		return fd;
@@ -41,7 +41,7 @@ static int watch_nodes(void)
 
 int verbs_news_open(struct verbs_dev *dev)
 {
-	dev->removed_fd = guarded(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));
+	dev->removed_fd = verbs_news_guarded(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));
 	if (dev->removed_fd < 0)
 		return errno ? -errno : -FI_ENOMEM;
 	dev->nodes_fd = watch_nodes();
@@ -115,8 +115,8 @@ static void hear_port(const struct verbs_dev *dev, const struct ibv_async_event 
 		LOG_INFO(LOG_DOMAIN, "port %d of %s is up", event->element.port_num, dev->name);
 }
 
-static void broke(struct verbs_dev *dev, const struct ibv_async_event *event,
-		  struct verbs_note *note)
+static void verbs_news_broke(struct verbs_dev *dev, const struct ibv_async_event *event,
+			     struct verbs_note *note)
 {
 	LOG_INFO(LOG_DOMAIN, "%s: %s", dev->name, dev->lib->event_type_str(event->event_type));
 	if (note)
@@ -125,7 +125,7 @@ static void broke(struct verbs_dev *dev, const struct ibv_async_event *event,
 }
 
 /* The event's queue exists at least until the event is acknowledged. */
-static void hear(struct verbs_dev *dev, const struct ibv_async_event *event)
+static void verbs_news_hear(struct verbs_dev *dev, const struct ibv_async_event *event)
 {
 	struct verbs_note *note = note_of(event);
 
@@ -147,19 +147,19 @@ static void hear(struct verbs_dev *dev, const struct ibv_async_event *event)
 	case IBV_EVENT_QP_FATAL:
 	case IBV_EVENT_QP_REQ_ERR:
 	case IBV_EVENT_QP_ACCESS_ERR:
-		broke(dev, event, note);
+		verbs_news_broke(dev, event, note);
 		break;
 	default:
 		break;
 	}
 }
 
-static void read_events(struct verbs_dev *dev)
+static void verbs_news_read_events(struct verbs_dev *dev)
 {
 	struct ibv_async_event event;
 
 	while (!dev->lib->get_async_event(dev->ctx, &event)) {
-		hear(dev, &event);
+		verbs_news_hear(dev, &event);
 		dev->lib->ack_async_event(&event);
 	}
 	if (errno == EIO || errno == ENODEV)
@@ -197,7 +197,7 @@ void verbs_news_read(struct verbs_dev *dev)
 	if (poll(fds, 2, 0) <= 0)
 		return;
 	if (fds[0].revents)
-		read_events(dev);
+		verbs_news_read_events(dev);
 	if (fds[1].revents)
 		verbs_news_nodes(dev);
 }

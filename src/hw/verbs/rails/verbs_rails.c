@@ -56,7 +56,7 @@ static uint8_t rails_ack_timeout(void)
 
 /* ---- Devices of a worker --------------------------------------------------------------------- */
 
-static bool is_known(const struct verbs *v, const struct rdma_port *port)
+static bool verbs_rails_is_known(const struct verbs *v, const struct rdma_port *port)
 {
 	struct rdma_port known;
 
@@ -64,12 +64,13 @@ static bool is_known(const struct verbs *v, const struct rdma_port *port)
 	    known.port == port->port)
 		return true;
 	for (unsigned int i = 0; v->multi && i < v->multi->count; i++)
-		if (is_known(&v->multi->further[i], port))
+		if (verbs_rails_is_known(&v->multi->further[i], port))
 			return true;
 	return false;
 }
 
-static bool suits(const struct rails_setting *s, const struct iface *i, const struct iface *own)
+static bool verbs_rails_suits(const struct rails_setting *s, const struct iface *i,
+			      const struct iface *own)
 {
 	if (s->names)
 		return ifaces_named(s->names, i->name);
@@ -99,8 +100,8 @@ static void add_devices(struct verbs *v, const struct rails_setting *s, const st
 	size_t at = 0;
 
 	while (own && v->multi->count + 1 < s->most && (a = ifaces_next(all, family, NULL, &at)))
-		if (!addr_is_link_local(&a->addr) && suits(s, ifaces_of(all, a), own) &&
-		    rdma_ports_find(&a->addr, &port) && !is_known(v, &port))
+		if (!addr_is_link_local(&a->addr) && verbs_rails_suits(s, ifaces_of(all, a), own) &&
+		    rdma_ports_find(&a->addr, &port) && !verbs_rails_is_known(v, &port))
 			add_device(v, a);
 }
 
@@ -162,7 +163,7 @@ void verbs_rails_drop(struct verbs_rails *r, unsigned int rail)
 }
 
 /* From now on the rail is always one of this device: registrations with it stay of use. */
-static void prove(struct verbs_rail *rail)
+static void verbs_rails_prove(struct verbs_rail *rail)
 {
 	rail->proven = true;
 	rail->device = rail->link->own;
@@ -191,14 +192,14 @@ static int rails_connect(struct verbs_link *l, const struct link_peer *peer, str
 		free(r);
 		return err;
 	}
-	prove(&r->rail[0]); /* as far as a link of one device is */
+	verbs_rails_prove(&r->rail[0]); /* as far as a link of one device is */
 	list_push(&r->own->multi->links, &r->in_all);
 	verbs_rails_update(r);
 	*link = &r->link;
 	return 0;
 }
 
-static void close_link(struct link *link)
+static void verbs_rails_close_link(struct link *link)
 {
 	struct verbs_rails *r = (struct verbs_rails *)link;
 
@@ -216,7 +217,7 @@ static void close_link(struct link *link)
 static const struct link_ops rails_ops = {
 	.send = verbs_rails_send,
 	.sendv = verbs_rails_sendv,
-	.close = close_link,
+	.close = verbs_rails_close_link,
 };
 
 static bool rails_has(const struct link *link)
@@ -297,7 +298,7 @@ static void rails_broke(struct verbs_link *l)
  * Whether an idle rail still works shows before it is needed, and a peer whose host has gone is found without its
  * socket.
  */
-static void probe(struct verbs_rail *rail, uint64_t now)
+static void verbs_rails_probe(struct verbs_rail *rail, uint64_t now)
 {
 	struct verbs_link *l = rail->link;
 	int ms = env_get()->peer_timeout;
@@ -328,16 +329,16 @@ static void look_at_rail(struct verbs_rails *r, struct verbs_rail *rail, uint64_
 	if (!verbs_rail_usable(rail))
 		return;
 	if (!rail->proven && rail->link->arrived) {
-		prove(rail);
+		verbs_rails_prove(rail);
 		r->refusals = 0;
 		LOG_INFO(LOG_EP_CTRL, "%s: a rail to peer %#x, too", rail->device->path.port.device,
 			 r->id);
 		verbs_rails_update(r);
 	}
-	probe(rail, now);
+	verbs_rails_probe(rail, now);
 }
 
-static void look(struct verbs_rails *r, uint64_t now)
+static void verbs_rails_look(struct verbs_rails *r, uint64_t now)
 {
 	for (unsigned int i = 0; i < VERBS_RAILS; i++)
 		look_at_rail(r, &r->rail[i], now);
@@ -384,7 +385,7 @@ static bool rails_progress(struct verbs *v)
 	m->due = now + verbs_rails_time_limit() / 4;
 	LIST_EACH (node, &m->links) {
 		return_credits(LIST_ENTRY(node, struct verbs_rails, in_all));
-		look(LIST_ENTRY(node, struct verbs_rails, in_all), now);
+		verbs_rails_look(LIST_ENTRY(node, struct verbs_rails, in_all), now);
 	}
 	return any;
 }

@@ -23,7 +23,7 @@ int verbs_rails_say(struct verbs_rails *r, enum verbs_rail_what what, unsigned i
 }
 
 /* Returns the rail to propose, or VERBS_RAILS. */
-static unsigned int missing(const struct verbs_rails *r)
+static unsigned int verbs_rails_join_missing(const struct verbs_rails *r)
 {
 	unsigned int i = 0;
 
@@ -50,7 +50,8 @@ void verbs_rails_next(struct verbs_rails *r, unsigned int rail)
 
 void verbs_rails_propose(struct verbs_rails *r)
 {
-	struct verbs_rail_message m = {.what = VERBS_RAIL_PROPOSED, .rail = missing(r)};
+	struct verbs_rail_message m = {.what = VERBS_RAIL_PROPOSED,
+				       .rail = verbs_rails_join_missing(r)};
 	struct verbs_multi *multi = r->own->multi;
 	void *pending;
 	struct verbs *v;
@@ -75,7 +76,7 @@ void verbs_rails_propose(struct verbs_rails *r)
 }
 
 /* Are the two in one network? Containers' bridges have the same address on many hosts. */
-static bool same_network(const struct verbs *v, const struct verbs_rail_message *m)
+static bool verbs_rails_join_same_network(const struct verbs *v, const struct verbs_rail_message *m)
 {
 	const uint8_t *ours = v->path.port.gid, *theirs = m->nic.gid;
 	unsigned int bytes = m->prefix / 8, rest = m->prefix % 8;
@@ -87,21 +88,24 @@ static bool same_network(const struct verbs *v, const struct verbs_rail_message 
 }
 
 /* Returns the device for the other end of a proposed rail; NULL: none. */
-static struct verbs *partner(struct verbs_rails *r, const struct verbs_rail_message *m)
+static struct verbs *verbs_rails_join_partner(struct verbs_rails *r,
+					      const struct verbs_rail_message *m)
 {
 	struct verbs *before = r->rail[m->rail].device;
 	struct verbs_multi *multi = r->own->multi;
 
 	if (before)
-		return !m->rail || same_network(before, m) ? before : NULL;
+		return !m->rail || verbs_rails_join_same_network(before, m) ? before : NULL;
 	for (unsigned int i = 0; i < multi->count; i++)
-		if (!verbs_up(&multi->further[i]) && same_network(&multi->further[i], m))
+		if (!verbs_up(&multi->further[i]) &&
+		    verbs_rails_join_same_network(&multi->further[i], m))
 			return &multi->further[i];
 	return NULL;
 }
 
 /* The link `l` becomes the rail: its queue pairs are connected. 0 or a negative error. */
-static int join(struct verbs_rails *r, const struct verbs_rail_message *m, struct verbs_link *l)
+static int verbs_rails_join_rail(struct verbs_rails *r, const struct verbs_rail_message *m,
+				 struct verbs_link *l)
 {
 	int err;
 
@@ -117,19 +121,19 @@ static int join(struct verbs_rails *r, const struct verbs_rail_message *m, struc
 static int accept_rail(struct verbs_rails *r, const struct verbs_rail_message *m,
 		       struct verbs_rail_message *answer)
 {
-	struct verbs *v = r->rail[m->rail].link ? NULL : partner(r, m);
+	struct verbs *v = r->rail[m->rail].link ? NULL : verbs_rails_join_partner(r, m);
 	void *pending;
 	int err = v ? verbs_prepare(v, &m->nic, &answer->nic, &pending) : -FI_EHOSTUNREACH;
 
 	if (err)
 		return err;
-	err = join(r, m, pending);
+	err = verbs_rails_join_rail(r, m, pending);
 	if (err)
 		verbs_link_free(pending);
 	return err;
 }
 
-static int proposed(struct verbs_rails *r, const struct verbs_rail_message *m)
+static int verbs_rails_join_proposed(struct verbs_rails *r, const struct verbs_rail_message *m)
 {
 	struct verbs_rail_message answer = {
 		.what = VERBS_RAIL_ACCEPTED, .rail = m->rail, .serial = m->serial};
@@ -139,19 +143,19 @@ static int proposed(struct verbs_rails *r, const struct verbs_rail_message *m)
 	return verbs_rails_post(r, &answer);
 }
 
-static int accepted(struct verbs_rails *r, const struct verbs_rail_message *m)
+static int verbs_rails_join_accepted(struct verbs_rails *r, const struct verbs_rail_message *m)
 {
 	struct verbs_link *l = r->pending;
 
 	r->pending = NULL;
-	if (!join(r, m, l))
+	if (!verbs_rails_join_rail(r, m, l))
 		return 0;
 	verbs_link_free(l);
 	r->rail[m->rail].closing = true;
 	return verbs_rails_say(r, VERBS_RAIL_BROKEN, m->rail, m->serial);
 }
 
-static void refused(struct verbs_rails *r, unsigned int rail)
+static void verbs_rails_join_refused(struct verbs_rails *r, unsigned int rail)
 {
 	verbs_link_free(r->pending);
 	r->pending = NULL;
@@ -159,7 +163,7 @@ static void refused(struct verbs_rails *r, unsigned int rail)
 }
 
 /* 0 or a negative error; -FI_ENOTCONN: the link has ended. */
-static int broken(struct verbs_rails *r, const struct verbs_rail_message *m)
+static int verbs_rails_join_broken(struct verbs_rails *r, const struct verbs_rail_message *m)
 {
 	struct verbs_rail *rail = &r->rail[m->rail];
 
@@ -171,7 +175,7 @@ static int broken(struct verbs_rails *r, const struct verbs_rail_message *m)
 	return verbs_rails_say(r, VERBS_RAIL_CLOSED, m->rail, m->serial);
 }
 
-static void closed(struct verbs_rails *r, const struct verbs_rail_message *m)
+static void verbs_rails_join_closed(struct verbs_rails *r, const struct verbs_rail_message *m)
 {
 	struct verbs_rail *rail = &r->rail[m->rail];
 
@@ -181,23 +185,23 @@ static void closed(struct verbs_rails *r, const struct verbs_rail_message *m)
 	verbs_rails_closed(r, m->rail);
 }
 
-static int handle(struct verbs_rails *r, const struct verbs_rail_message *m)
+static int verbs_rails_join_handle(struct verbs_rails *r, const struct verbs_rail_message *m)
 {
 	bool answers = r->pending && m->rail == r->pending_rail && m->serial == r->serial;
 
 	switch (m->what) {
 	case VERBS_RAIL_PROPOSED:
-		return r->initiator ? -FI_EPROTO : proposed(r, m);
+		return r->initiator ? -FI_EPROTO : verbs_rails_join_proposed(r, m);
 	case VERBS_RAIL_ACCEPTED:
-		return answers ? accepted(r, m) : -FI_EPROTO;
+		return answers ? verbs_rails_join_accepted(r, m) : -FI_EPROTO;
 	case VERBS_RAIL_REFUSED:
 		if (answers)
-			refused(r, m->rail);
+			verbs_rails_join_refused(r, m->rail);
 		return answers ? 0 : -FI_EPROTO;
 	case VERBS_RAIL_BROKEN:
-		return broken(r, m);
+		return verbs_rails_join_broken(r, m);
 	case VERBS_RAIL_CLOSED:
-		closed(r, m);
+		verbs_rails_join_closed(r, m);
 		return 0;
 	case VERBS_RAIL_KEY_ASKED:
 		return verbs_rails_key_asked(r, m);
@@ -217,7 +221,7 @@ void verbs_rails_hear(struct verbs_rails *r, const struct packet *p)
 
 	if (p->len == sizeof(m)) {
 		memcpy(&m, p->payload, sizeof(m));
-		err = m.rail < VERBS_RAILS ? handle(r, &m) : -FI_EPROTO;
+		err = m.rail < VERBS_RAILS ? verbs_rails_join_handle(r, &m) : -FI_EPROTO;
 	}
 	if (!err || err == -FI_ENOTCONN)
 		return;

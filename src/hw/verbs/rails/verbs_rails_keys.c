@@ -17,7 +17,7 @@ _Static_assert(ASKED_MAX < VERBS_KEYS, "each question has an entry, and an entry
 
 /* ---- The peer's regions ---------------------------------------------------------------------- */
 
-static struct verbs_key *find(struct verbs_rails *r, uint64_t key)
+static struct verbs_key *verbs_rails_keys_find(struct verbs_rails *r, uint64_t key)
 {
 	for (unsigned int i = 0; i < VERBS_KEYS; i++)
 		if (r->keys[i].key == key)
@@ -25,7 +25,7 @@ static struct verbs_key *find(struct verbs_rails *r, uint64_t key)
 	return NULL;
 }
 
-static unsigned int questions(const struct verbs_rails *r)
+static unsigned int verbs_rails_keys_questions(const struct verbs_rails *r)
 {
 	unsigned int count = 0;
 
@@ -36,7 +36,7 @@ static unsigned int questions(const struct verbs_rails *r)
 }
 
 /* Returns an entry for another key: none whose answer is still to come. */
-static struct verbs_key *replace(struct verbs_rails *r, uint64_t key)
+static struct verbs_key *verbs_rails_keys_replace(struct verbs_rails *r, uint64_t key)
 {
 	struct verbs_key *k;
 
@@ -48,7 +48,7 @@ static struct verbs_key *replace(struct verbs_rails *r, uint64_t key)
 }
 
 /* Not while packets wait: the question would take space that what a broken rail kept needs. */
-static void ask(struct verbs_rails *r, unsigned int rail, uint64_t key)
+static void verbs_rails_keys_ask(struct verbs_rails *r, unsigned int rail, uint64_t key)
 {
 	struct verbs_rail_message m = {.what = VERBS_RAIL_KEY_ASKED,
 				       .rail = rail,
@@ -56,24 +56,25 @@ static void ask(struct verbs_rails *r, unsigned int rail, uint64_t key)
 				       .key = key};
 	struct verbs_key *k;
 
-	if (!list_empty(&r->queue) || questions(r) >= ASKED_MAX || verbs_rails_post(r, &m))
+	if (!list_empty(&r->queue) || verbs_rails_keys_questions(r) >= ASKED_MAX ||
+	    verbs_rails_post(r, &m))
 		return;
-	k = find(r, key);
+	k = verbs_rails_keys_find(r, key);
 	if (!k)
-		k = replace(r, key);
+		k = verbs_rails_keys_replace(r, key);
 	k->asked |= 1u << rail;
 }
 
 bool verbs_rails_rkey(struct verbs_rails *r, unsigned int rail, uint64_t key, uint32_t *rkey)
 {
-	const struct verbs_key *k = find(r, key);
+	const struct verbs_key *k = verbs_rails_keys_find(r, key);
 
 	if (k && k->known & 1u << rail) {
 		*rkey = k->rkey[rail];
 		return true;
 	}
 	if (!k || !(k->asked & 1u << rail))
-		ask(r, rail, key);
+		verbs_rails_keys_ask(r, rail, key);
 	return false;
 }
 
@@ -87,7 +88,7 @@ void verbs_rails_forget_keys(struct verbs_rails *r, unsigned int rail)
 
 int verbs_rails_key_answered(struct verbs_rails *r, const struct verbs_rail_message *m)
 {
-	struct verbs_key *k = find(r, m->key);
+	struct verbs_key *k = verbs_rails_keys_find(r, m->key);
 
 	if (!k || !(k->asked & 1u << m->rail) || r->rail[m->rail].serial != m->serial)
 		return 0;

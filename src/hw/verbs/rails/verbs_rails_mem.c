@@ -19,7 +19,7 @@ struct rails_region {
 	} part[VERBS_RAILS][WIRE_IOV_MAX];
 };
 
-static void drop(struct rails_region *e)
+static void verbs_rails_mem_drop(struct rails_region *e)
 {
 	for (unsigned int i = 0; i < VERBS_RAILS; i++)
 		for (size_t n = 0; n < e->count; n++) {
@@ -34,7 +34,7 @@ static void drop(struct rails_region *e)
 void verbs_rails_deregister(struct link *link, void *registered)
 {
 	(void)link;
-	drop(registered);
+	verbs_rails_mem_drop(registered);
 }
 
 /*
@@ -74,7 +74,7 @@ int verbs_rails_register(struct link *link, const struct iovec *iov, size_t coun
 			key |= (uint64_t)add_part(r, e, i, s) << (32 * i);
 		at[e->count++] = (struct fi_rma_iov){(uintptr_t)s->iov_base, s->iov_len, key};
 		if (s->iov_len && !key) {
-			drop(e);
+			verbs_rails_mem_drop(e);
 			return -FI_ENOMEM;
 		}
 	}

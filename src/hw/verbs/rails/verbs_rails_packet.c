@@ -19,7 +19,8 @@ struct waiting {
 };
 
 /* Sends a packet with a number over the rail that carries packets. 0 or -FI_EAGAIN. */
-static int post(struct verbs_rails *r, struct verbs_head *h, const struct iovec *iov, size_t count)
+static int verbs_rails_packet_post(struct verbs_rails *r, struct verbs_head *h,
+				   const struct iovec *iov, size_t count)
 {
 	struct verbs_rail *rail = &r->rail[r->active];
 	unsigned int last = (rail->first + rail->count) % VERBS_WINDOW;
@@ -69,8 +70,8 @@ static int send_disconnect(struct verbs_rails *r, uint64_t head)
 	return 0;
 }
 
-static int send_packet(struct verbs_rails *r, const struct packet *p, const struct iovec *iov,
-		       size_t count)
+static int verbs_rails_packet_send_packet(struct verbs_rails *r, const struct packet *p,
+					  const struct iovec *iov, size_t count)
 {
 	struct verbs_head h = {.head = p->head,
 			       .tag = p->tag,
@@ -82,7 +83,7 @@ static int send_packet(struct verbs_rails *r, const struct packet *p, const stru
 		return -FI_EAGAIN;
 	if (is_disconnect(&h))
 		return send_disconnect(r, p->head);
-	err = list_empty(&r->queue) ? post(r, &h, iov, count) : -FI_EAGAIN;
+	err = list_empty(&r->queue) ? verbs_rails_packet_post(r, &h, iov, count) : -FI_EAGAIN;
 	if (!err)
 		r->sent = next_number(r);
 	return err;
@@ -94,17 +95,18 @@ int verbs_rails_send(struct link *link, const void *buf, size_t len, uint64_t da
 	struct packet p = {.head = head, .tag = tag, .data = data, .len = len};
 	struct iovec iov = {(void *)(uintptr_t)buf, len};
 
-	return len > link->eager_max ? -FI_EMSGSIZE
-				     : send_packet((struct verbs_rails *)link, &p, &iov, 1);
+	return len > link->eager_max
+		       ? -FI_EMSGSIZE
+		       : verbs_rails_packet_send_packet((struct verbs_rails *)link, &p, &iov, 1);
 }
 
 int verbs_rails_sendv(struct link *link, const struct packet *p, const struct iovec *iov,
 		      size_t count)
 {
-	return send_packet((struct verbs_rails *)link, p, iov, count);
+	return verbs_rails_packet_send_packet((struct verbs_rails *)link, p, iov, count);
 }
 
-static bool is_full(const struct verbs_rails *r)
+static bool verbs_rails_packet_is_full(const struct verbs_rails *r)
 {
 	unsigned int count = 0;
 
@@ -117,7 +119,7 @@ int verbs_rails_post(struct verbs_rails *r, const struct verbs_rail_message *m)
 {
 	struct waiting *w;
 
-	if (is_full(r)) {
+	if (verbs_rails_packet_is_full(r)) {
 		LOG_PEER(LOG_EP_DATA, "peer %#x returns no credits: %u packets wait already", r->id,
 			 QUEUE_MAX);
 		return -FI_EPROTO;
@@ -139,7 +141,7 @@ static int post_waiting(struct verbs_rails *r, struct waiting *w)
 	struct iovec iov = {w->payload, w->len};
 
 	if (!is_disconnect(&w->head))
-		return post(r, &w->head, &iov, 1);
+		return verbs_rails_packet_post(r, &w->head, &iov, 1);
 	return verbs_send(&r->rail[r->active].link->link, NULL, 0, 0, w->head.head, 0);
 }
 
@@ -168,7 +170,7 @@ bool verbs_rails_queued(const struct verbs *v)
 }
 
 /* Frees the rail's oldest packets. */
-static void release(struct verbs_rail *rail, uint32_t packets)
+static void verbs_rails_packet_release(struct verbs_rail *rail, uint32_t packets)
 {
 	for (; packets && rail->count; packets--, rail->count--) {
 		verbs_drop_kept(rail->link, &rail->kept[rail->first]);
@@ -178,7 +180,7 @@ static void release(struct verbs_rail *rail, uint32_t packets)
 
 void verbs_rails_credited(struct verbs_link *l, uint32_t credits)
 {
-	release(&l->rails->rail[l->rails->rail[0].link == l ? 0 : 1], credits);
+	verbs_rails_packet_release(&l->rails->rail[l->rails->rail[0].link == l ? 0 : 1], credits);
 	verbs_rails_return(l->rails);
 	verbs_rails_flush(l->rails);
 }
@@ -256,7 +258,7 @@ void verbs_rails_forget(struct verbs_rails *r)
 
 	for (unsigned int i = 0; i < VERBS_RAILS; i++)
 		if (r->rail[i].link)
-			release(&r->rail[i], r->rail[i].count);
+			verbs_rails_packet_release(&r->rail[i], r->rail[i].count);
 	while ((node = list_pop(&r->queue)))
 		free(LIST_ENTRY(node, struct waiting, link));
 }

@@ -75,7 +75,7 @@ static void serve_operations(struct verbs_rails *r)
 }
 
 /* Messages and operations come first by turns, so neither waits for all of the others. */
-static void pump(struct verbs_rails *r)
+static void verbs_rails_rdma_pump(struct verbs_rails *r)
 {
 	r->messages_last = !r->messages_last;
 	if (r->messages_last)
@@ -170,7 +170,7 @@ void verbs_rails_done(struct verbs_link *l, uint64_t id)
 /* ---- Rails that break ------------------------------------------------------------------------ */
 
 /* Takes the pieces of the transfers from the rail. */
-static void lose(struct verbs_rails *r, struct list *list, unsigned int rail)
+static void verbs_rails_rdma_lose(struct verbs_rails *r, struct list *list, unsigned int rail)
 {
 	LIST_EACH (node, list)
 		verbs_transfer_lose(r, LIST_ENTRY(node, struct verbs_transfer, link), rail);
@@ -179,17 +179,17 @@ static void lose(struct verbs_rails *r, struct list *list, unsigned int rail)
 
 void verbs_rails_lost(struct verbs_rails *r, unsigned int rail)
 {
-	lose(r, &r->messages, rail);
+	verbs_rails_rdma_lose(r, &r->messages, rail);
 }
 
 void verbs_rails_closed(struct verbs_rails *r, unsigned int rail)
 {
-	lose(r, &r->operations, rail);
+	verbs_rails_rdma_lose(r, &r->operations, rail);
 	verbs_rails_resume(r);
 }
 
 /* Returns a message that no rail can read, or NULL. */
-static struct verbs_transfer *hopeless(struct verbs_rails *r)
+static struct verbs_transfer *verbs_rails_rdma_hopeless(struct verbs_rails *r)
 {
 	LIST_EACH (node, &r->messages) {
 		struct verbs_transfer *t = LIST_ENTRY(node, struct verbs_transfer, link);
@@ -201,7 +201,7 @@ static struct verbs_transfer *hopeless(struct verbs_rails *r)
 }
 
 /* Once nothing is under way, the engine sends the operations by packets. */
-static void give_up(struct verbs_rails *r)
+static void verbs_rails_rdma_give_up(struct verbs_rails *r)
 {
 	for (unsigned int i = 0; i < VERBS_RAILS; i++)
 		if (r->rail[i].operations)
@@ -216,11 +216,11 @@ void verbs_rails_resume(struct verbs_rails *r)
 	struct opener *opener = r->own->opener;
 	struct verbs_transfer *t;
 
-	pump(r);
+	verbs_rails_rdma_pump(r);
 	r->giving_up |= r->next && !verbs_transfer_suits(r, r->next);
 	if (r->giving_up)
-		give_up(r);
-	while ((t = hopeless(r))) {
+		verbs_rails_rdma_give_up(r);
+	while ((t = verbs_rails_rdma_hopeless(r))) {
 		uint64_t id = t->id;
 
 		free_transfer(r, t);
@@ -235,8 +235,8 @@ void verbs_rails_rdma_ended(struct verbs_link *l)
 	unsigned int rail = r->rail[0].link == l ? 0 : 1;
 
 	r->giving_up |= r->rail[rail].operations > 0;
-	lose(r, &r->messages, rail);
-	lose(r, &r->operations, rail);
+	verbs_rails_rdma_lose(r, &r->messages, rail);
+	verbs_rails_rdma_lose(r, &r->operations, rail);
 	verbs_rails_update(r);
 	verbs_rails_resume(r);
 }

@@ -43,7 +43,7 @@ static bool rkey_of(struct verbs_rails *r, const struct verbs_transfer *t, unsig
 }
 
 /* Learns the rail's rkeys of the ranges that lack one. */
-static void learn(struct verbs_rails *r, struct verbs_transfer *t, unsigned int rail)
+static void verbs_transfer_learn(struct verbs_rails *r, struct verbs_transfer *t, unsigned int rail)
 {
 	bool all = true;
 
@@ -60,7 +60,7 @@ static void learn(struct verbs_rails *r, struct verbs_transfer *t, unsigned int 
 }
 
 /* What a rail's next link leads to may be another device. */
-static void forget(struct verbs_transfer *t, unsigned int rail)
+static void verbs_transfer_forget(struct verbs_transfer *t, unsigned int rail)
 {
 	t->known &= ~(1u << rail);
 	t->unknown &= ~(1u << rail);
@@ -74,18 +74,18 @@ void verbs_transfer_name(struct verbs_rails *r, struct verbs_transfer *t)
 		bool has_earlier = t->known & ((1u << i) - 1);
 
 		if (!t->message && !can_access(&r->rail[i]))
-			forget(t, i);
+			verbs_transfer_forget(t, i);
 		else if (!((t->known | t->unknown) & 1u << i) &&
 			 (t->message || t->len > PIECE_MAX || !has_earlier))
-			learn(r, t, i);
+			verbs_transfer_learn(r, t, i);
 	}
 }
 
 /* ---- Pieces ---------------------------------------------------------------------------------- */
 
 /* Returns the rail for the next piece: that with fewest bytes under way. NO_RAIL: none now. */
-static unsigned int choose(const struct verbs_rails *r, const struct verbs_transfer *t,
-			   unsigned int mask)
+static unsigned int verbs_transfer_choose(const struct verbs_rails *r,
+					  const struct verbs_transfer *t, unsigned int mask)
 {
 	unsigned int best = NO_RAIL;
 	size_t least = DEPTH;
@@ -99,7 +99,7 @@ static unsigned int choose(const struct verbs_rails *r, const struct verbs_trans
 	return best;
 }
 
-static void give(struct verbs_rails *r, struct verbs_piece *piece, unsigned int rail)
+static void verbs_transfer_give(struct verbs_rails *r, struct verbs_piece *piece, unsigned int rail)
 {
 	struct verbs_transfer *t = piece->transfer;
 
@@ -155,7 +155,8 @@ static struct verbs_piece *next_piece(struct verbs_rails *r, struct verbs_transf
 }
 
 /* Writes the ranges of the piece, with the keys of the rail. Returns their number. */
-static size_t ranges(struct fi_rma_iov *to, const struct verbs_piece *piece, unsigned int rail)
+static size_t verbs_transfer_ranges(struct fi_rma_iov *to, const struct verbs_piece *piece,
+				    unsigned int rail)
 {
 	const struct verbs_transfer *t = piece->transfer;
 	size_t skip = piece->at, left = piece->len, count = 0;
@@ -190,10 +191,10 @@ static int post_piece(struct verbs_rails *r, struct verbs_piece *piece, unsigned
 	int err;
 
 	op.local_count = iov_slice(local, t->local, t->local_count, piece->at, &len);
-	op.remote_count = ranges(remote, piece, rail);
+	op.remote_count = verbs_transfer_ranges(remote, piece, rail);
 	err = verbs_rdma(&r->rail[rail].link->link, &op);
 	if (!err)
-		give(r, piece, rail);
+		verbs_transfer_give(r, piece, rail);
 	return err;
 }
 
@@ -203,8 +204,8 @@ void verbs_transfer_serve(struct verbs_rails *r, struct verbs_transfer *t, unsig
 	struct verbs_piece *piece;
 	unsigned int rail;
 
-	while (!verbs_transfer_is_posted(t) && (rail = choose(r, t, mask)) != NO_RAIL &&
-	       (piece = next_piece(r, t)))
+	while (!verbs_transfer_is_posted(t) &&
+	       (rail = verbs_transfer_choose(r, t, mask)) != NO_RAIL && (piece = next_piece(r, t)))
 		if (post_piece(r, piece, rail))
 			t->refused |= 1u << rail;
 }

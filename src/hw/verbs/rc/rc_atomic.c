@@ -28,7 +28,7 @@ int rc_atomic_valid(int form, int datatype, int op, size_t *count, size_t *size)
 	return 0;
 }
 
-static uint64_t number(const void *at)
+static uint64_t rc_atomic_number(const void *at)
 {
 	uint64_t value;
 
@@ -37,7 +37,7 @@ static uint64_t number(const void *at)
 }
 
 /* Checks an operation's arguments. 0 or a negative error. */
-static int check(const struct entry_atomic *a, uint64_t flags)
+static int rc_atomic_check(const struct entry_atomic *a, uint64_t flags)
 {
 	size_t count, size;
 	int err = rc_atomic_valid(a->form, (int)a->type, (int)a->op, &count, &size);
@@ -81,11 +81,11 @@ static ssize_t post_fetch(struct ep *ep, const struct entry_atomic *a, struct rc
 
 	wr.wr.atomic.remote_addr = a->remote;
 	wr.wr.atomic.rkey = (uint32_t)a->key;
-	wr.wr.atomic.compare_add = number(a->operand);
+	wr.wr.atomic.compare_add = rc_atomic_number(a->operand);
 	if (a->form == ATOMIC_COMPARE) {
 		wr.opcode = IBV_WR_ATOMIC_CMP_AND_SWP;
-		wr.wr.atomic.compare_add = number(a->compare);
-		wr.wr.atomic.swap = number(a->operand);
+		wr.wr.atomic.compare_add = rc_atomic_number(a->compare);
+		wr.wr.atomic.swap = rc_atomic_number(a->operand);
 	}
 	return rc_post(ep, &wr, op, 0);
 }
@@ -96,7 +96,7 @@ static inline ssize_t atomic_one(struct ep *ep, struct entry_atomic e)
 			   .kind = e.form == ATOMIC_BASE ? WRITES : FETCHES,
 			   .context = e.context,
 			   .len = sizeof(uint64_t)};
-	int err = check(&e, e.flags);
+	int err = rc_atomic_check(&e, e.flags);
 
 	if (err)
 		return err;

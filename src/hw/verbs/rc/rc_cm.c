@@ -16,7 +16,7 @@
 #define NOBODY_LISTENS 8
 #define ITS_WORD       28
 
-static int failed(const struct rc *rc, const char *what)
+static int rc_cm_failed(const struct rc *rc, const char *what)
 {
 	int err = errno ? errno : FI_EIO;
 	char text[ADDR_STR_MAX];
@@ -27,22 +27,22 @@ static int failed(const struct rc *rc, const char *what)
 }
 
 /* As failed; EINVAL after the request means that the peer has gone. */
-static int disconnected(const struct rc *rc, const char *what)
+static int rc_cm_disconnected(const struct rc *rc, const char *what)
 {
 	if (errno != EINVAL || rc->state == RC_RESOLVING)
-		return failed(rc, what);
+		return rc_cm_failed(rc, what);
 	LOG_INFO(LOG_EP_CTRL, "%s: the peer has gone", what);
 	return -FI_ECONNABORTED;
 }
 
 /* Moves the queue pair to `state`, as both sides agreed. 0 or a negative error. */
-static int step(struct rc *rc, enum ibv_qp_state state)
+static int rc_cm_step(struct rc *rc, enum ibv_qp_state state)
 {
 	struct ibv_qp_attr attr = {.qp_state = state};
 	int mask = 0;
 
 	if (rc->lib->init_qp_attr(rc->id, &attr, &mask))
-		return disconnected(rc, "no attributes for a queue pair");
+		return rc_cm_disconnected(rc, "no attributes for a queue pair");
 	if (state != IBV_QPS_RTS) {
 		attr.qp_access_flags = RC_ACCESS;
 		mask |= IBV_QP_ACCESS_FLAGS;
@@ -55,7 +55,7 @@ static int step(struct rc *rc, enum ibv_qp_state state)
 	if (state == IBV_QPS_RTS)
 		attr.max_rd_atomic = rc->reads;
 	errno = rc->path->dev->lib->modify_qp(rc->qp, &attr, mask);
-	return errno ? failed(rc, "a queue pair does not get on") : 0;
+	return errno ? rc_cm_failed(rc, "a queue pair does not get on") : 0;
 }
 
 /* The request was answered, or the attempt has ended. */
@@ -78,11 +78,11 @@ static int start_timer(struct rc *rc)
 	rc->timer = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
 	if (rc->timer < 0 || timerfd_settime(rc->timer, 0, &when, NULL) ||
 	    epoll_ctl(rc->news_fd, EPOLL_CTL_ADD, rc->timer, &ev))
-		return failed(rc, "no timer");
+		return rc_cm_failed(rc, "no timer");
 	return 0;
 }
 
-static bool overdue(const struct rc *rc)
+static bool rc_cm_overdue(const struct rc *rc)
 {
 	uint64_t times;
 
@@ -90,7 +90,7 @@ static bool overdue(const struct rc *rc)
 }
 
 /* Flushes the queue pair: all requests, later ones too, complete as flushed. */
-static void flush(struct rc *rc)
+static void rc_cm_flush(struct rc *rc)
 {
 	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_ERR};
 
@@ -104,11 +104,11 @@ static void flush(struct rc *rc)
 		LOG_INFO(LOG_EP_CTRL, "a queue pair is not flushed: %s", fi_strerror(errno));
 }
 
-static void end(struct rc *rc, int err, const void *data, size_t len)
+static void rc_cm_end(struct rc *rc, int err, const void *data, size_t len)
 {
 	enum rc_state was = rc->state;
 
-	flush(rc);
+	rc_cm_flush(rc);
 	if (was == RC_UP || was == RC_ANSWERING)
 		rc->lib->disconnect(rc->id);
 	if (was != RC_OVER)
@@ -117,10 +117,10 @@ static void end(struct rc *rc, int err, const void *data, size_t len)
 
 void rc_end(struct rc *rc, int err)
 {
-	end(rc, err, NULL, 0);
+	rc_cm_end(rc, err, NULL, 0);
 }
 
-static void up(struct rc *rc, const void *data, size_t len)
+static void rc_cm_up(struct rc *rc, const void *data, size_t len)
 {
 	stop_timer(rc);
 	rc->state = RC_UP;
@@ -129,7 +129,7 @@ static void up(struct rc *rc, const void *data, size_t len)
 	rc->offload.events->connected(&rc->offload, data, len);
 }
 
-static struct rdma_conn_param param(const struct rc *rc, const void *data, size_t len)
+static struct rdma_conn_param rc_cm_param(const struct rc *rc, const void *data, size_t len)
 {
 	return (struct rdma_conn_param){.private_data = data,
 					.private_data_len = (uint8_t)len,
@@ -146,7 +146,7 @@ static uint8_t reads_most(int device)
 	return (uint8_t)(device < RC_READS ? device : RC_READS);
 }
 
-static int adopt(struct rc *rc, struct rdma_event_channel *events, struct rdma_cm_id *id)
+static int rc_cm_adopt(struct rc *rc, struct rdma_event_channel *events, struct rdma_cm_id *id)
 {
 	struct epoll_event ev = {.events = EPOLLIN};
 
@@ -172,7 +172,7 @@ void rc_leave(struct rc *rc)
 }
 
 /* Does the connection use the device that the domain's memory is registered with? */
-static bool is_ours(const struct rc *rc, const struct rdma_cm_id *id)
+static bool rc_cm_is_ours(const struct rc *rc, const struct rdma_cm_id *id)
 {
 	if (id->verbs && id->port_num == rc->path->port.port &&
 	    strcmp(rc->path->dev->lib->get_device_name(id->verbs->device), rc->path->dev->name) ==
@@ -185,7 +185,7 @@ static bool is_ours(const struct rc *rc, const struct rdma_cm_id *id)
 
 /* ---- Connecting ------------------------------------------------------------------------------ */
 
-static int resolve(struct rc *rc, const struct addr *to)
+static int rc_cm_resolve(struct rc *rc, const struct addr *to)
 {
 	struct sockaddr_storage src = {0}, dest = {0};
 	size_t src_len = sizeof(src), dest_len = sizeof(dest);
@@ -194,7 +194,7 @@ static int resolve(struct rc *rc, const struct addr *to)
 	addr_to_user(to, &dest, &dest_len);
 	if (rc->lib->resolve_addr(rc->id, (struct sockaddr *)&src, (struct sockaddr *)&dest,
 				  RC_RESOLVE_MS))
-		return failed(rc, "cannot be resolved");
+		return rc_cm_failed(rc, "cannot be resolved");
 	rc->state = RC_RESOLVING;
 	return 0;
 }
@@ -213,43 +213,43 @@ int rc_connect(struct offload *n, const struct addr *to, const void *data, size_
 	n->peer = *to;
 	events = verbs_cmlib_channel();
 	if (!events)
-		return failed(rc, "no channel for events");
+		return rc_cm_failed(rc, "no channel for events");
 	if (rc->lib->create_id(events, &id, rc, RDMA_PS_TCP)) {
-		err = failed(rc, "no connection manager");
+		err = rc_cm_failed(rc, "no connection manager");
 		verbs_cmlib_drop(events);
 		return err;
 	}
 	rc->say_len = len;
 	if (len)
 		memcpy(rc->say, data, len);
-	err = adopt(rc, events, id);
+	err = rc_cm_adopt(rc, events, id);
 	if (!err)
 		err = start_timer(rc);
 	if (!err)
-		err = resolve(rc, to);
+		err = rc_cm_resolve(rc, to);
 	if (err)
-		flush(rc);
+		rc_cm_flush(rc);
 	return err;
 }
 
 static void addr_resolved(struct rc *rc)
 {
-	if (!is_ours(rc, rc->id)) {
+	if (!rc_cm_is_ours(rc, rc->id)) {
 		rc_end(rc, FI_EHOSTUNREACH);
 		return;
 	}
 	rc->offload.opener->name->port = ntohs(rc->lib->get_src_port(rc->id));
 	if (rc->lib->resolve_route(rc->id, RC_RESOLVE_MS))
-		rc_end(rc, -failed(rc, "no route"));
+		rc_end(rc, -rc_cm_failed(rc, "no route"));
 }
 
 static void route_resolved(struct rc *rc)
 {
-	struct rdma_conn_param p = param(rc, rc->say, rc->say_len);
-	int err = step(rc, IBV_QPS_INIT);
+	struct rdma_conn_param p = rc_cm_param(rc, rc->say, rc->say_len);
+	int err = rc_cm_step(rc, IBV_QPS_INIT);
 
 	if (!err && rc->lib->connect(rc->id, &p))
-		err = failed(rc, "cannot be asked");
+		err = rc_cm_failed(rc, "cannot be asked");
 	if (err)
 		rc_end(rc, -err);
 	else
@@ -257,7 +257,7 @@ static void route_resolved(struct rc *rc)
 }
 
 /* The peer has accepted, and waits until we establish the connection. */
-static void answered(struct rc *rc, const struct rdma_conn_param *conn)
+static void rc_cm_answered(struct rc *rc, const struct rdma_conn_param *conn)
 {
 	int err;
 
@@ -265,32 +265,32 @@ static void answered(struct rc *rc, const struct rdma_conn_param *conn)
 		rc->writes_back = conn->responder_resources;
 	if (conn->initiator_depth < rc->reads)
 		rc->reads = conn->initiator_depth;
-	err = step(rc, IBV_QPS_RTR);
+	err = rc_cm_step(rc, IBV_QPS_RTR);
 	if (!err)
-		err = step(rc, IBV_QPS_RTS);
+		err = rc_cm_step(rc, IBV_QPS_RTS);
 	if (!err && rc->lib->establish(rc->id))
-		err = disconnected(rc, "the connection is not established");
+		err = rc_cm_disconnected(rc, "the connection is not established");
 	if (err) {
 		rc->lib->reject(rc->id, NULL, 0);
 		rc_end(rc, -err);
 		return;
 	}
-	up(rc, conn->private_data, conn->private_data ? conn->private_data_len : 0);
+	rc_cm_up(rc, conn->private_data, conn->private_data ? conn->private_data_len : 0);
 }
 
 /* ---- Accepting ------------------------------------------------------------------------------- */
 
 static int say_yes(struct rc *rc, const void *data, size_t len)
 {
-	struct rdma_conn_param p = param(rc, data, len);
-	int err = step(rc, IBV_QPS_INIT);
+	struct rdma_conn_param p = rc_cm_param(rc, data, len);
+	int err = rc_cm_step(rc, IBV_QPS_INIT);
 
 	if (!err)
-		err = step(rc, IBV_QPS_RTR);
+		err = rc_cm_step(rc, IBV_QPS_RTR);
 	if (!err)
-		err = step(rc, IBV_QPS_RTS);
+		err = rc_cm_step(rc, IBV_QPS_RTS);
 	if (!err && rc->lib->accept(rc->id, &p))
-		err = disconnected(rc, "cannot be accepted");
+		err = rc_cm_disconnected(rc, "cannot be accepted");
 	return err;
 }
 
@@ -301,13 +301,13 @@ int rc_accept(struct offload *n, struct offload_request *req, const void *data, 
 
 	if (len > RC_ANSWER)
 		LOG_WARN(LOG_EP_CTRL, "accept: %zu bytes of data, %d at most", len, RC_ANSWER);
-	if (len > RC_ANSWER || !is_ours(rc, req->id)) {
+	if (len > RC_ANSWER || !rc_cm_is_ours(rc, req->id)) {
 		rc_reject(req, NULL, 0);
-		flush(rc);
+		rc_cm_flush(rc);
 		return -FI_EINVAL;
 	}
 	n->peer = req->name;
-	err = adopt(rc, req->events, req->id);
+	err = rc_cm_adopt(rc, req->events, req->id);
 	if (req->reads < rc->reads)
 		rc->reads = req->reads;
 	if (req->writes_back < rc->writes_back)
@@ -316,7 +316,7 @@ int rc_accept(struct offload *n, struct offload_request *req, const void *data, 
 	if (!err)
 		err = say_yes(rc, data, len);
 	if (err)
-		flush(rc);
+		rc_cm_flush(rc);
 	else
 		rc->state = RC_ANSWERING;
 	return err;
@@ -325,7 +325,7 @@ int rc_accept(struct offload *n, struct offload_request *req, const void *data, 
 /* ---- Events ---------------------------------------------------------------------------------- */
 
 /* The peer has rejected our request or, at the accepting side, given up. */
-static void rejected(struct rc *rc, const struct rdma_cm_event *event)
+static void rc_cm_rejected(struct rc *rc, const struct rdma_cm_event *event)
 {
 	const struct rdma_conn_param *conn = &event->param.conn;
 	bool word = event->status == ITS_WORD && conn->private_data;
@@ -336,17 +336,17 @@ static void rejected(struct rc *rc, const struct rdma_cm_event *event)
 	}
 	if (event->status != NOBODY_LISTENS && event->status != ITS_WORD)
 		LOG_INFO(LOG_EP_CTRL, "rejected for reason %d", event->status);
-	end(rc, FI_ECONNREFUSED, word ? conn->private_data : NULL,
-	    word ? conn->private_data_len : 0);
+	rc_cm_end(rc, FI_ECONNREFUSED, word ? conn->private_data : NULL,
+		  word ? conn->private_data_len : 0);
 }
 
 /* Returns the positive error of an event, `usual` if the status names none. */
-static int reason(const struct rdma_cm_event *event, int usual)
+static int rc_cm_reason(const struct rdma_cm_event *event, int usual)
 {
 	return event->status < 0 && event->status != -ETIMEDOUT ? -event->status : usual;
 }
 
-static void handle(struct rc *rc, const struct rdma_cm_event *event)
+static void rc_cm_handle(struct rc *rc, const struct rdma_cm_event *event)
 {
 	LOG_DEBUG(LOG_EP_CTRL, "%s, status %d", rc->lib->event_str(event->event), event->status);
 	if (rc->state == RC_OVER) {
@@ -363,26 +363,26 @@ static void handle(struct rc *rc, const struct rdma_cm_event *event)
 		route_resolved(rc);
 		break;
 	case RDMA_CM_EVENT_CONNECT_RESPONSE:
-		answered(rc, &event->param.conn);
+		rc_cm_answered(rc, &event->param.conn);
 		break;
 	case RDMA_CM_EVENT_ESTABLISHED:
 		if (rc->state == RC_ANSWERING)
-			up(rc, NULL, 0);
+			rc_cm_up(rc, NULL, 0);
 		break;
 	case RDMA_CM_EVENT_REJECTED:
-		rejected(rc, event);
+		rc_cm_rejected(rc, event);
 		break;
 	case RDMA_CM_EVENT_ADDR_ERROR:
 	case RDMA_CM_EVENT_ROUTE_ERROR:
-		rc_end(rc, reason(event, FI_EHOSTUNREACH));
+		rc_end(rc, rc_cm_reason(event, FI_EHOSTUNREACH));
 		break;
 	case RDMA_CM_EVENT_UNREACHABLE:
 		/* The peer's hardware address is unknown: in state UP retries decide. */
 		if (rc->state != RC_UP)
-			rc_end(rc, reason(event, FI_ETIMEDOUT));
+			rc_end(rc, rc_cm_reason(event, FI_ETIMEDOUT));
 		break;
 	case RDMA_CM_EVENT_CONNECT_ERROR:
-		rc_end(rc, reason(event, FI_ETIMEDOUT));
+		rc_end(rc, rc_cm_reason(event, FI_ETIMEDOUT));
 		break;
 	case RDMA_CM_EVENT_DISCONNECTED:
 		rc_end(rc, rc->state == RC_UP ? FI_ESHUTDOWN : FI_ECONNABORTED);
@@ -398,7 +398,7 @@ static void handle(struct rc *rc, const struct rdma_cm_event *event)
 bool rc_news(struct rc *rc)
 {
 	struct rdma_cm_event *event;
-	bool any = overdue(rc);
+	bool any = rc_cm_overdue(rc);
 
 	if (any) {
 		LOG_WARN(LOG_EP_CTRL, "the peer did not answer within %d ms (FI_WEFT_PEER_TIMEOUT)",
@@ -407,7 +407,7 @@ bool rc_news(struct rc *rc)
 	}
 	while (!rc->lib->get_cm_event(rc->events, &event)) {
 		any = true;
-		handle(rc, event);
+		rc_cm_handle(rc, event);
 		rc->lib->ack_cm_event(event);
 	}
 	return any;
@@ -418,7 +418,7 @@ void rc_shutdown(struct offload *n)
 	struct rc *rc = rc_of(n);
 	bool answers = rc->state == RC_UP || rc->state == RC_ANSWERING;
 
-	flush(rc);
+	rc_cm_flush(rc);
 	if (answers)
 		rc->lib->disconnect(rc->id);
 }

@@ -18,7 +18,7 @@ struct offload_listener {
 	struct rdma_cm_id *id;
 };
 
-static int failed(const char *what, const struct addr *a)
+static int rc_listen_failed(const char *what, const struct addr *a)
 {
 	int err = errno ? errno : FI_EIO;
 	char text[ADDR_STR_MAX];
@@ -29,7 +29,7 @@ static int failed(const char *what, const struct addr *a)
 }
 
 /* If the name is the wildcard address: replaces it by an address of an RDMA device. */
-static int usable(struct addr *name)
+static int rc_listen_usable(struct addr *name)
 {
 	const struct iface_addr *a = NULL;
 	struct rdma_port port;
@@ -51,16 +51,16 @@ static int usable(struct addr *name)
 	return a ? 0 : -FI_EADDRNOTAVAIL;
 }
 
-static int bind_name(struct offload_listener *l, struct addr *name)
+static int rc_listen_bind_name(struct offload_listener *l, struct addr *name)
 {
 	struct sockaddr_storage to = {0};
 	size_t len = sizeof(to);
 
 	addr_to_user(name, &to, &len);
 	if (verbs_cmlib()->bind_addr(l->id, (struct sockaddr *)&to))
-		return failed("cannot bind to", name);
+		return rc_listen_failed("cannot bind to", name);
 	name->port = ntohs(verbs_cmlib()->get_src_port(l->id));
-	return usable(name);
+	return rc_listen_usable(name);
 }
 
 static void listener_close(struct offload_listener *l)
@@ -84,9 +84,9 @@ static int listener_open(struct addr *name, struct offload_listener **out)
 		return -FI_ENOMEM;
 	l->events = verbs_cmlib_channel();
 	if (!l->events || verbs_cmlib()->create_id(l->events, &l->id, NULL, RDMA_PS_TCP))
-		err = failed("no connection manager for", name);
+		err = rc_listen_failed("no connection manager for", name);
 	else
-		err = bind_name(l, name);
+		err = rc_listen_bind_name(l, name);
 	if (err)
 		listener_close(l);
 	else
@@ -110,7 +110,7 @@ static void read_name(struct addr *a, const struct sockaddr *from)
 		*a = (struct addr){.kind = ADDR_NONE};
 }
 
-static uint8_t least(uint8_t a, uint8_t b)
+static uint8_t rc_listen_least(uint8_t a, uint8_t b)
 {
 	return a < b ? a : b;
 }
@@ -123,8 +123,8 @@ static struct offload_request *request_new(const struct rdma_cm_event *event)
 	if (!req)
 		return NULL;
 	req->id = event->id;
-	req->reads = least(conn->initiator_depth, RC_READS);
-	req->writes_back = least(conn->responder_resources, RC_READS);
+	req->reads = rc_listen_least(conn->initiator_depth, RC_READS);
+	req->writes_back = rc_listen_least(conn->responder_resources, RC_READS);
 	req->len = conn->private_data ? conn->private_data_len : 0;
 	if (req->len)
 		memcpy(req->data, conn->private_data, req->len);
@@ -146,7 +146,7 @@ static bool set_apart(struct offload_request *req)
 }
 
 /* Handles and acknowledges the event. Returns its request, or NULL. */
-static struct offload_request *receive(struct rdma_cm_event *event)
+static struct offload_request *rc_listen_receive(struct rdma_cm_event *event)
 {
 	const struct verbs_cmlib *lib = verbs_cmlib();
 	struct rdma_cm_id *id = event->id;
@@ -177,7 +177,7 @@ static struct offload_request *listener_next(struct offload_listener *l)
 	for (unsigned int i = 0; i < EVENTS_PER_CALL && !req; i++) {
 		if (verbs_cmlib()->get_cm_event(l->events, &event))
 			break;
-		req = receive(event);
+		req = rc_listen_receive(event);
 	}
 	return req;
 }

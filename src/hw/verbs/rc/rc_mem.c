@@ -41,7 +41,7 @@ static bool device_removed(void *device)
 }
 
 /* Remote writes require local write access, too. */
-static int access_of(const struct verbs_dev *dev, uint64_t access)
+static int rc_mem_access_of(const struct verbs_dev *dev, uint64_t access)
 {
 	int bits = 0;
 
@@ -59,7 +59,7 @@ static int access_of(const struct verbs_dev *dev, uint64_t access)
 /* Memory without pages needs on-demand paging, which is slower than a registration of pages. */
 static struct ibv_mr *add_memory(struct verbs_dev *dev, const struct device_region *region)
 {
-	unsigned int access = (unsigned int)access_of(dev, region->access);
+	unsigned int access = (unsigned int)rc_mem_access_of(dev, region->access);
 	struct ibv_mr *mr;
 
 	if (region->bare && !dev->pages) {
@@ -78,7 +78,7 @@ static struct ibv_mr *add_dmabuf(struct verbs_dev *dev, const struct device_regi
 {
 	return dev->lib->reg_dmabuf_mr(dev->pd, region->dmabuf->offset, region->dmabuf->len,
 				       (uintptr_t)region->memory.iov_base, region->dmabuf->fd,
-				       access_of(dev, region->access));
+				       rc_mem_access_of(dev, region->access));
 }
 
 static int memory_add(void *device, const struct device_region *region, struct device_memory *mem)
@@ -115,7 +115,7 @@ static int memory_remove(void *device, struct device_memory *mem)
 	return -path->dev->lib->dereg_mr(mem->handle);
 }
 
-static void at_most(size_t *value, uint64_t most)
+static void rc_mem_at_most(size_t *value, uint64_t most)
 {
 	if (*value > most)
 		*value = most;
@@ -130,15 +130,15 @@ static int device_limit(const struct addr *at, struct fi_info *info)
 	if (err)
 		return err;
 	attr = &path.dev->attr;
-	at_most(&info->ep_attr->max_msg_size, path.message_max);
-	at_most(&info->ep_attr->max_order_raw_size, path.message_max);
-	at_most(&info->ep_attr->max_order_waw_size, path.message_max);
-	at_most(&info->tx_attr->size, (uint64_t)attr->max_qp_wr);
-	at_most(&info->rx_attr->size, (uint64_t)attr->max_qp_wr);
-	at_most(&info->tx_attr->iov_limit, (uint64_t)attr->max_sge);
-	at_most(&info->rx_attr->iov_limit, (uint64_t)attr->max_sge);
-	at_most(&info->domain_attr->max_ep_srx_ctx,
-		attr->max_srq > 0 ? (uint64_t)attr->max_srq : 0);
+	rc_mem_at_most(&info->ep_attr->max_msg_size, path.message_max);
+	rc_mem_at_most(&info->ep_attr->max_order_raw_size, path.message_max);
+	rc_mem_at_most(&info->ep_attr->max_order_waw_size, path.message_max);
+	rc_mem_at_most(&info->tx_attr->size, (uint64_t)attr->max_qp_wr);
+	rc_mem_at_most(&info->rx_attr->size, (uint64_t)attr->max_qp_wr);
+	rc_mem_at_most(&info->tx_attr->iov_limit, (uint64_t)attr->max_sge);
+	rc_mem_at_most(&info->rx_attr->iov_limit, (uint64_t)attr->max_sge);
+	rc_mem_at_most(&info->domain_attr->max_ep_srx_ctx,
+		       attr->max_srq > 0 ? (uint64_t)attr->max_srq : 0);
 	if (attr->atomic_cap == IBV_ATOMIC_NONE) {
 		info->caps &= ~FI_ATOMIC;
 		info->tx_attr->caps &= ~FI_ATOMIC;

@@ -99,7 +99,7 @@ static void add_to_batch(struct rc *rc, const struct ibv_send_wr *wr, struct rc_
 }
 
 /* Makes space for `count` requests in the queue and the batch. 0 or a negative error. */
-static int make_space(struct rc *rc, uint32_t count)
+static int rc_more_make_space(struct rc *rc, uint32_t count)
 {
 	if (rc->tx.limit - rc->tx.posted < count)
 		return rc_no_space(rc);
@@ -137,7 +137,7 @@ static bool is_confirmed(const struct rc_op *op)
 }
 
 /* Can device and peer give the asked completion level? 0 or a negative error. */
-static int check(const struct rc *rc, const struct rc_op *op)
+static int rc_more_check(const struct rc *rc, const struct rc_op *op)
 {
 	if (op->flags & (FI_MATCH_COMPLETE | FI_TRIGGER))
 		return -FI_EOPNOTSUPP;
@@ -152,8 +152,8 @@ static int check(const struct rc *rc, const struct rc_op *op)
 }
 
 /* Returns a read of the last written byte, with the write's key. */
-static struct ibv_send_wr reading(const struct rc *rc, const struct ibv_send_wr *wr,
-				  const struct rc_op *op, struct ibv_sge *sge)
+static struct ibv_send_wr rc_more_reading(const struct rc *rc, const struct ibv_send_wr *wr,
+					  const struct rc_op *op, struct ibv_sge *sge)
 {
 	struct ibv_send_wr read = {.sg_list = sge, .num_sge = 1, .opcode = IBV_WR_RDMA_READ};
 	bool fetching = op->kind & FI_READ;
@@ -174,10 +174,10 @@ static int hold_confirmed(struct rc *rc, const struct ibv_send_wr *wr, struct rc
 	int err = make_placement(rc);
 
 	if (!err)
-		err = make_space(rc, 2);
+		err = rc_more_make_space(rc, 2);
 	if (err)
 		return err;
-	read = reading(rc, wr, &op, &sge);
+	read = rc_more_reading(rc, wr, &op, &sge);
 	add_to_batch(rc, wr, (struct rc_op){.kind = RC_HALF}, send_flags);
 	add_to_batch(rc, &read, op, 0);
 	return 0;
@@ -188,7 +188,7 @@ int rc_post_special(struct rc *rc, const struct ibv_send_wr *wr, struct rc_op op
 		    unsigned int send_flags)
 {
 	bool confirmed = is_confirmed(&op);
-	int err = check(rc, &op);
+	int err = rc_more_check(rc, &op);
 
 	if (err)
 		return err;
@@ -197,7 +197,7 @@ int rc_post_special(struct rc *rc, const struct ibv_send_wr *wr, struct rc_op op
 	if (confirmed) {
 		err = hold_confirmed(rc, wr, op, send_flags);
 	} else {
-		err = make_space(rc, 1);
+		err = rc_more_make_space(rc, 1);
 		if (!err)
 			add_to_batch(rc, wr, op, send_flags);
 	}
@@ -228,12 +228,12 @@ int rc_post_word(struct rc *rc, struct ibv_send_wr *wr, struct rc_op op)
 	bool confirmed = is_confirmed(&op);
 	struct ibv_send_wr read;
 	struct ibv_sge sge;
-	int err = check(rc, &op);
+	int err = rc_more_check(rc, &op);
 
 	if (!err && confirmed)
 		err = make_placement(rc);
 	if (!err)
-		err = make_space(rc, confirmed ? 2 : 1);
+		err = rc_more_make_space(rc, confirmed ? 2 : 1);
 	if (err)
 		return err;
 	if (rc->batch_count)
@@ -245,7 +245,7 @@ int rc_post_word(struct rc *rc, struct ibv_send_wr *wr, struct rc_op op)
 	rc->tx.posted++;
 	if (!confirmed)
 		return 0;
-	read = reading(rc, wr, &op, &sge);
+	read = rc_more_reading(rc, wr, &op, &sge);
 	add_to_batch(rc, &read, op, 0);
 	return post_batch(rc, false);
 }

@@ -50,8 +50,8 @@ RC_INLINE int send_ready(struct rc *rc, const void *buf, struct rc_op op, unsign
 }
 
 /* Releases the lock, then takes the slow path. */
-static __attribute__((noinline, cold)) ssize_t give_up(struct ep *ep, const void *buf, size_t len,
-						       void *desc, void *context)
+static __attribute__((noinline, cold)) ssize_t rc_msg_give_up(struct ep *ep, const void *buf,
+							      size_t len, void *desc, void *context)
 {
 	lock_give(rc_of_ep(ep)->lock);
 	return send_unusual(ep, buf, len, desc, context);
@@ -84,7 +84,7 @@ RC_INLINE ssize_t send_plain(struct ep *ep, const void *buf, size_t len, void *d
 	if (__builtin_expect(!lock_try(rc->lock), 0))
 		goto unusual;
 	if (__builtin_expect(rc->tx.posted == rc->gate, 0))
-		return give_up(ep, buf, len, desc, context);
+		return rc_msg_give_up(ep, buf, len, desc, context);
 	rc->one_sge.lkey = lkey;
 	err = send_ready(rc, buf, op, send_flags);
 	if (__builtin_expect(err, 0))

@@ -14,7 +14,7 @@
 #define NEWS_CALLS_IDLE 63u
 #define NEWS_MS         1
 
-static int error_of(const struct rc *rc, enum ibv_wc_status status, bool receive)
+static int rc_progress_error_of(const struct rc *rc, enum ibv_wc_status status, bool receive)
 {
 	switch (status) {
 	case IBV_WC_LOC_LEN_ERR:
@@ -44,16 +44,16 @@ static struct rc_work *next_over(struct rc_ring *ring)
 	return &ring->work[ring->over++ & ring->mask];
 }
 
-static struct cntr *counter_of(const struct ep *ep, uint64_t flags)
+static struct cntr *rc_progress_counter_of(const struct ep *ep, uint64_t flags)
 {
 	if (flags & FI_SEND)
 		return ep->cntrs[0];
 	return flags & FI_READ ? ep->cntrs[2] : ep->cntrs[3];
 }
 
-static void sent(struct rc *rc, const struct rc_work *work)
+static void rc_progress_sent(struct rc *rc, const struct rc_work *work)
 {
-	struct cntr *cntr = counter_of(rc->ep, work->flags);
+	struct cntr *cntr = rc_progress_counter_of(rc->ep, work->flags);
 
 	if (__builtin_expect(work->flags == RC_HALF || !work->flags, 0))
 		return;
@@ -74,13 +74,13 @@ static void push_failure(struct cq *cq, struct cntr *cntr, const struct cq_slot 
 
 void rc_unsent(struct rc *rc, const struct rc_work *work, int err, int prov_errno)
 {
-	push_failure(rc->ep->tx_cq, counter_of(rc->ep, work->flags),
+	push_failure(rc->ep->tx_cq, rc_progress_counter_of(rc->ep, work->flags),
 		     &(struct cq_slot){.context = work->context, .flags = work->flags & RC_SAYS},
 		     &(struct cq_error){.err = err, .prov_errno = prov_errno});
 }
 
 /* Reports a failed send. If it is the first of two requests, the second reports nothing more. */
-static void unsent(struct rc *rc, const struct rc_work *work, enum ibv_wc_status status)
+static void rc_progress_unsent(struct rc *rc, const struct rc_work *work, enum ibv_wc_status status)
 {
 	struct rc_work *second = &rc->tx.work[rc->tx.over & rc->tx.mask];
 
@@ -88,22 +88,22 @@ static void unsent(struct rc *rc, const struct rc_work *work, enum ibv_wc_status
 		return;
 	if (work->flags == RC_HALF)
 		work = second;
-	rc_unsent(rc, work, error_of(rc, status, false), (int)status);
+	rc_unsent(rc, work, rc_progress_error_of(rc, status, false), (int)status);
 	if (work == second)
 		second->flags = 0;
 }
 
 /* Completes all sends up to this one. Only this one can have failed. */
-static void complete_send(struct rc *rc, const struct ibv_wc *wc)
+static void rc_progress_complete_send(struct rc *rc, const struct ibv_wc *wc)
 {
 	uint32_t last = (uint32_t)wc->wr_id;
 
 	while (rc->tx.over != last)
-		sent(rc, next_over(&rc->tx));
+		rc_progress_sent(rc, next_over(&rc->tx));
 	if (wc->status == IBV_WC_SUCCESS)
-		sent(rc, next_over(&rc->tx));
+		rc_progress_sent(rc, next_over(&rc->tx));
 	else
-		unsent(rc, next_over(&rc->tx), wc->status);
+		rc_progress_unsent(rc, next_over(&rc->tx), wc->status);
 }
 
 /* Reports a write with immediate data, which consumed a receive. */
@@ -120,7 +120,7 @@ static void on_write_data(struct rc *rc, const struct rc_work *work, const struc
 					 .src = FI_ADDR_NOTAVAIL});
 }
 
-static void received(struct rc *rc, const struct rc_work *work, const struct ibv_wc *wc)
+static void rc_progress_received(struct rc *rc, const struct rc_work *work, const struct ibv_wc *wc)
 {
 	struct cq_slot slot = {.context = work->context,
 			       .flags = FI_MSG | FI_RECV,
@@ -166,10 +166,10 @@ void rc_came(struct rc *rc, const struct ibv_wc *wc)
 		if (wc->opcode == IBV_WC_RECV_RDMA_WITH_IMM)
 			on_write_data(rc, work, wc);
 		else
-			received(rc, work, wc);
+			rc_progress_received(rc, work, wc);
 		return;
 	}
-	err = error_of(rc, wc->status, true);
+	err = rc_progress_error_of(rc, wc->status, true);
 	push_failure(rc->ep->rx_cq, rc->ep->cntrs[1],
 		     &(struct cq_slot){.context = work->context, .flags = FI_MSG | FI_RECV},
 		     &(struct cq_error){.err = err, .prov_errno = (int)wc->status});
@@ -179,14 +179,14 @@ void rc_give_back(struct rc *rc, const struct rc_work *work)
 {
 	push_failure(rc->ep->rx_cq, rc->ep->cntrs[1],
 		     &(struct cq_slot){.context = work->context, .flags = FI_MSG | FI_RECV},
-		     &(struct cq_error){.err = error_of(rc, IBV_WC_WR_FLUSH_ERR, true),
+		     &(struct cq_error){.err = rc_progress_error_of(rc, IBV_WC_WR_FLUSH_ERR, true),
 					.prov_errno = IBV_WC_WR_FLUSH_ERR});
 }
 
 void rc_give_up(struct rc *rc)
 {
 	while (rc->tx.over != rc->tx.posted)
-		unsent(rc, next_over(&rc->tx), IBV_WC_WR_FLUSH_ERR);
+		rc_progress_unsent(rc, next_over(&rc->tx), IBV_WC_WR_FLUSH_ERR);
 	while (rc->rx.over != rc->rx.posted)
 		rc_give_back(rc, next_over(&rc->rx));
 }
@@ -196,16 +196,16 @@ void rc_complete(struct rc *rc, const struct ibv_wc *wc)
 	if (wc->wr_id & RC_RECEIVE)
 		rc_came(rc, wc);
 	else
-		complete_send(rc, wc);
+		rc_progress_complete_send(rc, wc);
 	/* An error, or a flush that we did not begin, means that the queue pair is broken. */
 	if (__builtin_expect(wc->status == IBV_WC_SUCCESS, 1) || rc->state == RC_OVER)
 		return;
 	LOG_INFO(LOG_EP_DATA, "the queue pair is broken: %s", verbs_status_text(wc->status));
-	rc_end(rc, error_of(rc, wc->status, false));
+	rc_end(rc, rc_progress_error_of(rc, wc->status, false));
 }
 
 /* Completed requests make space for others, unless the connection has ended. */
-static void make_space(struct rc *rc)
+static void rc_progress_make_space(struct rc *rc)
 {
 	if (rc->state == RC_UP) {
 		rc->tx.limit = rc->tx.over + rc->tx.size;
@@ -276,7 +276,7 @@ bool rc_progress(void *state)
 	for (int i = 0; i < n; i++)
 		rc_complete(rc, &rc->wc[i]);
 	if (n > 0)
-		make_space(rc);
+		rc_progress_make_space(rc);
 	if (!news_due(rc))
 		return n > 0;
 	waiting = news_waiting(rc);
@@ -287,7 +287,7 @@ bool rc_progress(void *state)
 }
 
 /* Reads the events that made the channel readable. */
-static void read_events(struct rc *rc)
+static void rc_progress_read_events(struct rc *rc)
 {
 	const struct verbs_lib *lib = rc->path->dev->lib;
 	unsigned int n = 0;
@@ -309,7 +309,7 @@ bool rc_arm(void *state)
 		return true;
 	if (rc->got)
 		return false;
-	read_events(rc);
+	rc_progress_read_events(rc);
 	if (ibv_req_notify_cq(rc->cq, 0))
 		return false;
 	n = ibv_poll_cq(rc->cq, RC_BATCH, rc->wc);

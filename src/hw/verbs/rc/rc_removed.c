@@ -16,17 +16,17 @@
 #define QUIET_US  2000
 #define RETURN_US 10000
 
-static bool is_idle(const struct rc *rc)
+static bool rc_removed_is_idle(const struct rc *rc)
 {
 	return rc->tx.over == rc->tx.posted && (rc->srx || rc->rx.over == rc->rx.posted);
 }
 
-static void collect(struct rc *rc)
+static void rc_removed_collect(struct rc *rc)
 {
 	uint64_t now = clock_us(), quiet = now + QUIET_US, end = now + RETURN_US;
 	struct ibv_wc wc;
 
-	while (!is_idle(rc) && now < quiet && now < end) {
+	while (!rc_removed_is_idle(rc) && now < quiet && now < end) {
 		while (ibv_poll_cq(rc->cq, 1, &wc) > 0) {
 			rc_complete(rc, &wc);
 			quiet = clock_us() + QUIET_US;
@@ -44,11 +44,11 @@ void rc_removed(struct rc *rc)
 	rc->removed = true;
 	verbs_news_remove(rc->path->dev, rc->news_fd);
 	rc_end(rc, FI_ENODEV);
-	collect(rc);
+	rc_removed_collect(rc);
 	rc_give_up(rc);
 }
 
-static bool is_broken(const struct rc *rc)
+static bool rc_removed_is_broken(const struct rc *rc)
 {
 	return verbs_note_read(&rc->note.broken) ||
 	       (rc->srx && verbs_note_read(&rc->srx->note.broken));
@@ -65,7 +65,7 @@ bool rc_device_news(struct rc *rc, bool waiting)
 		rc_removed(rc);
 		return is_new;
 	}
-	if (rc->state == RC_OVER || !is_broken(rc))
+	if (rc->state == RC_OVER || !rc_removed_is_broken(rc))
 		return false;
 	rc_end(rc, FI_EIO);
 	return true;

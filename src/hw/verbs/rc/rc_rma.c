@@ -39,7 +39,7 @@ static ssize_t post_read(struct ep *ep, struct ibv_send_wr *wr, struct rc_op op,
 	return rc_post(ep, wr, op, 0);
 }
 
-static ssize_t read_one(struct ep *ep, struct entry_rma e)
+static ssize_t rc_rma_read_one(struct ep *ep, struct entry_rma e)
 {
 	struct ibv_sge sge = rc_sge(e.local->iov_base, e.local->iov_len, e.desc);
 	struct ibv_send_wr wr = {
@@ -56,7 +56,7 @@ static ssize_t read_one(struct ep *ep, struct entry_rma e)
 }
 
 /* Fills in lists of segments and one remote range of the same length. 0 or a negative error. */
-static int gather(struct rc_list *list, struct ibv_send_wr *wr, const struct fi_msg_rma *msg)
+static int rc_rma_gather(struct rc_list *list, struct ibv_send_wr *wr, const struct fi_msg_rma *msg)
 {
 	int err = rc_gather(list, msg->msg_iov, msg->desc, msg->iov_count);
 
@@ -75,7 +75,7 @@ static ssize_t read_lists(struct ep *ep, const struct fi_msg_rma *msg, uint64_t 
 {
 	struct ibv_send_wr wr = {.opcode = IBV_WR_RDMA_READ};
 	struct rc_list list;
-	int err = gather(&list, &wr, msg);
+	int err = rc_rma_gather(&list, &wr, msg);
 
 	if (err)
 		return err;
@@ -90,7 +90,7 @@ static ssize_t write_lists(struct ep *ep, const struct fi_msg_rma *msg, uint64_t
 {
 	struct ibv_send_wr wr = {.opcode = IBV_WR_RDMA_WRITE};
 	struct rc_list list;
-	int err = gather(&list, &wr, msg);
+	int err = rc_rma_gather(&list, &wr, msg);
 
 	if (err)
 		return err;
@@ -107,7 +107,7 @@ static ssize_t write_lists(struct ep *ep, const struct fi_msg_rma *msg, uint64_t
 
 static inline ssize_t rma_one(struct ep *ep, struct entry_rma e, bool write)
 {
-	return write ? write_one(ep, e) : read_one(ep, e);
+	return write ? write_one(ep, e) : rc_rma_read_one(ep, e);
 }
 
 static ssize_t rma_lists(struct ep *ep, const struct fi_msg_rma *msg, uint64_t flags, bool write)

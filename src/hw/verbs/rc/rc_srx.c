@@ -23,7 +23,7 @@ static uint32_t size_of(const struct verbs_dev *dev, size_t asked)
 	return (uint32_t)(size < most ? size : most);
 }
 
-static int make_slots(struct rc_srx *s)
+static int rc_srx_make_slots(struct rc_srx *s)
 {
 	s->work = calloc(s->size, sizeof(*s->work));
 	s->free = calloc(s->size, sizeof(*s->free));
@@ -69,7 +69,7 @@ int rc_srx_open(void *device, size_t size, void **srx)
 		return -FI_ENOMEM;
 	s->dev = path->dev;
 	s->size = size_of(path->dev, size);
-	err = make_slots(s);
+	err = rc_srx_make_slots(s);
 	if (!err)
 		err = make_queue(s);
 	if (err)

@@ -32,7 +32,7 @@
 	 IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP | IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD |                 \
 	 IBV_QP_EX_WITH_ATOMIC_WRITE)
 
-static int failed(const char *what)
+static int rc_up_failed(const char *what)
 {
 	int err = errno ? errno : FI_ENOMEM;
 
@@ -51,14 +51,14 @@ static const struct offload_ops ops = {
 };
 
 /* Adds `fd` to `epfd`. 0 or a negative error. */
-static int watch(int epfd, int fd)
+static int rc_up_watch(int epfd, int fd)
 {
 	struct epoll_event ev = {.events = EPOLLIN};
 
 	return fd >= 0 && !epoll_ctl(epfd, EPOLL_CTL_ADD, fd, &ev) ? 0 : -errno;
 }
 
-static int open_fds(struct rc *rc)
+static int rc_up_open_fds(struct rc *rc)
 {
 	int err;
 
@@ -66,7 +66,7 @@ static int open_fds(struct rc *rc)
 	if (rc->epfd < 0)
 		return -errno;
 	rc->news_fd = epoll_create1(EPOLL_CLOEXEC);
-	err = watch(rc->epfd, rc->news_fd);
+	err = rc_up_watch(rc->epfd, rc->news_fd);
 	if (!err)
 		return 0;
 	if (rc->news_fd >= 0)
@@ -91,7 +91,7 @@ static int rc_open(struct opener *opener, void **state)
 	rc = calloc(1, sizeof(*rc));
 	if (!rc)
 		return -FI_ENOMEM;
-	err = open_fds(rc);
+	err = rc_up_open_fds(rc);
 	if (err) {
 		free(rc);
 		return err;
@@ -107,20 +107,20 @@ static int rc_open(struct opener *opener, void **state)
 
 /* ---- Queues ---------------------------------------------------------------------------------- */
 
-static int make_channel(struct rc *rc)
+static int rc_up_make_channel(struct rc *rc)
 {
 	const struct verbs_dev *dev = rc->path->dev;
 	int fd, err;
 
 	rc->channel = dev->lib->create_comp_channel(dev->ctx);
 	if (!rc->channel)
-		return failed("a completion channel");
+		return rc_up_failed("a completion channel");
 	fd = rc->channel->fd;
 	err = forked_guard(fd);
 	if (!err && fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK))
 		err = -errno;
 	if (!err)
-		err = watch(rc->epfd, fd);
+		err = rc_up_watch(rc->epfd, fd);
 	return err ? err : verbs_news_add(dev, rc->news_fd);
 }
 
@@ -142,7 +142,7 @@ static int make_ring(struct rc_ring *ring, size_t size, const struct verbs_dev *
 	return ring->work ? 0 : -FI_ENOMEM;
 }
 
-static uint32_t segments(const struct verbs_dev *dev)
+static uint32_t rc_up_segments(const struct verbs_dev *dev)
 {
 	return dev->attr.max_sge < RULES_RC_IOV_MAX ? (uint32_t)dev->attr.max_sge
 						    : RULES_RC_IOV_MAX;
@@ -177,7 +177,7 @@ static struct ibv_qp *create_atomic(const struct verbs_dev *dev,
 	return verbs_get_ctx(dev->ctx)->create_qp_ex(dev->ctx, &attr);
 }
 
-static void create(struct rc *rc, struct ibv_qp_init_attr *init)
+static void rc_up_create(struct rc *rc, struct ibv_qp_init_attr *init)
 {
 	const struct verbs_dev *dev = rc->path->dev;
 
@@ -198,26 +198,26 @@ static int make_qp(struct rc *rc)
 					.srq = rc->srx ? rc->srx->srq : NULL,
 					.cap = {.max_send_wr = rc->tx.size,
 						.max_recv_wr = rc->rx.size,
-						.max_send_sge = segments(dev),
-						.max_recv_sge = segments(dev),
+						.max_send_sge = rc_up_segments(dev),
+						.max_recv_sge = rc_up_segments(dev),
 						.max_inline_data = RULES_RC_INJECT},
 					.qp_type = IBV_QPT_RC};
 	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_INIT,
 				   .port_num = rc->path->port.port,
 				   .qp_access_flags = RC_ACCESS};
 
-	create(rc, &init);
+	rc_up_create(rc, &init);
 	if (!rc->qp)
-		return failed("a queue pair");
+		return rc_up_failed("a queue pair");
 	rc->inline_most = init.cap.max_inline_data;
 	/* In state INIT receives can be posted. */
 	errno = dev->lib->modify_qp(rc->qp, &attr,
 				    IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT |
 					    IBV_QP_ACCESS_FLAGS);
-	return errno ? failed("a queue pair ready") : 0;
+	return errno ? rc_up_failed("a queue pair ready") : 0;
 }
 
-static int make_queues(struct rc *rc, const struct fi_info *info)
+static int rc_up_make_queues(struct rc *rc, const struct fi_info *info)
 {
 	const struct verbs_dev *dev = rc->path->dev;
 	int err = make_ring(&rc->tx, info->tx_attr->size, dev);
@@ -227,12 +227,12 @@ static int make_queues(struct rc *rc, const struct fi_info *info)
 	else if (!err)
 		err = make_ring(&rc->rx, info->rx_attr->size, dev);
 	if (!err)
-		err = make_channel(rc);
+		err = rc_up_make_channel(rc);
 	if (err)
 		return err;
 	rc->cq = dev->lib->create_cq(dev->ctx, (int)(rc->tx.size + rc->rx.size), &rc->note,
 				     rc->channel, 0);
-	return rc->cq ? make_qp(rc) : failed("a completion queue");
+	return rc->cq ? make_qp(rc) : rc_up_failed("a completion queue");
 }
 
 static void return_slot(struct rc *rc, const struct ibv_wc *wc)
@@ -325,7 +325,7 @@ int rc_enable(struct offload *n, struct ep *ep)
 	if (verbs_dev_removed(rc->path->dev))
 		return -FI_ENODEV;
 	rc->srx = ep->srx ? ep->srx->device_srx : NULL;
-	err = make_queues(rc, ep->info);
+	err = rc_up_make_queues(rc, ep->info);
 
 	if (err) {
 		drop_queues(rc);

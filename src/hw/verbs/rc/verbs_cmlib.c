@@ -18,14 +18,14 @@ static const struct verbs_call calls[] = {
 #undef VERBS_CMLIB_ROW
 };
 
-static void load(void)
+static void verbs_cmlib_load(void)
 {
 	loaded = verbs_lib_load("librdmacm.so.1", calls, sizeof(calls) / sizeof(calls[0]), &lib);
 }
 
 const struct verbs_cmlib *verbs_cmlib(void)
 {
-	pthread_once(&once, load);
+	pthread_once(&once, verbs_cmlib_load);
 	return loaded ? &lib : NULL;
 }
 

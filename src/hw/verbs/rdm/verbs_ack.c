@@ -21,7 +21,7 @@
 enum found { NOTHING, SOMETHING, FAILURE };
 
 /* Returns a free entry for a completion; NULL: no memory. */
-static struct ibv_wc *place(struct verbs_kept *k)
+static struct ibv_wc *verbs_ack_place(struct verbs_kept *k)
 {
 	struct ibv_wc *more;
 
@@ -52,16 +52,16 @@ static bool note_sent(struct verbs *v, const struct ibv_wc *wc)
 }
 
 /* Is the completion of one of the link's queue pairs? */
-static bool is_of(const struct verbs_link *l, const struct ibv_wc *wc)
+static bool verbs_ack_is_of(const struct verbs_link *l, const struct ibv_wc *wc)
 {
 	return wc->qp_num == l->qp->qp_num || (l->direct.qp && wc->qp_num == l->direct.qp->qp_num);
 }
 
 /* Reads one completion. FAILURE: the link has broken, or memory is out. */
-static enum found read_one(struct verbs_link *l)
+static enum found verbs_ack_read_one(struct verbs_link *l)
 {
 	struct verbs *v = l->own;
-	struct ibv_wc *wc = place(&v->kept);
+	struct ibv_wc *wc = verbs_ack_place(&v->kept);
 	int n = wc ? ibv_poll_cq(v->cq, 1, wc) : -1;
 
 	if (n <= 0)
@@ -71,43 +71,43 @@ static enum found read_one(struct verbs_link *l)
 	v->kept.count++;
 	if (wc->wr_id >> 32 == pool_id(l) && wc->qp_num != l->qp->qp_num)
 		l->direct.seen = (uint32_t)wc->wr_id;
-	return wc->status != IBV_WC_SUCCESS && is_of(l, wc) ? FAILURE : SOMETHING;
+	return wc->status != IBV_WC_SUCCESS && verbs_ack_is_of(l, wc) ? FAILURE : SOMETHING;
 }
 
 /* Returns the number of unacknowledged packets or, with `direct`, RDMA requests. */
-static uint32_t missing(const struct verbs_link *l, bool direct)
+static uint32_t verbs_ack_missing(const struct verbs_link *l, bool direct)
 {
 	return direct ? l->direct.posted - l->direct.seen : l->posted - l->arrived;
 }
 
-static void await(struct verbs_link *l, bool direct)
+static void verbs_ack_await(struct verbs_link *l, bool direct)
 {
 	uint64_t until = clock_coarse_ms() + WAIT_MS;
 	bool *late = direct ? &l->direct.late : &l->late;
 	enum found found = SOMETHING;
 	unsigned int idle = 0;
 
-	while (missing(l, direct) && !l->err && found != FAILURE) {
-		found = read_one(l);
+	while (verbs_ack_missing(l, direct) && !l->err && found != FAILURE) {
+		found = verbs_ack_read_one(l);
 		if (found != NOTHING)
 			continue;
 		/* After a timeout, waits again only once the peer has acknowledged something. */
-		if ((*late && missing(l, direct) > 1) || clock_coarse_ms() >= until)
+		if ((*late && verbs_ack_missing(l, direct) > 1) || clock_coarse_ms() >= until)
 			break;
 		if (!(++idle % SPINS))
 			sched_yield();
 	}
-	*late = missing(l, direct);
+	*late = verbs_ack_missing(l, direct);
 }
 
 void verbs_ack_wait(struct verbs_link *l)
 {
-	await(l, false);
+	verbs_ack_await(l, false);
 }
 
 void verbs_ack_write(struct verbs_link *l)
 {
-	await(l, true);
+	verbs_ack_await(l, true);
 }
 
 int verbs_ack_kept(struct verbs *v, struct ibv_wc *wc, int most)

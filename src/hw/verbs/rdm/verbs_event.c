@@ -6,7 +6,7 @@
 #include "hw/verbs/rdm/verbs.h"
 #include "hw/verbs/dev/verbs_cache.h"
 
-static bool is_broken(const struct verbs_link *l)
+static bool verbs_event_is_broken(const struct verbs_link *l)
 {
 	struct ibv_qp_attr attr;
 	struct ibv_qp_init_attr init;
@@ -16,7 +16,7 @@ static bool is_broken(const struct verbs_link *l)
 }
 
 /* Returns 0, or a positive error if the objects that all links share are unusable. */
-static int useless(const struct verbs *v)
+static int verbs_event_useless(const struct verbs *v)
 {
 	if (verbs_dev_removed(v->path.dev))
 		return FI_ENODEV;
@@ -32,7 +32,7 @@ void verbs_poll_events(struct verbs *v)
 	verbs_cache_sweep(dev);
 	verbs_news_read(dev);
 	troubles = __atomic_load_n(&dev->troubles, __ATOMIC_RELAXED);
-	err = useless(v);
+	err = verbs_event_useless(v);
 	/* Closes the unusable device with its last link: another device may get the address. */
 	if (err && list_empty(&v->all) && !v->regions) {
 		verbs_down(v);
@@ -47,12 +47,12 @@ void verbs_poll_events(struct verbs *v)
 	LIST_EACH (node, &v->all) {
 		struct verbs_link *l = LIST_ENTRY(node, struct verbs_link, in_all);
 
-		if (err || is_broken(l))
+		if (err || verbs_event_is_broken(l))
 			verbs_fail(l, err ? err : FI_EIO);
 	}
 }
 
 bool verbs_usable(const struct verbs *v)
 {
-	return !useless(v);
+	return !verbs_event_useless(v);
 }

@@ -206,7 +206,7 @@ static void poll_devices(struct verbs *v)
 }
 
 /* Posts one more request: its completion shows that all sends before it have arrived. */
-static void confirm(const struct verbs *v)
+static void verbs_link_confirm(const struct verbs *v)
 {
 	LIST_EACH (node, &v->all) {
 		struct verbs_link *l = LIST_ENTRY(node, struct verbs_link, in_all);
@@ -227,9 +227,9 @@ void verbs_drain(void *state)
 
 	while (v->multi && verbs_rails_ops->queued(v) && clock_coarse_ms() < until)
 		poll_devices(v);
-	confirm(v);
+	verbs_link_confirm(v);
 	for (unsigned int i = 0; v->multi && i < v->multi->count; i++)
-		confirm(&v->multi->further[i]);
+		verbs_link_confirm(&v->multi->further[i]);
 	while (!all_arrived(v) && clock_coarse_ms() < until)
 		poll_devices(v);
 }

@@ -14,7 +14,7 @@
 /* Mask: every 1024th progress call reads the device's events. */
 #define POLL_CALLS 1023u
 
-static int error_of(enum ibv_wc_status status)
+static int verbs_progress_error_of(enum ibv_wc_status status)
 {
 	switch (status) {
 	case IBV_WC_LOC_LEN_ERR:
@@ -53,7 +53,7 @@ void verbs_fail_status(struct verbs_link *l, enum ibv_wc_status status)
 			 verbs_status_text(status));
 	if (!l->err)
 		l->link.reason = REASON_DEVICE + (int)status;
-	verbs_fail(l, error_of(status));
+	verbs_fail(l, verbs_progress_error_of(status));
 }
 
 void verbs_repost(struct verbs *v, uint16_t slot)
@@ -69,7 +69,7 @@ void verbs_repost(struct verbs *v, uint16_t slot)
 }
 
 /* Returns the link that sent the packet; NULL: unknown or closed. */
-static struct verbs_link *sender(struct verbs *v, const struct ibv_wc *wc)
+static struct verbs_link *verbs_progress_sender(struct verbs *v, const struct ibv_wc *wc)
 {
 	struct verbs_link *l;
 
@@ -80,7 +80,7 @@ static struct verbs_link *sender(struct verbs *v, const struct ibv_wc *wc)
 }
 
 /* The first packet of the peer shows that the peer is ready to receive. */
-static void hear(struct verbs_link *l)
+static void verbs_progress_hear(struct verbs_link *l)
 {
 	l->heard = true;
 	l->credits = l->credit_limit;
@@ -90,10 +90,11 @@ static void hear(struct verbs_link *l)
 }
 
 /* Handles a packet's header. False: the header is invalid. */
-static bool take_head(struct verbs_link *l, const struct ibv_wc *wc, const struct verbs_head *h)
+static bool verbs_progress_take_head(struct verbs_link *l, const struct ibv_wc *wc,
+				     const struct verbs_head *h)
 {
 	if (!l->heard)
-		hear(l);
+		verbs_progress_hear(l);
 	if (wc->byte_len < sizeof(*h) || h->flags & l->unknown ||
 	    h->freed > l->credit_limit - l->credits)
 		return false;
@@ -108,16 +109,17 @@ static bool take_head(struct verbs_link *l, const struct ibv_wc *wc, const struc
 }
 
 /* Handles a packet. Returns the link that may return credits once the slot is posted again; NULL: none. */
-static struct verbs_link *receive(struct verbs *v, const struct ibv_wc *wc, uint16_t slot)
+static struct verbs_link *verbs_progress_receive(struct verbs *v, const struct ibv_wc *wc,
+						 uint16_t slot)
 {
-	struct verbs_link *l = sender(v, wc);
+	struct verbs_link *l = verbs_progress_sender(v, wc);
 	const struct verbs_head *h = (const void *)verbs_slots_at(&v->recv, slot);
 	struct packet p;
 	uint32_t id;
 
 	if (!l || l->err)
 		return NULL;
-	if (!take_head(l, wc, h)) {
+	if (!verbs_progress_take_head(l, wc, h)) {
 		LOG_PEER(LOG_EP_DATA, "peer %#x sent a packet of %u bytes with an invalid header",
 			 l->id, wc->byte_len);
 		verbs_fail(l, FI_EPROTO);
@@ -146,7 +148,7 @@ static void complete_recv(struct verbs *v, const struct ibv_wc *wc)
 	struct verbs_link *peer = NULL;
 
 	if (wc->status == IBV_WC_SUCCESS) {
-		peer = receive(v, wc, slot);
+		peer = verbs_progress_receive(v, wc, slot);
 	} else {
 		LIST_EACH (node, &v->all) {
 			struct verbs_link *l = LIST_ENTRY(node, struct verbs_link, in_all);
@@ -160,7 +162,7 @@ static void complete_recv(struct verbs *v, const struct ibv_wc *wc)
 		verbs_tell(peer);
 }
 
-static void complete_send(struct verbs *v, const struct ibv_wc *wc, bool silent)
+static void verbs_progress_complete_send(struct verbs *v, const struct ibv_wc *wc, bool silent)
 {
 	struct verbs_link *l = pool_find(&v->links, wc->wr_id >> 32);
 
@@ -175,7 +177,7 @@ static void complete_send(struct verbs *v, const struct ibv_wc *wc, bool silent)
 		verbs_fail_status(l, wc->status);
 }
 
-static void attend(struct verbs *v)
+static void verbs_progress_attend(struct verbs *v)
 {
 	struct list todo = v->attend, *node;
 
@@ -208,16 +210,16 @@ int verbs_read(struct verbs *v)
 	return n ? n : verbs_ack_kept(v, v->wc, BATCH);
 }
 
-static void complete(struct verbs *v, const struct ibv_wc *wc)
+static void verbs_progress_complete(struct verbs *v, const struct ibv_wc *wc)
 {
 	/* Pool numbers are never 0: a send or RDMA request. */
 	if (wc->wr_id >> 32)
-		complete_send(v, wc, false);
+		verbs_progress_complete_send(v, wc, false);
 	else
 		complete_recv(v, wc);
 }
 
-static void take_last(struct verbs_link *l, const struct verbs_head *h)
+static void verbs_progress_take_last(struct verbs_link *l, const struct verbs_head *h)
 {
 	l->disconnected |= wire_op(h->head) == WIRE_DISCONNECT;
 	/* What waits for credits of another rail has been reported as sent. */
@@ -234,13 +236,13 @@ void verbs_last_messages(struct verbs *v, const struct ibv_wc *wc)
 	struct verbs_link *l;
 
 	if (wc->wr_id >> 32) {
-		complete_send(v, wc, true);
+		verbs_progress_complete_send(v, wc, true);
 		return;
 	}
-	l = wc->status == IBV_WC_SUCCESS ? sender(v, wc) : NULL;
+	l = wc->status == IBV_WC_SUCCESS ? verbs_progress_sender(v, wc) : NULL;
 	h = (const void *)verbs_slots_at(&v->recv, slot);
 	if (l && wc->byte_len >= sizeof(*h))
-		take_last(l, h);
+		verbs_progress_take_last(l, h);
 	verbs_repost(v, slot);
 }
 
@@ -269,9 +271,9 @@ bool verbs_progress_device(struct verbs *v)
 		verbs_poll_events(v);
 	n = v->up ? verbs_read(v) : 0;
 	for (int i = 0; i < n; i++)
-		complete(v, &v->wc[i]);
+		verbs_progress_complete(v, &v->wc[i]);
 	if (__builtin_expect(!list_empty(&v->attend), 0))
-		attend(v);
+		verbs_progress_attend(v);
 	return n > 0;
 }
 
@@ -293,7 +295,7 @@ bool verbs_idle(const void *state)
 }
 
 /* Reads the events that made the channel readable. */
-static void read_events(struct verbs *v)
+static void verbs_progress_read_events(struct verbs *v)
 {
 	const struct verbs_lib *lib = v->path.dev->lib;
 	unsigned int n = 0;
@@ -317,7 +319,7 @@ static bool arm_device(struct verbs *v)
 		return true;
 	if (v->got || v->kept.count || !list_empty(&v->attend))
 		return false;
-	read_events(v);
+	verbs_progress_read_events(v);
 	if (ibv_req_notify_cq(v->cq, 0))
 		return false;
 	n = ibv_poll_cq(v->cq, BATCH, v->wc);

@@ -27,14 +27,14 @@ struct ends {
 	unsigned int access;         /* the peer's, to our memory */
 };
 
-static int refused(const struct verbs_link *l, const char *what, int err)
+static int verbs_qp_refused(const struct verbs_link *l, const char *what, int err)
 {
 	LOG_PEER(LOG_EP_CTRL, "%s: %s: %s", l->own->path.port.device, what, fi_strerror(err));
 	return -err;
 }
 
 /* Makes a queue pair; receives use the shared queue (none arrive for RDMA). NULL: refused. */
-static struct ibv_qp *make(struct verbs_link *l, uint32_t sends, uint32_t *inline_max)
+static struct ibv_qp *verbs_qp_create(struct verbs_link *l, uint32_t sends, uint32_t *inline_max)
 {
 	struct verbs *v = l->own;
 	const struct verbs_lib *lib = v->path.dev->lib;
@@ -59,7 +59,7 @@ static struct ibv_qp *make(struct verbs_link *l, uint32_t sends, uint32_t *inlin
 	return NULL;
 }
 
-static uint32_t at_most(uint32_t most, uint32_t value)
+static uint32_t verbs_qp_at_most(uint32_t most, uint32_t value)
 {
 	return value < most ? value : most;
 }
@@ -69,30 +69,30 @@ int verbs_qp_make(struct verbs_link *l)
 	struct verbs_direct *d = &l->direct;
 
 	l->inline_max = VERBS_INLINE;
-	l->qp = make(l, VERBS_FLIGHT, &l->inline_max);
+	l->qp = verbs_qp_create(l, VERBS_FLIGHT, &l->inline_max);
 	if (!l->qp) {
 		l->inline_max = sizeof(struct verbs_head); /* credits are returned inline */
-		l->qp = make(l, VERBS_FLIGHT, &l->inline_max);
+		l->qp = verbs_qp_create(l, VERBS_FLIGHT, &l->inline_max);
 	}
 	if (!l->qp)
-		return refused(l, "cannot make a queue pair", FI_ENOMEM);
+		return verbs_qp_refused(l, "cannot make a queue pair", FI_ENOMEM);
 	d->inline_max = VERBS_RDMA_INLINE;
-	d->qp = make(l, VERBS_RDMA_FLIGHT, &d->inline_max);
+	d->qp = verbs_qp_create(l, VERBS_RDMA_FLIGHT, &d->inline_max);
 	if (!d->qp) {
 		d->inline_max = 0;
-		d->qp = make(l, VERBS_RDMA_FLIGHT, &d->inline_max);
+		d->qp = verbs_qp_create(l, VERBS_RDMA_FLIGHT, &d->inline_max);
 	}
-	d->read_max = at_most(VERBS_READ_MAX, l->own->path.message_max);
-	d->write_max = at_most(VERBS_WRITE_MAX, l->own->path.message_max);
+	d->read_max = verbs_qp_at_most(VERBS_READ_MAX, l->own->path.message_max);
+	d->write_max = verbs_qp_at_most(VERBS_WRITE_MAX, l->own->path.message_max);
 	if (getrandom(&l->psn, sizeof(l->psn), 0) < 0)
 		l->psn = (uint32_t)clock_us();
 	l->psn &= PSN_MASK;
 	return 0;
 }
 
-static uint8_t reads(int most)
+static uint8_t verbs_qp_reads(int most)
 {
-	return most < 0 ? 0 : (uint8_t)at_most(VERBS_READS, (uint32_t)most);
+	return most < 0 ? 0 : (uint8_t)verbs_qp_at_most(VERBS_READS, (uint32_t)most);
 }
 
 /* Does the device of this link know the domain's regions? */
@@ -116,7 +116,7 @@ struct wire_nic verbs_qp_tell(struct verbs_link *l)
 				.flags = (knows_regions(l->own) ? WIRE_NIC_KEYS : 0) |
 					 (l->own->opener->counts ? WIRE_NIC_COUNTS : 0) |
 					 (l->own->multi ? WIRE_NIC_RAILS : 0),
-				.reads = reads(path->dev->attr.max_qp_rd_atom),
+				.reads = verbs_qp_reads(path->dev->attr.max_qp_rd_atom),
 				.direct_qpn = l->direct.qp ? l->direct.qp->qp_num : 0};
 
 	memcpy(ours.gid, path->port.gid, sizeof(ours.gid));
@@ -162,7 +162,7 @@ static int ready_to_send(struct verbs_link *l, const struct ends *e)
 							IBV_QP_MAX_QP_RD_ATOMIC);
 }
 
-static bool plausible(const struct wire_nic *theirs)
+static bool verbs_qp_plausible(const struct wire_nic *theirs)
 {
 	return theirs->qpn && theirs->qpn <= PSN_MASK && theirs->window &&
 	       theirs->mtu >= IBV_MTU_256 && theirs->mtu <= IBV_MTU_4096 &&
@@ -176,8 +176,8 @@ static void join_direct(struct verbs_link *l, const struct wire_nic *theirs)
 	struct ends e = {.qp = l->direct.qp,
 			 .to = theirs->direct_qpn,
 			 .timeout = l->rails ? verbs_rails_ops->ack_timeout() : ACK_DIRECT,
-			 .reads_in = reads(attr->max_qp_rd_atom),
-			 .reads_out = reads(attr->max_qp_init_rd_atom),
+			 .reads_in = verbs_qp_reads(attr->max_qp_rd_atom),
+			 .reads_out = verbs_qp_reads(attr->max_qp_init_rd_atom),
 			 .access = IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE};
 
 	if (e.reads_out > theirs->reads)
@@ -198,13 +198,13 @@ int verbs_qp_join(struct verbs_link *l, const struct wire_nic *theirs)
 			 .access = l->rails ? IBV_ACCESS_REMOTE_WRITE : 0}; /* verbs_probe */
 	int err;
 
-	if (!plausible(theirs))
-		return refused(l, "the peer's hello names no sound queue pair", FI_EPROTO);
+	if (!verbs_qp_plausible(theirs))
+		return verbs_qp_refused(l, "the peer's hello names no sound queue pair", FI_EPROTO);
 	err = ready_to_receive(l, theirs, &e);
 	if (!err)
 		err = ready_to_send(l, &e);
 	if (err)
-		return refused(l, "cannot connect a queue pair", err);
+		return verbs_qp_refused(l, "cannot connect a queue pair", err);
 	join_direct(l, theirs);
 	return 0;
 }

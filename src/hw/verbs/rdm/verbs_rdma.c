@@ -90,7 +90,7 @@ static bool in_slot(struct verbs_link *l, struct verbs_rdma *m)
 	return true;
 }
 
-static bool registered(struct verbs_link *l, struct verbs_rdma *m)
+static bool verbs_rdma_registered(struct verbs_link *l, struct verbs_rdma *m)
 {
 	unsigned int access = m->write ? 0 : IBV_ACCESS_LOCAL_WRITE;
 
@@ -113,7 +113,7 @@ static bool take_memory(struct verbs_link *l, struct verbs_rdma *m)
 	m->slot = VERBS_NO_SLOT;
 	m->taken_along =
 		m->write && m->len <= l->direct.inline_max && m->local_count <= VERBS_SEGMENTS;
-	return m->taken_along || in_regions(l, m) || in_slot(l, m) || registered(l, m);
+	return m->taken_along || in_regions(l, m) || in_slot(l, m) || verbs_rdma_registered(l, m);
 }
 
 /* Copies the data of a read from its slot to the segments. */
@@ -124,7 +124,7 @@ static void empty_slot(struct verbs_link *l, const struct verbs_rdma *m)
 			    m->len);
 }
 
-static void fill(struct verbs_rdma *m, const struct link_copy *from)
+static void verbs_rdma_fill(struct verbs_rdma *m, const struct link_copy *from)
 {
 	m->id = from->id;
 	m->write = from->write;
@@ -165,7 +165,7 @@ int verbs_rdma(struct link *link, const struct link_copy *from)
 	m = l->direct.failed ? NULL : pool_get(&l->own->rdma_posted);
 	if (!m)
 		return -FI_ENOMEM;
-	fill(m, from);
+	verbs_rdma_fill(m, from);
 	if (!take_memory(l, m)) {
 		free_rdma(l, m);
 		return -FI_ENOMEM;
@@ -230,24 +230,24 @@ static bool has_to_wait(const struct verbs_direct *d, const struct verbs_rdma *m
 }
 
 /* Is the link a rail, and another one works? That one does again what a broken one had. */
-static bool has_spare(const struct verbs_link *l)
+static bool verbs_rdma_has_spare(const struct verbs_link *l)
 {
 	return l->rails && verbs_rails_ops->spare(l);
 }
 
 /* Is more than RDMA over? A request may fail before a progress call has read that the device was taken away. */
-static bool is_broken(const struct verbs_link *l)
+static bool verbs_rdma_is_broken(const struct verbs_link *l)
 {
 	verbs_news_read(l->own->path.dev);
 	return l->err || verbs_dev_removed(l->own->path.dev);
 }
 
 /* A post failed: the next progress call ends RDMA on the link, or the rail. */
-static void give_up(struct verbs_link *l, int err)
+static void verbs_rdma_give_up(struct verbs_link *l, int err)
 {
 	l->direct.next = NULL;
 	l->direct.failed = true;
-	if (has_spare(l) && is_broken(l)) {
+	if (verbs_rdma_has_spare(l) && verbs_rdma_is_broken(l)) {
 		verbs_fail(l, err);
 		return;
 	}
@@ -279,7 +279,7 @@ static bool post_fragment(struct verbs_link *l, struct verbs_rdma *m)
 	wr.wr.rdma.rkey = (uint32_t)m->remote[m->theirs.index].key;
 	err = ibv_post_send(d->qp, &wr, &bad);
 	if (err) {
-		give_up(l, err);
+		verbs_rdma_give_up(l, err);
 		return false;
 	}
 	d->posted++;
@@ -351,8 +351,8 @@ void verbs_rdma_done(struct verbs_link *l, const struct ibv_wc *wc, bool silent)
 	/* Completions of an ended queue pair may still come. */
 	if (!d->qp || d->arrived + 1 != (uint32_t)wc->wr_id || list_empty(&d->rdma_posted))
 		return;
-	if (wc->status != IBV_WC_SUCCESS && has_spare(l) &&
-	    (is_unreachable(wc->status) || is_broken(l))) {
+	if (wc->status != IBV_WC_SUCCESS && verbs_rdma_has_spare(l) &&
+	    (is_unreachable(wc->status) || verbs_rdma_is_broken(l))) {
 		verbs_fail_status(l, wc->status);
 		return;
 	}
@@ -393,7 +393,7 @@ bool verbs_rdma_writes(const struct verbs_link *l)
 	return false;
 }
 
-static void drop(struct rndv_region *e)
+static void verbs_rdma_drop(struct rndv_region *e)
 {
 	for (size_t i = 0; i < e->count; i++)
 		verbs_mem_put(e->mem[i]);
@@ -403,7 +403,7 @@ static void drop(struct rndv_region *e)
 void verbs_rndv_deregister(struct link *link, void *registered)
 {
 	(void)link;
-	drop(registered);
+	verbs_rdma_drop(registered);
 }
 
 int verbs_rndv_register(struct link *link, const struct iovec *iov, size_t count,
@@ -421,7 +421,7 @@ int verbs_rndv_register(struct link *link, const struct iovec *iov, size_t count
 		if (s->iov_len)
 			mem = verbs_mem_get(l->own->path.dev, s, IBV_ACCESS_REMOTE_READ);
 		if (s->iov_len && !mem) {
-			drop(e);
+			verbs_rdma_drop(e);
 			return -FI_ENOMEM;
 		}
 		e->mem[e->count] = mem;

@@ -35,7 +35,7 @@ static int post_request(struct verbs_link *l, struct ibv_send_wr *wr, uint16_t s
 	return 0;
 }
 
-static int post(struct verbs_link *l, struct ibv_send_wr *wr, uint16_t slot)
+static int verbs_tx_post(struct verbs_link *l, struct ibv_send_wr *wr, uint16_t slot)
 {
 	wr->opcode = IBV_WR_SEND_WITH_IMM;
 	wr->imm_data = htonl(l->peer_imm);
@@ -53,7 +53,7 @@ static int post_inline(struct verbs_link *l, struct verbs_head *h, const struct 
 		if (iov[i].iov_len)
 			sge[wr.num_sge++] = (struct ibv_sge){.addr = (uintptr_t)iov[i].iov_base,
 							     .length = iov[i].iov_len};
-	return post(l, &wr, VERBS_NO_SLOT);
+	return verbs_tx_post(l, &wr, VERBS_NO_SLOT);
 }
 
 /* Copies header and payload to a slot: `sge` names it. Returns the slot; VERBS_NO_SLOT: none now. */
@@ -88,22 +88,22 @@ static int post_copy(struct verbs_link *l, const struct verbs_head *h, const str
 
 	if (slot == VERBS_NO_SLOT)
 		return -FI_EAGAIN;
-	err = post(l, &wr, slot);
+	err = verbs_tx_post(l, &wr, slot);
 	if (err)
 		verbs_slots_put(slots, slot);
 	return err;
 }
 
 /* Does the packet carry data of an operation that is reported complete once it is sent? */
-static inline bool carries(uint64_t head)
+static inline bool verbs_tx_carries(uint64_t head)
 {
 	unsigned int op = wire_op(head);
 
 	return op == WIRE_MSG || op == WIRE_PUT || op == WIRE_AMO;
 }
 
-static int send_packet(struct verbs_link *l, const struct packet *p, const struct iovec *iov,
-		       size_t count)
+static int verbs_tx_send_packet(struct verbs_link *l, const struct packet *p,
+				const struct iovec *iov, size_t count)
 {
 	struct verbs_head h = {.head = p->head,
 			       .tag = p->tag,
@@ -125,7 +125,7 @@ static int send_packet(struct verbs_link *l, const struct packet *p, const struc
 		return err;
 	l->credits -= !disconnect;
 	l->freed = 0;
-	if (__builtin_expect(l->software, 0) && carries(p->head))
+	if (__builtin_expect(l->software, 0) && verbs_tx_carries(p->head))
 		verbs_ack_wait(l);
 	return 0;
 }
@@ -146,7 +146,7 @@ int verbs_send_kept(struct verbs_link *l, struct verbs_head *h, const struct iov
 	if (kept == VERBS_NO_SLOT)
 		return -FI_EAGAIN;
 	wr.send_flags = sge.length <= l->inline_max ? IBV_SEND_INLINE : IBV_SEND_SIGNALED;
-	err = post(l, &wr, VERBS_NO_SLOT);
+	err = verbs_tx_post(l, &wr, VERBS_NO_SLOT);
 	if (err) {
 		verbs_slots_put(&l->own->send, kept);
 		return err;
@@ -154,7 +154,7 @@ int verbs_send_kept(struct verbs_link *l, struct verbs_head *h, const struct iov
 	*packet = (struct verbs_kept_packet){.number = l->posted, .slot = kept, .len = sge.length};
 	l->credits--;
 	l->freed = l->spares_freed = 0;
-	if (__builtin_expect(l->software, 0) && carries(h->head))
+	if (__builtin_expect(l->software, 0) && verbs_tx_carries(h->head))
 		verbs_ack_wait(l);
 	return 0;
 }
@@ -176,19 +176,19 @@ int verbs_send(struct link *link, const void *buf, size_t len, uint64_t data, ui
 	struct iovec iov = {(void *)(uintptr_t)buf, len};
 
 	return len > link->eager_max ? -FI_EMSGSIZE
-				     : send_packet((struct verbs_link *)link, &p, &iov, 1);
+				     : verbs_tx_send_packet((struct verbs_link *)link, &p, &iov, 1);
 }
 
 int verbs_sendv(struct link *link, const struct packet *p, const struct iovec *iov, size_t count)
 {
-	return send_packet((struct verbs_link *)link, p, iov, count);
+	return verbs_tx_send_packet((struct verbs_link *)link, p, iov, count);
 }
 
 /*
  * Has the peer a spare slot for a packet of credits? The last one is for those that return spare slots: so two sides
  * that have used theirs do not wait for each other.
  */
-static bool has_spare(const struct verbs_link *l)
+static bool verbs_tx_has_spare(const struct verbs_link *l)
 {
 	return !l->rails || l->spares > (l->spares_freed < VERBS_SPARE_OWED);
 }
@@ -203,9 +203,9 @@ void verbs_say(struct verbs_link *l, bool signaled)
 	if (signaled)
 		wr.send_flags |= IBV_SEND_SIGNALED;
 	l->owes = true;
-	if (!has_spare(l))
+	if (!verbs_tx_has_spare(l))
 		return; /* until the peer returns some, if it reads */
-	if (verbs_in_flight(l) < VERBS_FLIGHT && !post(l, &wr, VERBS_NO_SLOT)) {
+	if (verbs_in_flight(l) < VERBS_FLIGHT && !verbs_tx_post(l, &wr, VERBS_NO_SLOT)) {
 		l->spares -= l->rails != NULL;
 		l->freed = l->spares_freed = 0;
 		l->owes = false;

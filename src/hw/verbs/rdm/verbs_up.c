@@ -13,7 +13,7 @@
 
 #define SRQ_MAX (VERBS_CHUNK * VERBS_CHUNKS)
 
-static int failed(const char *what)
+static int verbs_up_failed(const char *what)
 {
 	int err = errno ? errno : ENOMEM;
 
@@ -22,14 +22,14 @@ static int failed(const char *what)
 	return -err;
 }
 
-static int make_channel(struct verbs *v)
+static int verbs_up_make_channel(struct verbs *v)
 {
 	struct epoll_event ev = {.events = EPOLLIN};
 	int fd, err;
 
 	v->channel = v->path.dev->lib->create_comp_channel(v->path.dev->ctx);
 	if (!v->channel)
-		return failed("a completion channel");
+		return verbs_up_failed("a completion channel");
 	fd = v->channel->fd;
 	err = forked_guard(fd);
 	if (!err && (fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK) ||
@@ -59,7 +59,7 @@ static unsigned int srq_limit(const struct verbs *v)
 	return limit < SRQ_MAX ? (unsigned int)limit : SRQ_MAX;
 }
 
-static int make_queues(struct verbs *v)
+static int verbs_up_make_queues(struct verbs *v)
 {
 	const struct verbs_lib *lib = v->path.dev->lib;
 	struct ibv_srq_init_attr attr = {.srq_context = &v->note,
@@ -67,12 +67,12 @@ static int make_queues(struct verbs *v)
 
 	v->cq = lib->create_cq(v->path.dev->ctx, 2 * VERBS_CHUNK, &v->note, v->channel, 0);
 	if (!v->cq)
-		return failed("a completion queue");
+		return verbs_up_failed("a completion queue");
 	v->srq = lib->create_srq(v->path.dev->pd, &attr);
 	if (v->srq)
 		return 0;
 	lib->destroy_cq(v->cq);
-	return failed("a shared receive queue");
+	return verbs_up_failed("a shared receive queue");
 }
 
 void verbs_let_go(struct verbs *v)
@@ -91,10 +91,10 @@ int verbs_up(struct verbs *v)
 	err = verbs_dev_open(v->at, &v->path);
 	if (err)
 		return err;
-	err = make_channel(v);
+	err = verbs_up_make_channel(v);
 	if (err)
 		goto close_device;
-	err = make_queues(v);
+	err = verbs_up_make_queues(v);
 	if (err)
 		goto drop_channel;
 	verbs_slots_init(&v->recv, v->path.dev, VERBS_SLOT);

@@ -16,7 +16,7 @@ int ud_failed(const char *what)
 	return -err;
 }
 
-static int make_queues(struct ud *u)
+static int ud_qp_make_queues(struct ud *u)
 {
 	const struct verbs_dev *dev = u->path.dev;
 	struct ibv_qp_init_attr init = {.qp_context = &u->note,
@@ -37,7 +37,7 @@ static int make_queues(struct ud *u)
 	return u->qp ? 0 : ud_failed("a queue pair for datagrams");
 }
 
-static int step(struct ud *u, enum ibv_qp_state state, int mask)
+static int ud_qp_step(struct ud *u, enum ibv_qp_state state, int mask)
 {
 	struct ibv_qp_attr attr = {
 		.qp_state = state, .port_num = u->path.port.port, .qkey = UD_QKEY};
@@ -48,18 +48,18 @@ static int step(struct ud *u, enum ibv_qp_state state, int mask)
 
 static int get_ready(struct ud *u)
 {
-	int err = step(u, IBV_QPS_INIT, IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY);
+	int err = ud_qp_step(u, IBV_QPS_INIT, IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY);
 
 	for (uint32_t i = 0; i < UD_RECVS && !err; i++)
 		err = -ud_post(u, i);
 	if (!err)
-		err = step(u, IBV_QPS_RTR, 0);
-	return err ? err : step(u, IBV_QPS_RTS, IBV_QP_SQ_PSN);
+		err = ud_qp_step(u, IBV_QPS_RTR, 0);
+	return err ? err : ud_qp_step(u, IBV_QPS_RTS, IBV_QP_SQ_PSN);
 }
 
 int ud_make_pair(struct ud *u)
 {
-	int err = make_queues(u);
+	int err = ud_qp_make_queues(u);
 
 	return err ? err : get_ready(u);
 }
@@ -73,7 +73,7 @@ static void drain_cq(struct ibv_cq *cq)
 }
 
 /* The device has no slots now. Rounds `sent` up to the start of a group of UD_TELLS sends. */
-static void forget(struct ud *u)
+static void ud_qp_forget(struct ud *u)
 {
 	drain_cq(u->send_cq);
 	drain_cq(u->recv_cq);
@@ -88,9 +88,9 @@ int ud_mend(struct ud *u)
 
 	if (u->dead)
 		return -u->dead;
-	err = step(u, IBV_QPS_RESET, 0);
+	err = ud_qp_step(u, IBV_QPS_RESET, 0);
 	if (!err) {
-		forget(u);
+		ud_qp_forget(u);
 		err = get_ready(u);
 	}
 	u->broken = err != 0;

@@ -39,7 +39,7 @@ static bool is_ip4(const uint8_t *h)
  * IPv6, or its last 20 bytes are an IPv4 header behind arbitrary bytes. Not every device fills in
  * the IPv4 checksum.
  */
-static bool read_gid(const uint8_t *grh, uint8_t gid[16])
+static bool ud_rx_read_gid(const uint8_t *grh, uint8_t gid[16])
 {
 	bool six = grh[0] >> 4 == 6, four = grh[IP4_AT] == 0x45;
 
@@ -65,11 +65,11 @@ static bool read_source(const struct ud *u, const struct ibv_wc *wc, const uint8
 			      .scope = wc->src_qp & ADDR_IB_QP};
 	if (infiniband)
 		from->scope |= (uint32_t)wc->sl << ADDR_IB_SL_SHIFT;
-	return wc->wc_flags & IBV_WC_GRH && read_gid(grh, from->ip);
+	return wc->wc_flags & IBV_WC_GRH && ud_rx_read_gid(grh, from->ip);
 }
 
 /* Copies as much as fits. */
-static void scatter(const struct recv *r, const uint8_t *from, size_t len)
+static void ud_rx_scatter(const struct recv *r, const uint8_t *from, size_t len)
 {
 	for (size_t i = 0; i < r->iov_count && len; i++) {
 		size_t n = r->iov[i].iov_len < len ? r->iov[i].iov_len : len;
@@ -80,7 +80,7 @@ static void scatter(const struct recv *r, const uint8_t *from, size_t len)
 	}
 }
 
-static void deliver(struct ud *u, const struct ibv_wc *wc)
+static void ud_rx_deliver(struct ud *u, const struct ibv_wc *wc)
 {
 	const uint8_t *slot = u->recv.mem + wc->wr_id * u->recv.size;
 	size_t len = wc->byte_len - UD_GRH;
@@ -90,12 +90,12 @@ static void deliver(struct ud *u, const struct ibv_wc *wc)
 
 	u->dgram.events->receives(&u->dgram, &r, 1);
 	known = u->dgram.events->wants_source(&u->dgram) && read_source(u, wc, slot, &from);
-	scatter(r, slot + UD_GRH, len);
+	ud_rx_scatter(r, slot + UD_GRH, len);
 	u->dgram.events->came(&u->dgram, r, len, known ? &from : NULL);
 }
 
 /* Handles a completion. After an error the slot is not reposted: the queue pair must be reset. */
-static void take(struct ud *u, const struct ibv_wc *wc)
+static void ud_rx_take(struct ud *u, const struct ibv_wc *wc)
 {
 	if (wc->status != IBV_WC_SUCCESS) {
 		u->broken = true;
@@ -105,7 +105,7 @@ static void take(struct ud *u, const struct ibv_wc *wc)
 		return;
 	}
 	if (wc->byte_len >= UD_GRH)
-		deliver(u, wc);
+		ud_rx_deliver(u, wc);
 	if (!u->broken && ud_post(u, (uint32_t)wc->wr_id)) {
 		u->broken = true;
 		LOG_PEER(LOG_EP_DATA, "%s does not take a slot back: the queue pair is reset",
@@ -113,7 +113,7 @@ static void take(struct ud *u, const struct ibv_wc *wc)
 	}
 }
 
-static bool fetch(struct ud *u)
+static bool ud_rx_fetch(struct ud *u)
 {
 	int n;
 
@@ -126,7 +126,7 @@ static bool fetch(struct ud *u)
 }
 
 /* Resets the broken queue pair. True: it works again. Else all posted receives fail. */
-static bool mend(struct ud *u)
+static bool ud_rx_mend(struct ud *u)
 {
 	if (!ud_mend(u))
 		return true;
@@ -144,19 +144,19 @@ bool ud_progress(void *state)
 		ud_reap(u);
 	if (!(u->progress_calls % POLL_CALLS))
 		ud_poll_device(u);
-	if (__builtin_expect(u->broken, 0) && !mend(u))
+	if (__builtin_expect(u->broken, 0) && !ud_rx_mend(u))
 		return progressed;
-	for (unsigned int i = 0; i < UD_BATCH && u->dgram.events->wanted(&u->dgram) && fetch(u);
-	     i++) {
+	for (unsigned int i = 0;
+	     i < UD_BATCH && u->dgram.events->wanted(&u->dgram) && ud_rx_fetch(u); i++) {
 		const struct ibv_wc *wc = &u->wc[u->at++];
 
 		progressed = true;
-		take(u, wc);
+		ud_rx_take(u, wc);
 	}
 	return progressed;
 }
 
-static void read_events(struct ud *u)
+static void ud_rx_read_events(struct ud *u)
 {
 	const struct verbs_lib *lib = u->path.dev->lib;
 	unsigned int n = 0;
@@ -179,8 +179,8 @@ bool ud_arm(void *state)
 	ud_poll_device(u);
 	if (u->broken && (!u->dead || u->dgram.events->wanted(&u->dgram)))
 		return false;
-	read_events(u);
+	ud_rx_read_events(u);
 	if (!u->dgram.events->wanted(&u->dgram))
 		return true;
-	return !fetch(u) && !ibv_req_notify_cq(u->recv_cq, 0) && !fetch(u);
+	return !ud_rx_fetch(u) && !ibv_req_notify_cq(u->recv_cq, 0) && !ud_rx_fetch(u);
 }

@@ -18,13 +18,13 @@
 
 /* ---- Paths to other workers ------------------------------------------------------------------ */
 
-static uint8_t level_of(const struct addr *to)
+static uint8_t ud_tx_level_of(const struct addr *to)
 {
 	return (uint8_t)(to->scope >> ADDR_IB_SL_SHIFT);
 }
 
 /* Returns the entry of the path, or a free one. All queue pairs of one port share a path. */
-static struct ud_way *place(struct ud_way *ways, uint32_t room, const struct addr *to)
+static struct ud_way *ud_tx_place(struct ud_way *ways, uint32_t room, const struct addr *to)
 {
 	struct addr port = *to;
 	uint32_t at;
@@ -33,14 +33,14 @@ static struct ud_way *place(struct ud_way *ways, uint32_t room, const struct add
 	for (at = (uint32_t)addr_hash(&port);; at++) {
 		struct ud_way *w = &ways[at & (room - 1)];
 
-		if (!w->ah || (w->lid == to->port && w->sl == level_of(to) &&
+		if (!w->ah || (w->lid == to->port && w->sl == ud_tx_level_of(to) &&
 			       memcmp(w->gid, to->ip, sizeof(w->gid)) == 0))
 			return w;
 	}
 }
 
 /* Makes sure that the table has a free entry. 0 or -FI_ENOMEM. */
-static int make_space(struct ud *u)
+static int ud_tx_make_space(struct ud *u)
 {
 	uint32_t room = u->way_capacity ? u->way_capacity * 2 : WAYS_MIN;
 	struct ud_way *ways;
@@ -58,7 +58,7 @@ static int make_space(struct ud *u)
 
 		memcpy(a.ip, w->gid, sizeof(a.ip));
 		if (w->ah)
-			*place(ways, room, &a) = *w;
+			*ud_tx_place(ways, room, &a) = *w;
 	}
 	free(u->ways);
 	u->ways = ways;
@@ -72,7 +72,7 @@ static struct ibv_ah *make_way(const struct ud *u, const struct addr *to)
 	struct ibv_ah_attr attr = {
 		.grh = {.sgid_index = (uint8_t)path->port.gid_index, .hop_limit = HOPS},
 		.dlid = to->port,
-		.sl = level_of(to),
+		.sl = ud_tx_level_of(to),
 		.is_global = 1,
 		.port_num = path->port.port};
 	struct ibv_ah *ah;
@@ -93,12 +93,12 @@ static struct ibv_ah *way_to(struct ud *u, const struct addr *to)
 {
 	struct ud_way *w;
 
-	if (make_space(u))
+	if (ud_tx_make_space(u))
 		return NULL;
-	w = place(u->ways, u->way_capacity, to);
+	w = ud_tx_place(u->ways, u->way_capacity, to);
 	if (__builtin_expect(w->ah != NULL, 1))
 		return w->ah;
-	*w = (struct ud_way){.lid = to->port, .sl = level_of(to), .ah = make_way(u, to)};
+	*w = (struct ud_way){.lid = to->port, .sl = ud_tx_level_of(to), .ah = make_way(u, to)};
 	memcpy(w->gid, to->ip, sizeof(w->gid));
 	u->way_count += w->ah != NULL;
 	return w->ah;
@@ -130,7 +130,7 @@ void ud_reap(struct ud *u)
 	}
 }
 
-static size_t gather(unsigned char *to, const struct iovec *iov, size_t count)
+static size_t ud_tx_gather(unsigned char *to, const struct iovec *iov, size_t count)
 {
 	size_t len = 0;
 
@@ -143,8 +143,8 @@ static size_t gather(unsigned char *to, const struct iovec *iov, size_t count)
 }
 
 /* Posts a datagram; a slot is free. 0 or a negative error. */
-static int post(struct ud *u, const struct addr *to, const struct iovec *iov, size_t count,
-		unsigned int flags)
+static int ud_tx_post(struct ud *u, const struct addr *to, const struct iovec *iov, size_t count,
+		      unsigned int flags)
 {
 	uint32_t slot = u->sent & (UD_SENDS - 1);
 	unsigned char *at = u->send.mem + slot * u->send.size;
@@ -162,7 +162,7 @@ static int post(struct ud *u, const struct addr *to, const struct iovec *iov, si
 		return -FI_EHOSTUNREACH;
 	wr.wr.ud.remote_qpn = to->scope & ADDR_IB_QP;
 	wr.wr.ud.remote_qkey = UD_QKEY;
-	sge.length = (uint32_t)gather(at, iov, count);
+	sge.length = (uint32_t)ud_tx_gather(at, iov, count);
 	err = ibv_post_send(u->qp, &wr, &bad);
 	if (err)
 		return err == ENOMEM ? -FI_EAGAIN : -err;
@@ -198,7 +198,7 @@ int ud_send(struct dgram *d, const struct addr *to, const struct iovec *iov, siz
 		return -u->dead;
 	if (u->sent - u->over == UD_SENDS)
 		return -FI_EAGAIN;
-	return post(u, to, iov, count, (u->sent + 1) % UD_TELLS ? 0 : IBV_SEND_SIGNALED);
+	return ud_tx_post(u, to, iov, count, (u->sent + 1) % UD_TELLS ? 0 : IBV_SEND_SIGNALED);
 }
 
 /* If the last send was unsignaled, sends ourselves an empty, signaled datagram behind it. */
@@ -208,7 +208,7 @@ void ud_drain(struct ud *u, const struct addr *own)
 
 	if (u->broken || u->sent == u->over)
 		return;
-	if (u->sent % UD_TELLS && post(u, own, NULL, 0, IBV_SEND_SIGNALED))
+	if (u->sent % UD_TELLS && ud_tx_post(u, own, NULL, 0, IBV_SEND_SIGNALED))
 		return;
 	for (ud_reap(u); u->sent != u->over && !u->broken && clock_us() < end; ud_reap(u))
 		sched_yield();

@@ -16,7 +16,7 @@
 #include "hw/transports.h"
 #include "hw/verbs/ud/ud.h"
 
-static int no_join(struct dgram *d, struct dgram_group *g)
+static int ud_up_no_join(struct dgram *d, struct dgram_group *g)
 {
 	(void)d, (void)g;
 	return -FI_ENOSYS;
@@ -30,16 +30,16 @@ static void no_leave(struct dgram *d, struct dgram_group *g)
 static const struct dgram_ops ops = {
 	.send = ud_send,
 	.send_many = ud_send_many,
-	.join = no_join,
+	.join = ud_up_no_join,
 	.leave = no_leave,
 };
 
-static size_t bytes_of(enum ibv_mtu mtu)
+static size_t ud_up_bytes_of(enum ibv_mtu mtu)
 {
 	return (size_t)128 << mtu;
 }
 
-static int make_slots(const struct ud *u, struct ud_slots *s, size_t size, size_t count)
+static int ud_up_make_slots(const struct ud *u, struct ud_slots *s, size_t size, size_t count)
 {
 	const struct verbs_dev *dev = u->path.dev;
 	void *mem;
@@ -56,7 +56,7 @@ static int make_slots(const struct ud *u, struct ud_slots *s, size_t size, size_
 	return s->mr ? 0 : ud_failed("memory for datagrams (how much may be locked? ulimit -l)");
 }
 
-static int make_channel(struct ud *u)
+static int ud_up_make_channel(struct ud *u)
 {
 	struct epoll_event ev = {.events = EPOLLIN};
 	const struct verbs_dev *dev = u->path.dev;
@@ -75,13 +75,13 @@ static int make_channel(struct ud *u)
 
 static int make_all(struct ud *u)
 {
-	size_t most = bytes_of(u->path.mtu);
-	int err = make_slots(u, &u->recv, UD_GRH + most, UD_RECVS);
+	size_t most = ud_up_bytes_of(u->path.mtu);
+	int err = ud_up_make_slots(u, &u->recv, UD_GRH + most, UD_RECVS);
 
 	if (!err)
-		err = make_slots(u, &u->send, most, UD_SENDS);
+		err = ud_up_make_slots(u, &u->send, most, UD_SENDS);
 	if (!err)
-		err = make_channel(u);
+		err = ud_up_make_channel(u);
 	return err ? err : ud_make_pair(u);
 }
 
@@ -93,7 +93,7 @@ static void drop_slots(const struct ud *u, struct ud_slots *s)
 		munmap(s->mem, s->len);
 }
 
-static void drop_all(struct ud *u)
+static void ud_up_drop_all(struct ud *u)
 {
 	const struct verbs_lib *lib = u->path.dev->lib;
 
@@ -116,7 +116,7 @@ static void drop_all(struct ud *u)
 	free(u);
 }
 
-static void set_name(const struct ud *u, struct addr *name)
+static void ud_up_set_name(const struct ud *u, struct addr *name)
 {
 	*name = (struct addr){.kind = ADDR_IB,
 			      .port = u->path.port.infiniband ? u->path.lid : 0,
@@ -139,12 +139,12 @@ static int ud_open(struct opener *opener, void **state)
 	u->epfd = epoll_create1(EPOLL_CLOEXEC);
 	err = u->epfd < 0 ? -errno : make_all(u);
 	if (err) {
-		drop_all(u);
+		ud_up_drop_all(u);
 		return err;
 	}
-	set_name(u, opener->name);
+	ud_up_set_name(u, opener->name);
 	u->dgram.ops = &ops;
-	u->dgram.max = bytes_of(u->path.mtu);
+	u->dgram.max = ud_up_bytes_of(u->path.mtu);
 	*state = u;
 	return 0;
 }
@@ -154,9 +154,9 @@ static void ud_close(void *state)
 	struct ud *u = state;
 	struct addr own;
 
-	set_name(u, &own);
+	ud_up_set_name(u, &own);
 	ud_drain(u, &own);
-	drop_all(u);
+	ud_up_drop_all(u);
 }
 
 static int ud_fd(void *state)
@@ -171,7 +171,7 @@ static int ud_limit(const struct addr *at, struct fi_info *info)
 
 	if (err)
 		return err;
-	info->ep_attr->max_msg_size = bytes_of(path.mtu);
+	info->ep_attr->max_msg_size = ud_up_bytes_of(path.mtu);
 	if (info->tx_attr->inject_size > info->ep_attr->max_msg_size)
 		info->tx_attr->inject_size = info->ep_attr->max_msg_size;
 	verbs_dev_close(&path);
