@@ -27,6 +27,14 @@ void kept_drop(struct coll *c, struct kept_message *w)
 	free(w);
 }
 
+/* Messages that the worker keeps of all peers together. */
+static size_t kept_max(void)
+{
+	size_t max = env_get()->unexpected_max / KEPT_BYTES;
+
+	return max < KEPT_LEAST ? KEPT_LEAST : max > KEPT_MOST ? KEPT_MOST : max;
+}
+
 /* Counts and logs a dropped message of the peer, before it is dropped. */
 static void kept_refuse(struct coll *c, const struct peer *from, unsigned int sort)
 {
@@ -36,9 +44,9 @@ static void kept_refuse(struct coll *c, const struct peer *from, unsigned int so
 	addr_print(&from->name, text, sizeof(text));
 	LOG_PEER(LOG_EP_CTRL,
 		 "%s from peer %s dropped: %zu joins for groups unknown here are queued already "
-		 "(one for each KiB of FI_WEFT_UNEXPECTED_MAX=%zu, %u of this peer)",
+		 "(at most %zu, by FI_WEFT_UNEXPECTED_MAX=%zu, %u of this peer)",
 		 sort ? "end of a group" : "join", text, c->kept_count[0] + c->kept_count[1],
-		 env_get()->unexpected_max, from->kept_count);
+		 kept_max(), env_get()->unexpected_max, from->kept_count);
 }
 
 /* Returns the peer with the most messages; of several the one that came last. */
@@ -58,8 +66,7 @@ static struct peer *kept_fullest(const struct coll *c)
 /* May one more message of the peer be kept? The peer with the most may lose one for it. */
 static bool kept_make_space(struct coll *c, const struct peer *from)
 {
-	size_t max = env_get()->unexpected_max / KEPT_BYTES,
-	       share = max / KEPT_SHARES + (max % KEPT_SHARES != 0);
+	size_t max = kept_max(), share = max / KEPT_SHARES + (max % KEPT_SHARES != 0);
 	struct kept_message *oldest;
 	struct peer *most;
 
