@@ -216,7 +216,7 @@ static inline bool took_read(struct self *s, struct fid_cq *cq, ssize_t ret,
 		PROC_FAIL(s, "call: a read of a queue: %zd %s", ret, api_word(ret));
 	for (ssize_t i = 0; i < ret; i++)
 		took_entry(s, &e[i], sources[i]);
-	return ret > 0;
+	return ret > 0 || ret == -FI_EAVAIL;
 }
 
 #endif

@@ -69,17 +69,24 @@ static inline bool wait_for_next(const struct self *s, uint64_t proc)
 {
 	unsigned int life = life_of(s->w, proc);
 
-	return life_over(life) ? s->w->procs[proc].again
-			       : life == s->known[proc] && !wait_others_idle(s);
+	return life_over(life) ? s->w->procs[proc].again : life == s->known[proc];
 }
 
-/* Waits until a process has left and come again, and knows that then. */
+/*
+ * Waits until a process has left and come again, and knows that then. Who awaits something is idle, though what it
+ * awaits is under way and it leaves after that: nobody will leave only if all others are idle for many rounds.
+ */
 static inline void wait_notice(struct self *s, uint64_t proc)
 {
+	unsigned int since = s->rounds;
+
 	s->mine->doing = "waits for a process to come again";
 	__atomic_store_n(&s->mine->idle, true, __ATOMIC_RELEASE);
-	while (wait_for_next(s, proc))
+	while (wait_for_next(s, proc) && s->rounds - since < WAIT_NOTICE) {
 		round_one(s);
+		if (!wait_others_idle(s))
+			since = s->rounds;
+	}
 	__atomic_store_n(&s->mine->idle, false, __ATOMIC_RELEASE);
 	round_times(s, WAIT_NOTICE);
 	s->known[proc] = life_of(s->w, proc);
