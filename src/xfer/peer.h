@@ -247,6 +247,9 @@ struct peer *peer_new(struct worker *worker, const struct addr *name);
 /* Frees the peer, which must be idle and in no entry of worker->peers. */
 void peer_free(struct peer *peer);
 
+/* What the engine does about a peer whose connection changes. peer_upcalls.c */
+extern const struct conn_upcalls peer_upcalls;
+
 /* peer->real is made. A link that is `securing` comes here again when it is ready. */
 void peer_connected(struct peer *peer);
 /* Messages may be sent now: sends what is queued. */

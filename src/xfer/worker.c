@@ -69,6 +69,7 @@ static void init_fields(struct worker *worker, struct domain *dom)
 					 .name = &worker->name,
 					 .idle = &worker->driven.idle};
 	worker->groups = dom->calls->groups;
+	worker->up = &peer_upcalls;
 	worker->options = conn_options;
 	worker->cm_sock = worker->timer = worker->stall.timer = -1;
 	list_init(&worker->busy);

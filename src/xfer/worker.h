@@ -11,8 +11,9 @@
 #include "core/driven.h"
 #include "xfer/conn/acceptor.h"
 #include "xfer/conn/source.h"
+#include "xfer/conn/upcalls.h"
 #include "xfer/peer.h"
-#include "xfer/stall.h"
+#include "xfer/conn/stall.h"
 #include "xfer/msg/answers.h"
 #include "xfer/msg/rx.h"
 #include "link/engine.h"
@@ -72,6 +73,7 @@ struct worker {
 	struct rx *rx[WORKER_RX_MAX];
 	struct dgram *dgram;     /* datagram endpoints, which have no peers; else NULL */
 	struct offload *offload; /* connected endpoints of a device; else NULL */
+	const struct conn_upcalls *up;
 	const struct group_ops *groups;
 	struct coll *coll; /* collective groups of `groups`; or NULL */
 	/* Fields of slow paths. */
@@ -170,7 +172,12 @@ int quiesce_end(struct driven *d);
 /* Progress calls have to look for something that wakes no sleeper. */
 void worker_look(struct worker *worker);
 /* Ends the sleep of all that sleep on the worker. */
-void worker_wake(struct worker *worker);
+static inline void worker_wake(struct worker *worker)
+{
+	worker->opener.sleepers = false;
+	driven_wake(&worker->driven);
+}
+
 /* Is this, unmapped, an address of the worker's own endpoint? */
 static inline bool worker_goes_by(const struct worker *worker, const struct addr *key)
 {

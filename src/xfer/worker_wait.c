@@ -5,12 +5,6 @@
 #include "xfer/rma/rma.h"
 #include "xfer/worker.h"
 
-__attribute__((noinline, cold)) void worker_wake(struct worker *worker)
-{
-	worker->opener.sleepers = false;
-	driven_wake(&worker->driven);
-}
-
 void worker_look(struct worker *worker)
 {
 	idle_end(&worker->driven.idle);

@@ -24,7 +24,7 @@
 #include "hw/tcp/tcp.h"
 #include "xfer/conn/conn.h"
 #include "xfer/conn/connect.h"
-#include "xfer/stall.h"
+#include "xfer/conn/stall.h"
 #include "xfer/worker.h"
 
 #define PATIENCE   20000 /* naps of 100 us */

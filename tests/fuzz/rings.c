@@ -11,7 +11,7 @@
 #include "base/forked.h"
 #include "hw/shm/shm.h"
 #include "neighbor.h"
-#include "xfer/stall.h"
+#include "xfer/conn/stall.h"
 
 #define STEPS    120
 #define SENT_MAX 8

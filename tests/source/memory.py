@@ -67,7 +67,7 @@ SITES = {
     "src/xfer/msg/tx_control.c": {"keep_control": ANSWERS},
     "src/xfer/msg/tx_req.c": {"tx_req_new": OWN, "tx_req_bounce": OWN},
     "src/xfer/msg/rx.h": {"rx_post_one": OWN},
-    "src/xfer/peer.c": {"peer_new": PEER},
+    "src/xfer/conn/peer.c": {"peer_new": PEER},
     "src/xfer/conn/peer_entry.c": {"peer_rename": PEER, "peer_reserve": OWN},
     "src/xfer/rma/rma_reply.c": {"rma_reply": ANSWERS, "rma_reply_send_fragment": ANSWERS},
     "src/xfer/rma/rma_short.h": {"*": OWN},

@@ -95,6 +95,7 @@ static void setup(void)
 	list_init(&worker.peers_list);
 	list_init(&worker.busy);
 	acceptor_init(&worker.acceptor, -1);
+	worker.up = &peer_upcalls;
 	pool_init(&worker.peer_pool, sizeof(struct peer));
 	peer = peer_new(&worker, &nobody);
 	ck_assert_ptr_nonnull(peer);

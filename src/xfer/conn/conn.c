@@ -15,7 +15,7 @@
 #include "xfer/conn/conn_own.h"
 #include "xfer/conn/connect.h"
 #include "xfer/msg/tx.h"
-#include "xfer/stall.h"
+#include "xfer/conn/stall.h"
 
 #define EVENTS_PER_POLL 32
 #define POLLS_PER_CALL  8 /* at most; then other workers are polled */
@@ -74,7 +74,7 @@ void conn_link_ended(struct opener *o, uint32_t src, int err)
 	struct peer *peer = pool_find(&worker->peer_pool, src);
 
 	if (peer && err < 0)
-		rx_lost(peer);
+		worker->up->lost(peer);
 	if (peer)
 		conn_event(peer, CONN_LOST, &(struct conn_with){.err = err});
 }
@@ -87,8 +87,7 @@ void conn_expelled(struct peer *peer)
 {
 	if (peer_inside(peer)) {
 		shutdown(peer->conn.sock, SHUT_WR);
-		tx_drop_answers(peer);
-		list_remove(&peer->tx.in_busy);
+		peer->worker->up->mute(peer);
 	} else {
 		conn_ended(peer, FI_EPROTO);
 	}

@@ -121,6 +121,13 @@ static int do_action(struct peer *peer, enum conn_action action, const struct co
 	return 0;
 }
 
+/* Messages may be sent in PEER_CONNECTED alone, once the engine has found that they may. */
+static void conn_event_enter(struct peer *peer, enum peer_state next)
+{
+	peer->link = &peer_full_link;
+	peer->state = next;
+}
+
 int conn_event(struct peer *peer, enum conn_event event, const struct conn_with *with)
 {
 	const struct conn_row *row = &conn_rows[event][peer->state];
@@ -129,6 +136,6 @@ int conn_event(struct peer *peer, enum conn_event event, const struct conn_with 
 		LOG_PEER(LOG_EP_CTRL, "%s: refused in this state (%s): %s", peer_text(peer),
 			 conn_rows_states[peer->state], conn_rows_events[event]);
 	else if (row->next != PEER_STATES)
-		peer->state = row->next;
+		conn_event_enter(peer, row->next);
 	return do_action(peer, row->action, with);
 }

@@ -6,7 +6,7 @@
 #include "xfer/conn/conn_options.h"
 #include "xfer/conn/conn_own.h"
 #include "xfer/conn/connect.h"
-#include "xfer/stall.h"
+#include "xfer/conn/stall.h"
 
 /* `key`, `pending`: as in struct link_peer. */
 static int make_link(struct peer *peer, struct accepted *conn, enum link_kind kind,

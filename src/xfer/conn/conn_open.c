@@ -196,7 +196,7 @@ void conn_wait(struct peer *peer)
 	if (peer->worker->cm)
 		conn_single_waits(peer->worker);
 	else
-		peer_busy(peer); /* makes a sleeping waiter poll again soon */
+		peer->worker->up->soon(peer); /* makes a sleeping waiter poll again soon */
 }
 
 /* Closes the attempt's socket, if it has one; the attempt goes on with another one. */

@@ -123,7 +123,7 @@ static bool is_news(const struct peer *peer, int err)
 {
 	struct worker *worker = peer->worker;
 
-	if (!peer->conn.attempt->early || peer_behind(peer))
+	if (!peer->conn.attempt->early || peer->worker->up->waiting(peer))
 		return true;
 	if (peer == worker->relay.peer)
 		return conn_reach_news(worker, err);

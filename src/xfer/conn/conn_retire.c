@@ -19,8 +19,6 @@
 #include "xfer/conn/conn_options.h"
 #include "xfer/conn/conn_own.h"
 #include "xfer/conn/connect.h"
-#include "xfer/group.h"
-#include "xfer/msg/tx.h"
 
 #define ASKED_MOST 16 /* peers at a time */
 #define PART       8  /* and one more than this part of all */
@@ -37,35 +35,15 @@ static bool may_retire(struct peer *peer)
 
 	return (peer->state == PEER_CONNECTED || peer->state == PEER_RETIRING) &&
 	       peer->conn.kind == LINK_SOCKET && !peer_expelled(peer) && !worker->cm &&
-	       !(worker->coll && worker->groups->has_groups(worker->coll)) &&
-	       !worker->reaches_out && peer_addr(peer) != FI_ADDR_NOTAVAIL &&
-	       !conn_reach_firewalled(peer);
-}
-
-/* Is nothing under way, either way, that would not survive the connection? */
-static bool is_quiet(const struct peer *peer)
-{
-	for (unsigned int i = 0; i < TXREQ_LISTS; i++)
-		if (!list_empty(&peer->txreqs[i]))
-			return false;
-	return list_empty(&peer->tx.controls) && !peer->tx.xoff_ms && !peer->rma.bulk &&
-	       list_empty(&peer->target.in_acks_pending) && list_empty(&peer->rx.rxreqs) &&
-	       list_empty(&peer->rx.account.kept) && !peer->rx.xoff_sent &&
-	       list_empty(&peer->kept_controls) && !peer->rx.kept;
-}
-
-/* Receives that name the peer alone end with its connection, if that breaks: it stays for them. */
-static bool is_awaited(struct peer *peer)
-{
-	for (unsigned int i = 0; i < WORKER_RX_MAX; i++)
-		if (peer->worker->rx[i] && rx_awaits(peer->worker->rx[i], peer_addr(peer)))
-			return true;
-	return false;
+	       !worker->up->watched(worker) && !worker->reaches_out &&
+	       peer_addr(peer) != FI_ADDR_NOTAVAIL && !conn_reach_firewalled(peer);
 }
 
 static bool conn_retire_is_idle(struct peer *peer)
 {
-	return may_retire(peer) && is_quiet(peer) && !is_awaited(peer);
+	const struct conn_upcalls *up = peer->worker->up;
+
+	return may_retire(peer) && up->quiet(peer) && !up->awaited(peer);
 }
 
 /* False: the link does not take the packet now. */
@@ -77,15 +55,8 @@ static bool conn_retire_say(struct peer *peer, enum wire_retire word)
 
 static void conn_retire_now(struct peer *peer)
 {
-	struct worker *worker = peer->worker;
-
 	LOG_INFO(LOG_EP_CTRL, "the idle connection with %s is closed: descriptors are short",
 		 peer_text(peer));
-	list_remove(&peer->rx.in_xoff);
-	peer->rx.xoff_sent = false;
-	for (unsigned int i = 0; i < WORKER_RX_MAX; i++)
-		if (worker->rx[i])
-			rx_forget_peer(worker->rx[i], peer);
 	peer->conn.end = END_RETIRED;
 	peer_not_taken(peer, FI_ESHUTDOWN);
 	if (peer->state == PEER_IDLE)
@@ -112,13 +83,12 @@ static void conn_retire_hear_ask(struct peer *peer)
 	if (!conn_retire_is_idle(peer) || !conn_retire_say(peer, WIRE_RETIRE_AGREE))
 		return;
 	conn_event(peer, CONN_AGREES, NULL);
-	peer_refresh(peer);
 }
 
 /* An asker that has begun something since it asked may not close: it would have said STAY. */
 static void hear_done(struct peer *peer)
 {
-	if (list_empty(&peer->rx.rxreqs) && !peer_expelled(peer))
+	if (!peer->worker->up->receiving(peer) && !peer_expelled(peer))
 		conn_retire_now(peer);
 	else
 		conn_fail(peer, FI_EPROTO, NULL);
@@ -139,7 +109,8 @@ static void retire_hear(struct peer *peer, const struct packet *p)
 		    conn_retire_say(peer, WIRE_RETIRE_DONE))
 			conn_retire_now(peer);
 		else
-			tx_control(peer, WIRE_HEAD(WIRE_RETIRE, 0, 0, 0), WIRE_RETIRE_STAY);
+			peer->worker->up->say(peer, WIRE_HEAD(WIRE_RETIRE, 0, 0, 0),
+					      WIRE_RETIRE_STAY);
 		break;
 	case WIRE_RETIRE_DONE:
 		if (agreed)
@@ -148,7 +119,7 @@ static void retire_hear(struct peer *peer, const struct packet *p)
 	case WIRE_RETIRE_STAY:
 		if (agreed) {
 			conn_event(peer, CONN_RESUMES, NULL);
-			tx_flush(peer);
+			peer->worker->up->stays(peer);
 		}
 		break;
 	default:
@@ -200,11 +171,11 @@ static bool conn_retire_ask_some(struct worker *worker)
 		bool connected = may_retire(peer);
 
 		count += connected || is_in_the_making(peer);
-		if (connected && peer->state == PEER_CONNECTED && is_quiet(peer))
+		if (connected && peer->state == PEER_CONNECTED && worker->up->quiet(peer))
 			conn_retire_consider(oldest, peer);
 	}
 	for (unsigned int i = 0; i < ASKED_MOST && i <= count / PART && oldest[i].peer; i++)
-		oldest[i].peer->conn.asked = !is_awaited(oldest[i].peer) &&
+		oldest[i].peer->conn.asked = !worker->up->awaited(oldest[i].peer) &&
 					     conn_retire_say(oldest[i].peer, WIRE_RETIRE_ASK);
 	return count;
 }

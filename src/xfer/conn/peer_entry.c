@@ -190,3 +190,22 @@ fi_addr_t peer_addr_lookup(struct peer *peer)
 	peer_entry_take_name(peer, addr);
 	return addr;
 }
+
+fi_addr_t peer_reported_lookup(struct peer *peer)
+{
+	fi_addr_t addr = peer_addr(peer), id;
+
+	if (addr == FI_ADDR_NOTAVAIL)
+		return addr;
+	id = av_user_id(peer->worker->av, addr);
+	if (peer->addr == addr && !peer_expelled(peer))
+		peer->reported = id;
+	return id;
+}
+
+fi_addr_t peer_reported_key(const struct peer *peer)
+{
+	struct av *av = peer->worker->av;
+
+	return av ? av_keys_reported(av, peer->key_slot) : FI_ADDR_NOTAVAIL;
+}

@@ -10,15 +10,12 @@
 #include "base/log.h"
 #include "base/probe.h"
 #include "core/av_keys.h"
-#include "xfer/rndv/rxreq.h"
 #include "xfer/conn/attempt.h"
 #include "xfer/conn/conn.h"
 #include "xfer/conn/conn_options.h"
 #include "xfer/conn/conn_rows.h"
 #include "xfer/conn/connect.h"
-#include "xfer/group.h"
 #include "xfer/worker.h"
-#include "xfer/msg/tx.h"
 
 static int full_send(struct link *link, const void *buf, size_t len, uint64_t data, uint64_t head,
 		     uint64_t tag)
@@ -50,19 +47,6 @@ struct peer peer_nobody = {.link = &peer_full_link,
 			   .addr = FI_ADDR_NOTAVAIL,
 			   .conn = {.kind = LINK_SOCKET, .sock = -1}};
 
-static void peer_init_lists(struct peer *peer)
-{
-	list_init(&peer->tx.in_busy);
-	list_init(&peer->tx.controls);
-	list_init(&peer->rx.in_xoff);
-	list_init(&peer->rx.rxreqs);
-	list_init(&peer->rma.in_awaiting);
-	list_init(&peer->target.in_acks_pending);
-	list_init(&peer->kept_controls);
-	for (unsigned int i = 0; i < TXREQ_LISTS; i++)
-		list_init(&peer->txreqs[i]);
-}
-
 struct peer *peer_new(struct worker *worker, const struct addr *name)
 {
 	struct peer *peer = pool_get(&worker->peer_pool);
@@ -74,8 +58,6 @@ struct peer *peer_new(struct worker *worker, const struct addr *name)
 		pool_put(&worker->peer_pool, peer);
 		return NULL;
 	}
-	peer_init_lists(peer);
-	budget_account_init(&peer->rx.account);
 	peer->key = addr_unmapped(&peer->name);
 	peer->worker = worker;
 	peer->link = &peer_full_link;
@@ -83,77 +65,18 @@ struct peer *peer_new(struct worker *worker, const struct addr *name)
 	peer->conn.sock = peer->conn.wake = -1;
 	peer->conn.kind = LINK_SOCKET;
 	list_push(&worker->peers_list, &peer->in_worker);
+	worker->up->made(peer);
 	return peer;
-}
-
-fi_addr_t peer_reported_lookup(struct peer *peer)
-{
-	fi_addr_t addr = peer_addr(peer), id;
-
-	if (addr == FI_ADDR_NOTAVAIL)
-		return addr;
-	id = av_user_id(peer->worker->av, addr);
-	if (peer->addr == addr && !peer_expelled(peer))
-		peer->reported = id;
-	return id;
-}
-
-fi_addr_t peer_reported_key(const struct peer *peer)
-{
-	struct av *av = peer->worker->av;
-
-	return av ? av_keys_reported(av, peer->key_slot) : FI_ADDR_NOTAVAIL;
-}
-
-void peer_busy(struct peer *peer)
-{
-	if (!list_empty(&peer->tx.in_busy))
-		return;
-	list_push(&peer->worker->busy, &peer->tx.in_busy);
-	idle_end(&peer->worker->driven.idle);
-	if (peer->worker->opener.sleepers)
-		worker_wake(peer->worker);
 }
 
 void peer_free(struct peer *peer)
 {
-	if (peer->worker->coll)
-		peer->worker->groups->forget_peer(peer->worker->coll, peer);
-	budget_account_fini(peer);
+	peer->worker->up->freed(peer);
 	list_remove(&peer->in_worker);
-	list_remove(&peer->tx.in_busy);
-	list_remove(&peer->rx.in_xoff);
-	list_remove(&peer->rma.in_awaiting);
-	list_remove(&peer->target.in_acks_pending);
 	addr_free(&peer->name);
 	free(peer->also);
 	conn_options_changed(peer);
 	pool_put(&peer->worker->peer_pool, peer);
-}
-
-void peer_refresh(struct peer *peer)
-{
-	bool open = peer->state == PEER_CONNECTED && !peer->tx.xoff_ms && !peer->rma.bulk &&
-		    !peer_behind(peer) && list_empty(&peer->txreqs[TXREQ_RDMA]);
-
-	peer->link = open ? peer->real : &peer_full_link;
-}
-
-/*
- * Makes all contexts forget the peer. Receives that name it alone end with `err` (positive), unless
- * `err` is 0.
- */
-static void forget_in_receives(struct peer *peer, int err)
-{
-	struct worker *worker = peer->worker;
-
-	for (unsigned int i = 0; i < WORKER_RX_MAX; i++) {
-		if (!worker->rx[i])
-			continue;
-		rx_forget_peer(worker->rx[i], peer);
-		if (err)
-			rx_fail_directed(worker->rx[i], peer_addr(peer), err);
-	}
 }
 
 /*
@@ -165,7 +88,7 @@ static void read_out(struct peer *peer)
 	peer->conn.unread_ms = 0;
 	peer->worker->unread--;
 	if (peer->state == PEER_IDLE)
-		forget_in_receives(peer, peer->conn.directed_err);
+		peer->worker->up->read_out(peer, peer->conn.directed_err);
 }
 
 void peer_connected(struct peer *peer)
@@ -181,12 +104,10 @@ void peer_open(struct peer *peer)
 {
 	peer->counts.connections++;
 	PROBE2(connect, peer, peer->conn.kind);
-	peer_pause_end(peer); /* of the last connection, read after its end */
-	peer_refresh(peer);
-	tx_flush(peer);
+	peer->worker->up->up(peer);
 	/* Messages that came before our link was made may have exceeded a budget. */
 	if (__builtin_expect(peer_expelled(peer), 0))
-		peer_busy(peer);
+		peer->worker->up->soon(peer);
 }
 
 void peer_expel(struct peer *peer, enum conn_end why)
@@ -196,7 +117,7 @@ void peer_expel(struct peer *peer, enum conn_end why)
 	peer->reported = FI_ADDR_NOTAVAIL;
 	if (peer->real)
 		peer->real->silent = false; /* its receives end: we end the link, not the peer */
-	peer_busy(peer);
+	peer->worker->up->soon(peer);
 }
 
 void peer_over_budget(struct peer *peer, const char *of_what, size_t max)
@@ -298,9 +219,6 @@ static void peer_disconnect(struct peer *peer)
 	conn_event(peer, CONN_ENDS, NULL);
 	free(peer->also);
 	peer->also = NULL;
-	peer_pause_end(peer);
-	budget_recount(&worker->budget);
-	peer_refresh(peer);
 	close_sockets(peer);
 }
 
@@ -326,40 +244,30 @@ void peer_failed(struct peer *peer, int found)
 {
 	struct worker *worker = peer->worker;
 	int err = conn_end_decide(peer, found);
-	bool queued = !list_empty(&peer->txreqs[TXREQ_BACKLOG]) ||
-		      !list_empty(&peer->txreqs[TXREQ_AHEAD]);
+	bool waits = worker->up->waiting(peer);
+	struct conn_down how = {.err = err};
 
-	peer->conn.refused = peer_attempts(peer) && !queued && !peer->conn.attempt->early ? err : 0;
+	peer->conn.refused = peer_attempts(peer) && !waits && !peer->conn.attempt->early ? err : 0;
 	peer->conn.last_error = err;
 	PROBE3(lost, peer, err, peer->state);
 	peer_disconnect(peer);
-	tx_end_zcopy(peer);
-	tx_fail_all(peer, err, conn_end_reason(peer, err));
-	rxreq_fail_peer(peer, err);
-	list_remove(&peer->rx.in_xoff);
-	peer->rx.xoff_sent = false;
+	how.reason = conn_end_reason(peer, err);
 	peer->conn.directed_err = fails_directed(peer) ? err : 0;
-	forget_in_receives(peer, peer->conn.unread_ms ? 0 : peer->conn.directed_err);
-	if (worker->coll)
-		worker->groups->peer_failed(worker->coll, peer, err);
+	how.directed = peer->conn.unread_ms ? 0 : peer->conn.directed_err;
+	worker->up->down(peer, &how);
 	end_ended(peer);
 }
 
 void peer_not_taken(struct peer *peer, int found)
 {
-	struct worker *worker = peer->worker;
 	int err;
 
 	conn_end_decide(peer, found);
 	peer_disconnect(peer);
-	tx_drop_answers(peer);
+	peer->worker->up->parted(peer);
 	end_ended(peer);
-	if (worker->coll)
-		worker->groups->not_taken(worker->coll);
-	if (list_empty(&peer->txreqs[TXREQ_BACKLOG]) && list_empty(&peer->txreqs[TXREQ_AHEAD])) {
-		list_remove(&peer->tx.in_busy); /* an attempt may have put it there */
+	if (!peer->worker->up->again(peer))
 		return;
-	}
 	err = conn_start(peer);
 	if (err)
 		peer_failed(peer, -err);

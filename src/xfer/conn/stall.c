@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "xfer/stall.h"
+#include "xfer/conn/stall.h"
 
 #include <errno.h>
 #include <string.h>

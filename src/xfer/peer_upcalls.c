@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What the engine does about a peer whose connection changes: struct conn_upcalls. Output to it. */
+#include "xfer/conn/upcalls.h"
+
+#include "xfer/group.h"
+#include "xfer/msg/tx.h"
+#include "xfer/rndv/rxreq.h"
+#include "xfer/worker.h"
+
+void peer_busy(struct peer *peer)
+{
+	if (!list_empty(&peer->tx.in_busy))
+		return;
+	list_push(&peer->worker->busy, &peer->tx.in_busy);
+	idle_end(&peer->worker->driven.idle);
+	if (peer->worker->opener.sleepers)
+		worker_wake(peer->worker);
+}
+
+void peer_refresh(struct peer *peer)
+{
+	bool open = peer->state == PEER_CONNECTED && !peer->tx.xoff_ms && !peer->rma.bulk &&
+		    !peer_behind(peer) && list_empty(&peer->txreqs[TXREQ_RDMA]);
+
+	peer->link = open ? peer->real : &peer_full_link;
+}
+
+static void peer_made(struct peer *peer)
+{
+	list_init(&peer->tx.in_busy);
+	list_init(&peer->tx.controls);
+	list_init(&peer->rx.in_xoff);
+	list_init(&peer->rx.rxreqs);
+	list_init(&peer->rma.in_awaiting);
+	list_init(&peer->target.in_acks_pending);
+	list_init(&peer->kept_controls);
+	for (unsigned int i = 0; i < TXREQ_LISTS; i++)
+		list_init(&peer->txreqs[i]);
+	budget_account_init(&peer->rx.account);
+}
+
+static void peer_freed(struct peer *peer)
+{
+	if (peer->worker->coll)
+		peer->worker->groups->forget_peer(peer->worker->coll, peer);
+	budget_account_fini(peer);
+	list_remove(&peer->tx.in_busy);
+	list_remove(&peer->rx.in_xoff);
+	list_remove(&peer->rma.in_awaiting);
+	list_remove(&peer->target.in_acks_pending);
+}
+
+static void peer_up(struct peer *peer)
+{
+	peer_pause_end(peer); /* of the last connection, read after its end */
+	peer_refresh(peer);
+	tx_flush(peer);
+}
+
+static void peer_stays(struct peer *peer)
+{
+	tx_flush(peer);
+}
+
+/* Makes all contexts forget the peer. Receives that name it alone end with `directed` (positive), unless that is 0. */
+static void peer_forget_in_receives(struct peer *peer, int directed)
+{
+	struct worker *worker = peer->worker;
+
+	list_remove(&peer->rx.in_xoff);
+	peer->rx.xoff_sent = false;
+	for (unsigned int i = 0; i < WORKER_RX_MAX; i++) {
+		if (!worker->rx[i])
+			continue;
+		rx_forget_peer(worker->rx[i], peer);
+		if (directed)
+			rx_fail_directed(worker->rx[i], peer_addr(peer), directed);
+	}
+}
+
+static void peer_down(struct peer *peer, const struct conn_down *how)
+{
+	struct worker *worker = peer->worker;
+
+	peer_pause_end(peer);
+	budget_recount(&worker->budget);
+	tx_end_zcopy(peer);
+	tx_fail_all(peer, how->err, how->reason);
+	rxreq_fail_peer(peer, how->err);
+	peer_forget_in_receives(peer, how->directed);
+	if (worker->coll)
+		worker->groups->peer_failed(worker->coll, peer, how->err);
+}
+
+static void peer_parted(struct peer *peer)
+{
+	peer_pause_end(peer);
+	budget_recount(&peer->worker->budget);
+	if (peer->conn.end == END_RETIRED)
+		peer_forget_in_receives(peer, 0);
+	tx_drop_answers(peer);
+}
+
+static bool peer_waiting(const struct peer *peer)
+{
+	return !list_empty(&peer->txreqs[TXREQ_BACKLOG]) || !list_empty(&peer->txreqs[TXREQ_AHEAD]);
+}
+
+static bool peer_again(struct peer *peer)
+{
+	if (peer->worker->coll)
+		peer->worker->groups->not_taken(peer->worker->coll);
+	if (peer_waiting(peer))
+		return true;
+	list_remove(&peer->tx.in_busy); /* an attempt may have put it there */
+	return false;
+}
+
+static bool peer_receiving(const struct peer *peer)
+{
+	return !list_empty(&peer->rx.rxreqs);
+}
+
+static bool peer_quiet(const struct peer *peer)
+{
+	for (unsigned int i = 0; i < TXREQ_LISTS; i++)
+		if (!list_empty(&peer->txreqs[i]))
+			return false;
+	return list_empty(&peer->tx.controls) && !peer->tx.xoff_ms && !peer->rma.bulk &&
+	       list_empty(&peer->target.in_acks_pending) && !peer_receiving(peer) &&
+	       list_empty(&peer->rx.account.kept) && !peer->rx.xoff_sent &&
+	       list_empty(&peer->kept_controls) && !peer->rx.kept;
+}
+
+static bool peer_awaited(struct peer *peer)
+{
+	for (unsigned int i = 0; i < WORKER_RX_MAX; i++)
+		if (peer->worker->rx[i] && rx_awaits(peer->worker->rx[i], peer_addr(peer)))
+			return true;
+	return false;
+}
+
+/* Groups watch their members' connections. */
+static bool peer_watched(const struct worker *worker)
+{
+	return worker->coll && worker->groups->has_groups(worker->coll);
+}
+
+static void peer_mute(struct peer *peer)
+{
+	tx_drop_answers(peer);
+	list_remove(&peer->tx.in_busy);
+}
+
+const struct conn_upcalls peer_upcalls = {
+	.made = peer_made,
+	.freed = peer_freed,
+	.up = peer_up,
+	.stays = peer_stays,
+	.down = peer_down,
+	.parted = peer_parted,
+	.again = peer_again,
+	.waiting = peer_waiting,
+	.quiet = peer_quiet,
+	.awaited = peer_awaited,
+	.receiving = peer_receiving,
+	.watched = peer_watched,
+	.lost = rx_lost,
+	.mute = peer_mute,
+	.read_out = peer_forget_in_receives,
+	.soon = peer_busy,
+	.say = tx_control,
+};
