@@ -34,7 +34,7 @@ def missing(text, names):
 
 sources = [p for root in ("src", "include", "tests", "tools") for p in glob.glob(root + "/**/*.[ch]", recursive=True)]
 words = set(re.findall(r"\w+", "\n".join(read(p) for p in sources)))
-assert unknown("`rx_deliver` in src/xfer/peer.c", words) == []
+assert unknown("`rx_deliver` in src/xfer/worker.c", words) == []
 assert unknown("`no_such_name` in src/xfer/nowhere.c", words) == ["no_such_name", "src/xfer/nowhere.c"]
 
 failed = False
