@@ -219,5 +219,5 @@ void cm_shutdown(struct worker *worker)
 
 const struct addr *cm_peer_name(const struct worker *worker)
 {
-	return worker->offload ? &worker->offload->peer : &conn_peer(worker)->name;
+	return worker->offload ? &worker->offload->peer : &conn_peer(worker)->conn.name;
 }

@@ -78,7 +78,7 @@ int coll_connect(struct coll *c, struct peer *peer)
 {
 	int err;
 
-	if (peer->state != PEER_IDLE)
+	if (peer->conn.state != PEER_IDLE)
 		return 1;
 	/* The peer's last messages may still come, for a bounded time; later polls connect. */
 	if (peer->conn.unread_ms && clock_coarse_ms() - peer->conn.unread_ms < COLL_LATER_MS) {
@@ -110,7 +110,7 @@ int coll_say(struct coll *c, fi_addr_t addr, const struct wire_group *msg)
 
 	if (!peer)
 		return -FI_EADDRNOTAVAIL;
-	if (peer->state != PEER_IDLE)
+	if (peer->conn.state != PEER_IDLE)
 		tx_control_data(peer, &p);
 	else
 		ret = tx_ahead(peer, &p, NULL);
@@ -215,7 +215,7 @@ static void coll_peer_failed(struct coll *c, struct peer *peer, int err)
 			group_fail(g, FI_ENOBUFS);
 		else if (orderly || leave_has(g, rank))
 			coll_wake_in(c, COLL_LATER_MS);
-		else if (!peer->real)
+		else if (!peer->conn.real)
 			group_miss(g, rank, err);
 		else
 			group_fail(g, err);

@@ -84,7 +84,7 @@ static inline int coll_reach(struct coll *coll, fi_addr_t addr)
 {
 	struct peer *peer = peer_get(coll->worker, addr);
 
-	if (__builtin_expect(peer && peer->state == PEER_CONNECTED, 1))
+	if (__builtin_expect(peer && peer->conn.state == PEER_CONNECTED, 1))
 		return 0;
 	return peer ? coll_connect(coll, peer) : -FI_EADDRNOTAVAIL;
 }

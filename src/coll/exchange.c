@@ -82,7 +82,8 @@ static inline void exchange_watch(struct group *g, uint32_t rank)
 {
 	const struct peer *peer = worker_peer(g->coll->worker, group_member(g, rank));
 
-	if (__builtin_expect(peer->state != PEER_CONNECTED || g->left || leave_doubts(g, rank), 0))
+	if (__builtin_expect(peer->conn.state != PEER_CONNECTED || g->left || leave_doubts(g, rank),
+			     0))
 		watch_closely(g, rank);
 }
 

@@ -27,7 +27,7 @@ static struct link *link_to(struct opener *o, uint32_t src)
 {
 	const struct peer *peer = pool_find(&worker_opener(o)->peer_pool, src);
 
-	return peer ? peer->real : NULL;
+	return peer ? peer->conn.real : NULL;
 }
 
 const struct link_events worker_events = {

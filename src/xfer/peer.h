@@ -5,33 +5,13 @@
 
 #include <rdma/fabric.h>
 
-#include "base/addr.h"
-#include "base/list.h"
-#include "link/link.h"
-#include "link/wire.h"
-#include "xfer/conn/conn_end.h"
+#include "xfer/conn/contact.h"
 #include "xfer/msg/budget.h"
 #include "xfer/rndv/way.h"
 
-struct attempt;
 struct ep;
 struct fi_weft_peer;
 struct worker;
-
-enum peer_state {
-	PEER_IDLE, /* no connection, and no attempt under way */
-	/* An attempt is under way: peer_attempts. */
-	PEER_RETRYING,   /* without a socket: connects again after a pause */
-	PEER_AWAITED,    /* without a socket: only the peer can connect, and has to come */
-	PEER_CONNECTING, /* connect() is under way */
-	PEER_HANDSHAKE,  /* hello sent; waits for the answer */
-	PEER_CROSSED,    /* crossing connects: the peer's attempt won; waits for it */
-	/* There is a link: peer_linked. */
-	PEER_SECURING, /* the link is made, but takes no packet yet: struct link.securing */
-	PEER_CONNECTED,
-	PEER_RETIRING, /* connected, but we have agreed to close: sends no operation. conn_retire.c */
-	PEER_STATES
-};
 
 /*
  * State of a transmit request. A request is on the list of its state, peer->txreqs[state]. Only
@@ -54,48 +34,8 @@ enum txreq_state {
 	TXREQ_STATES
 };
 
-/* The connection and the attempts to make it. Owned by xfer/conn/ and peer.c. */
-struct peer_conn {
-	/* Why the connection ends; END_NONE: it goes on. While the peer is expelled, `reported` stays FI_ADDR_NOTAVAIL. */
-	enum conn_end end;
-	struct attempt *attempt; /* owned; NULL unless an attempt of ours is under way */
-	bool asked;              /* we asked to close the idle connection, and had no answer yet */
-	bool wrong_key;          /* the peer has used an unknown key */
-	bool socket_lost;        /* the link goes on without its bootstrap socket: conn_socket.c */
-	bool probing;            /* connect_probe is on for the link's socket */
-	enum link_kind
-		kind; /* of peer->real; before it is made, LINK_HOST or LINK_SOCKET as the bootstrap socket is */
-	uint16_t hello_flags; /* WIRE_HELLO_, of the hello that made the link */
-	int sock;             /* bootstrap socket; -1: none, or owned by the link */
-	/*
-	 * Where the link sends wake-ups: `sock`, or one end of a socket pair for a link to
-	 * ourselves.
-	 */
-	int wake;
-	/*
-	 * While unread: error for receives that name this peer alone; 0: such receives stay posted.
-	 */
-	int directed_err;
-	unsigned int asks, tells; /* introductions that the peer has sent since `heard_ms` */
-	uint64_t heard_ms;        /* ms */
-	unsigned int
-		renewals; /* connections made again because the last one broke, as conn_reach.c counts them */
-	/* Positive error of the last attempt, if an operation asked for it and none that is queued could report it; else 0. */
-	int refused;
-	int last_error; /* positive: of the last connection or attempt that ended; 0: none has */
-	int device_error; /* positive: why a LINK_DEVICE to the peer failed, which is not proposed again; or 0 */
-	int host_error; /* positive: why the last attempt did not connect within the host; or 0 */
-	uint64_t
-		unread_ms; /* ms: when it was disconnected with undelivered messages, so that it keeps its id; 0: it was not */
-	uint64_t source;      /* source_id of the network address it connects from; 0: this host */
-	uint64_t incarnation; /* of the peer; in PEER_CROSSED: of the attempt that won */
-	uint64_t serial;      /* serial of the hello that made the link */
-	uint64_t attempt_ms;  /* ms: start of the last attempt */
-};
-
 /* What became of long messages and connections, for reports. Counted on slow paths alone. */
 struct peer_counts {
-	uint64_t connections;
 	uint64_t sent[OUT_RTS + 1];         /* by enum way_out; of OUT_COPY few */
 	uint64_t streamed;                  /* of those, asked for by CTS */
 	uint64_t read, helped, rdma, asked; /* received, by how the bytes came */
@@ -158,50 +98,23 @@ struct peer_target {
 };
 
 /*
- * The addresses of a peer that is reached by all those of its host, as its hello told them; while it is connected. One of
- * the loopback stands for all of this host.
- */
-struct peer_also {
-	unsigned int count;
-	struct addr at[WIRE_ADDRESSES_MAX]; /* unmapped */
-};
-
-/*
- * Fields in the order of use: a send or a message reads the first cache line, a one-sided operation also `rma`
- * and the lists after it.
+ * Fields in the order of use: a send or a message reads the first cache line, a one-sided operation also `target`, `rma`
+ * and the lists after them.
  */
 struct peer {
-	struct link *link;     /* never NULL; peer_full_link unless messages may be sent now */
-	struct link *real;     /* the transport's link, or NULL */
-	fi_addr_t addr;        /* address vector entry, or FI_ADDR_NOTAVAIL */
-	unsigned int named;    /* entries of worker->peers, and worker->relay, that point here */
-	enum peer_state state; /* conn_event alone changes it */
-	struct worker *worker;
-	/* Source that completions report; FI_ADDR_NOTAVAIL: not looked up yet. See worker_forget_id. */
-	fi_addr_t reported;
+	struct contact conn; /* first: see peer_of */
 	struct peer_target target;
 	struct peer_rma rma;
 	struct list txreqs[TXREQ_LISTS]; /* struct txreq by state, in the order of posting */
 	struct peer_tx tx;
-	struct peer_conn conn;
 	struct peer_rx rx;
-	struct addr name;       /* from the address vector or the hello; owned */
-	struct addr key;        /* lookup key: `name` unmapped, shares its string */
-	struct peer_also *also; /* owned; NULL: none, or we have connected */
-	/* What the peer proves: slot in worker->auth. One name under two keys is two peers. */
-	unsigned int key_slot;
-	/* av_version when the address vector did not hold it, and 1; 0: not looked up so far. */
-	uint64_t unknown_at;
-	struct list in_worker; /* worker->peers_list */
-	struct peer_rails
-		*rails; /* of conn_rails.c: a link with rails, or the offer of them; or NULL */
 	/* Early control messages about groups, owned by src/coll: struct kept_message.of_peer. */
 	struct list kept_controls;
 	unsigned int kept_count; /* length of kept_controls */
 	struct peer_counts counts;
 };
 
-_Static_assert(offsetof(struct peer, target) <= 64,
+_Static_assert(offsetof(struct peer, conn.reported) < 64,
 	       "a send and a message look at the first cache line");
 
 fi_addr_t peer_addr_lookup(struct peer *peer);
@@ -209,8 +122,8 @@ fi_addr_t peer_addr_lookup(struct peer *peer);
 /* Returns the peer's fi_addr_t now: the address may have been inserted after the peer connected. */
 static inline fi_addr_t peer_addr(struct peer *peer)
 {
-	return __builtin_expect(peer->addr != FI_ADDR_NOTAVAIL, 1) ? peer->addr
-								   : peer_addr_lookup(peer);
+	return __builtin_expect(peer->conn.addr != FI_ADDR_NOTAVAIL, 1) ? peer->conn.addr
+									: peer_addr_lookup(peer);
 }
 
 fi_addr_t peer_reported_lookup(struct peer *peer);
@@ -218,8 +131,9 @@ fi_addr_t peer_reported_lookup(struct peer *peer);
 /* Returns the source address for completions: the user's id if one was given. */
 static inline fi_addr_t peer_reported(struct peer *peer)
 {
-	return __builtin_expect(peer->reported != FI_ADDR_NOTAVAIL, 1) ? peer->reported
-								       : peer_reported_lookup(peer);
+	return __builtin_expect(peer->conn.reported != FI_ADDR_NOTAVAIL, 1)
+		       ? peer->conn.reported
+		       : peer_reported_lookup(peer);
 }
 /* Returns what names the key of a peer that is in no entry (FI_AV_AUTH_KEY), or FI_ADDR_NOTAVAIL. */
 fi_addr_t peer_reported_key(const struct peer *peer);
@@ -307,13 +221,13 @@ void peer_hand_over(struct peer *peer, struct peer *other);
 /* Is there a link to the peer? */
 static inline bool peer_linked(const struct peer *peer)
 {
-	return peer->state >= PEER_SECURING;
+	return peer->conn.state >= PEER_SECURING;
 }
 
 /* Is an attempt of ours to connect under way? */
 static inline bool peer_attempts(const struct peer *peer)
 {
-	return peer->state > PEER_IDLE && peer->state < PEER_SECURING;
+	return peer->conn.state > PEER_IDLE && peer->conn.state < PEER_SECURING;
 }
 
 /* Does nothing count any more that the peer sends? The next progress call ends its connection. */

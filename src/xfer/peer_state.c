@@ -42,13 +42,13 @@ static enum fi_weft_reason why_not_open(const struct worker *worker, enum link_k
 /* The reason while there is no connection. */
 static enum fi_weft_reason not_yet(const struct peer *peer)
 {
-	return peer->conn.last_error && !peer->counts.connections ? FI_WEFT_FAILED : FI_WEFT_USABLE;
+	return peer->conn.last_error && !peer->conn.connections ? FI_WEFT_FAILED : FI_WEFT_USABLE;
 }
 
 static enum fi_weft_reason why_not_host(const struct peer *peer)
 {
 	/* The peer of a connected endpoint has no name before it connects. */
-	if (peer->name.kind != ADDR_NONE && !addr_is_local(&peer->name))
+	if (peer->conn.name.kind != ADDR_NONE && !addr_is_local(&peer->conn.name))
 		return FI_WEFT_OTHER_HOST;
 	switch (peer->conn.host_error) {
 	case 0:
@@ -75,11 +75,11 @@ static enum fi_weft_reason why_not(const struct peer *peer, enum link_kind kind)
 
 	if (linked && peer->conn.kind == kind)
 		return FI_WEFT_USED;
-	if (!peer->worker->via[kind].state)
-		return why_not_open(peer->worker, kind);
+	if (!peer->conn.worker->via[kind].state)
+		return why_not_open(peer->conn.worker, kind);
 	if (kind == LINK_HOST)
 		return why_not_host(peer);
-	if (peer->name.kind == ADDR_STR)
+	if (peer->conn.name.kind == ADDR_STR)
 		return FI_WEFT_NO_ADDRESS;
 	if (linked && (kind == LINK_SOCKET || peer->conn.kind == LINK_HOST))
 		return FI_WEFT_NOT_NEEDED;
@@ -106,11 +106,11 @@ static void describe_ways(const struct peer *peer, struct fi_weft_peer *state)
 static void describe_link(const struct peer *peer, struct fi_weft_peer *state)
 {
 	struct link_state link = {.direct_read = FI_WEFT_USABLE};
-	const struct transport *t = peer->worker->via[peer->conn.kind].transport;
+	const struct transport *t = peer->conn.worker->via[peer->conn.kind].transport;
 
-	if (peer->real && t->describe)
-		t->describe(peer->real, &link);
-	else if (peer->real)
+	if (peer->conn.real && t->describe)
+		t->describe(peer->conn.real, &link);
+	else if (peer->conn.real)
 		link.direct_read = FI_WEFT_LEFT_OUT;
 	state->credits = link.credits;
 	state->unsent_bytes = link.unsent_bytes;
@@ -120,7 +120,6 @@ static void describe_link(const struct peer *peer, struct fi_weft_peer *state)
 
 static void describe_counts(const struct peer_counts *c, struct fi_weft_peer *state)
 {
-	state->connections = c->connections;
 	state->sent_zcopy = c->sent[OUT_ZCOPY];
 	state->sent_rdma = c->sent[OUT_RDMA];
 	state->sent_rts = c->sent[OUT_RTS];
@@ -161,12 +160,13 @@ static void describe_queues(const struct peer *peer, struct fi_weft_peer *state)
 
 void peer_describe(const struct peer *peer, struct fi_weft_peer *state)
 {
-	bool tries = peer_attempts(peer) || peer->state == PEER_SECURING;
+	bool tries = peer_attempts(peer) || peer->conn.state == PEER_SECURING;
 
 	state->connection = peer_linked(peer) && !tries ? FI_WEFT_CONNECTED
 			    : tries                     ? FI_WEFT_CONNECTING
 							: FI_WEFT_UNCONNECTED;
 	state->last_error = (uint32_t)peer->conn.last_error;
+	state->connections = peer->conn.connections;
 	describe_ways(peer, state);
 	describe_link(peer, state);
 	describe_counts(&peer->counts, state);

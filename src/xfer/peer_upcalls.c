@@ -11,18 +11,18 @@ void peer_busy(struct peer *peer)
 {
 	if (!list_empty(&peer->tx.in_busy))
 		return;
-	list_push(&peer->worker->busy, &peer->tx.in_busy);
-	idle_end(&peer->worker->driven.idle);
-	if (peer->worker->opener.sleepers)
-		worker_wake(peer->worker);
+	list_push(&peer->conn.worker->busy, &peer->tx.in_busy);
+	idle_end(&peer->conn.worker->driven.idle);
+	if (peer->conn.worker->opener.sleepers)
+		worker_wake(peer->conn.worker);
 }
 
 void peer_refresh(struct peer *peer)
 {
-	bool open = peer->state == PEER_CONNECTED && !peer->tx.xoff_ms && !peer->rma.bulk &&
+	bool open = peer->conn.state == PEER_CONNECTED && !peer->tx.xoff_ms && !peer->rma.bulk &&
 		    !peer_behind(peer) && list_empty(&peer->txreqs[TXREQ_RDMA]);
 
-	peer->link = open ? peer->real : &peer_full_link;
+	peer->conn.link = open ? peer->conn.real : &peer_full_link;
 }
 
 static void peer_made(struct peer *peer)
@@ -41,8 +41,8 @@ static void peer_made(struct peer *peer)
 
 static void peer_freed(struct peer *peer)
 {
-	if (peer->worker->coll)
-		peer->worker->groups->forget_peer(peer->worker->coll, peer);
+	if (peer->conn.worker->coll)
+		peer->conn.worker->groups->forget_peer(peer->conn.worker->coll, peer);
 	budget_account_fini(peer);
 	list_remove(&peer->tx.in_busy);
 	list_remove(&peer->rx.in_xoff);
@@ -65,7 +65,7 @@ static void peer_stays(struct peer *peer)
 /* Makes all contexts forget the peer. Receives that name it alone end with `directed` (positive), unless that is 0. */
 static void peer_forget_in_receives(struct peer *peer, int directed)
 {
-	struct worker *worker = peer->worker;
+	struct worker *worker = peer->conn.worker;
 
 	list_remove(&peer->rx.in_xoff);
 	peer->rx.xoff_sent = false;
@@ -80,7 +80,7 @@ static void peer_forget_in_receives(struct peer *peer, int directed)
 
 static void peer_down(struct peer *peer, const struct conn_down *how)
 {
-	struct worker *worker = peer->worker;
+	struct worker *worker = peer->conn.worker;
 
 	peer_pause_end(peer);
 	budget_recount(&worker->budget);
@@ -95,7 +95,7 @@ static void peer_down(struct peer *peer, const struct conn_down *how)
 static void peer_parted(struct peer *peer)
 {
 	peer_pause_end(peer);
-	budget_recount(&peer->worker->budget);
+	budget_recount(&peer->conn.worker->budget);
 	if (peer->conn.end == END_RETIRED)
 		peer_forget_in_receives(peer, 0);
 	tx_drop_answers(peer);
@@ -108,8 +108,8 @@ static bool peer_waiting(const struct peer *peer)
 
 static bool peer_again(struct peer *peer)
 {
-	if (peer->worker->coll)
-		peer->worker->groups->not_taken(peer->worker->coll);
+	if (peer->conn.worker->coll)
+		peer->conn.worker->groups->not_taken(peer->conn.worker->coll);
 	if (peer_waiting(peer))
 		return true;
 	list_remove(&peer->tx.in_busy); /* an attempt may have put it there */
@@ -135,7 +135,8 @@ static bool peer_quiet(const struct peer *peer)
 static bool peer_awaited(struct peer *peer)
 {
 	for (unsigned int i = 0; i < WORKER_RX_MAX; i++)
-		if (peer->worker->rx[i] && rx_awaits(peer->worker->rx[i], peer_addr(peer)))
+		if (peer->conn.worker->rx[i] &&
+		    rx_awaits(peer->conn.worker->rx[i], peer_addr(peer)))
 			return true;
 	return false;
 }

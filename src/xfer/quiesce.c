@@ -51,7 +51,7 @@ static void quiesce_warn(const struct peer *peer, const char *what)
 {
 	char text[ADDR_STR_MAX + 32];
 
-	addr_print(&peer->name, text, sizeof(text));
+	addr_print(&peer->conn.name, text, sizeof(text));
 	LOG_WARN(LOG_MR, "close: %s (process %d) %s", text, (int)process_of(peer), what);
 }
 

@@ -320,11 +320,11 @@ static void worker_forget(struct worker *worker, fi_addr_t fi_addr)
 		return;
 	peer = worker->peers[fi_addr];
 	worker->peers[fi_addr] = &peer_nobody;
-	if (peer->addr == fi_addr) {
-		peer->addr = peer->reported = FI_ADDR_NOTAVAIL;
+	if (peer->conn.addr == fi_addr) {
+		peer->conn.addr = peer->conn.reported = FI_ADDR_NOTAVAIL;
 		answers_forget_addr(peer);
 	}
-	if (--peer->named || peer->state != PEER_IDLE || peer->conn.unread_ms)
+	if (--peer->conn.named || peer->conn.state != PEER_IDLE || peer->conn.unread_ms)
 		return;
 	tx_fail_all(peer, FI_EADDRNOTAVAIL, FI_EADDRNOTAVAIL);
 	peer_free(peer);
@@ -354,7 +354,7 @@ void worker_forget_id(struct av *av, fi_addr_t index)
 		struct peer *peer = worker_peer(LIST_ENTRY(node, struct worker, in_av), index);
 
 		if (peer != &peer_nobody)
-			peer->reported = FI_ADDR_NOTAVAIL;
+			peer->conn.reported = FI_ADDR_NOTAVAIL;
 	}
 }
 

@@ -68,7 +68,7 @@ int worker_connect(struct worker *worker, fi_addr_t addr)
 	struct peer *peer;
 	int err = worker_report_find(worker, addr, &peer);
 
-	return err || peer->state != PEER_IDLE ? err : conn_start(peer);
+	return err || peer->conn.state != PEER_IDLE ? err : conn_start(peer);
 }
 
 /* A figure of a line: a uint64_t of struct fi_weft_peer. */
@@ -159,7 +159,7 @@ static void print_peer(const struct peer *peer, FILE *out)
 	char name[ADDR_STR_MAX + 32];
 
 	peer_describe(peer, &state);
-	addr_print(&peer->name, name, sizeof(name));
+	addr_print(&peer->conn.name, name, sizeof(name));
 	fprintf(out, "  peer %s: %s\n", name, connections[state.connection]);
 	if (state.last_error)
 		fprintf(out, "    last error: %s\n", fi_strerror((int)state.last_error));
@@ -200,5 +200,5 @@ void worker_report(struct worker *worker, FILE *out)
 {
 	worker_report_head(worker, out);
 	LIST_EACH (node, &worker->peers_list)
-		print_peer(LIST_ENTRY(node, struct peer, in_worker), out);
+		print_peer(LIST_ENTRY(node, struct peer, conn.in_worker), out);
 }

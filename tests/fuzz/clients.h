@@ -323,13 +323,13 @@ static bool quiet(void)
 	unsigned int peers = 0;
 
 	LIST_EACH (node, &worker->peers_list) {
-		struct peer *peer = LIST_ENTRY(node, struct peer, in_worker);
+		struct peer *peer = LIST_ENTRY(node, struct peer, conn.in_worker);
 
 		peers++;
 		/* The peer waits for the other side's connect, which never comes. */
-		if (peer->state == PEER_CROSSED)
+		if (peer->conn.state == PEER_CROSSED)
 			peer_failed(peer, FI_ETIMEDOUT);
-		if (peer->state != PEER_IDLE)
+		if (peer->conn.state != PEER_IDLE)
 			return false;
 	}
 	MUST(peers <= entries);

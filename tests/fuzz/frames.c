@@ -102,7 +102,7 @@ static void link_railed(struct peer *peer, int sock)
 	uint8_t key[TLS_KEY];
 	struct link_peer lp = railed(peer, sock, key);
 
-	MUST(!t->connect(world.worker->via[LINK_SOCKET].state, &lp, &peer->real));
+	MUST(!t->connect(world.worker->via[LINK_SOCKET].state, &lp, &peer->conn.real));
 	peer->conn.kind = LINK_SOCKET;
 	peer->conn.sock = peer->conn.wake = -1;
 }
@@ -144,7 +144,7 @@ static void join_rail(unsigned int i, unsigned int number)
 		return;
 	sock = new_rail(r);
 	lp = railed(peer_at(i), sock, key);
-	if (t->join(peer_at(i)->real, number, &lp)) {
+	if (t->join(peer_at(i)->conn.real, number, &lp)) {
 		forked_close(sock);
 		close_rail(r);
 	} else if (encrypts()) {

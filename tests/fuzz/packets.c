@@ -132,7 +132,7 @@ static struct peer *connect_peer(unsigned int i)
 	f->link.packet_max = PACKET;
 	f->link.zcopy_min = 1000;
 	f->room = 4;
-	peer->real = &f->link;
+	peer->conn.real = &f->link;
 	peer->conn.kind = LINK_SOCKET;
 	peer->conn.hello_flags = WIRE_HELLO_INTRODUCES;
 	peer_connected(peer);
@@ -208,7 +208,7 @@ static void lose(unsigned int i)
 static void lose_introduced(void)
 {
 	LIST_EACH_SAFE (node, &world.worker->peers_list) {
-		struct peer *peer = LIST_ENTRY(node, struct peer, in_worker);
+		struct peer *peer = LIST_ENTRY(node, struct peer, conn.in_worker);
 
 		if (peer_attempts(peer))
 			conn_fail(peer, FI_ETIMEDOUT, NULL);
@@ -232,7 +232,7 @@ static void step(struct input *in)
 	uint8_t what = take8(in);
 	unsigned int i = what & 64 ? UNKNOWN : what >> 7;
 	struct peer *peer = connect_peer(i);
-	struct far *f = (struct far *)peer->real;
+	struct far *f = (struct far *)peer->conn.real;
 
 	switch (what % 8) {
 	case 0:

@@ -271,7 +271,7 @@ static inline void retire_asked(unsigned int i)
 {
 	struct peer *peer = peer_at(i);
 
-	if (peer && peer->state == PEER_CONNECTED)
+	if (peer && peer->conn.state == PEER_CONNECTED)
 		peer->conn.asked = true;
 	world.worker->retire.heard = 0;
 }
@@ -372,7 +372,7 @@ static inline void limits_check(void)
 	struct budget_sum sum = b->gone.sum;
 
 	LIST_EACH (node, &world.worker->peers_list) {
-		const struct peer *peer = LIST_ENTRY(node, struct peer, in_worker);
+		const struct peer *peer = LIST_ENTRY(node, struct peer, conn.in_worker);
 
 		sum.bytes += peer->rx.account.sum.bytes;
 		sum.count += peer->rx.account.sum.count;

@@ -12,6 +12,7 @@ import sys
 os.chdir(os.path.join(os.path.dirname(os.path.realpath(__file__)), "../.."))
 
 BOOLS = 7
+HEADERS = ("src/xfer/peer.h", "src/xfer/conn/contact.h")
 
 
 def bools(header, name):
@@ -27,8 +28,7 @@ def bools(header, name):
 sample = "struct a {\n\tbool x, y; /* bool z; */\n\tstruct b *p;\n};\n\nstruct c {\n\tstruct a a;\n\tbool q;\n};\n"
 assert bools(sample, "c") == 3 and bools(sample, "a") == 2
 
-with open("src/xfer/peer.h", encoding="utf-8") as text:
-    count = bools(text.read(), "peer")
+count = bools("".join(open(path, encoding="utf-8").read() for path in HEADERS), "peer")
 if count != BOOLS:
     print(f"struct peer has {count} bools, not {BOOLS}: " + ("they may only get fewer" if count > BOOLS else "write the lower number down"))
 sys.exit(count > BOOLS)

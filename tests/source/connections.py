@@ -92,7 +92,7 @@ assert cell(parsed["CONN_X"], ["PEER_A", "PEER_B"]) == "A, B: y, B"
 assert span(["PEER_A", "PEER_B", "PEER_C", "PEER_E"], ["PEER_A", "PEER_B", "PEER_C", "PEER_D", "PEER_E"]) == "A to C, E"
 
 code, header = read(FOLDER + "conn_rows.c"), read(FOLDER + "conn_rows.h")
-states = [s for s in enumerators("src/xfer/peer.h", "peer_state") if s != "PEER_STATES"]
+states = [s for s in enumerators(FOLDER + "contact.h", "peer_state") if s != "PEER_STATES"]
 events = [e for e in enumerators(FOLDER + "conn_rows.h", "conn_event") if e != "CONN_EVENTS"]
 actions = re.findall(r"^\t(DO_\w+),\s*/\* (.*?) \*/$", header, re.M)
 rows = rows_of(code, states)
@@ -119,8 +119,8 @@ elif drawn.strip().splitlines() != made:
     print(f"{PAGE} is not what the rows say: run tests/source/connections.py --write")
     failed = True
 
-WRITES = re.compile(r"\bpeer(?:->|\.)state (?:=|\^=|\|=)(?!=)")
-assert WRITES.search("peer->state = PEER_IDLE;") and not WRITES.search("peer->state == PEER_IDLE")
+WRITES = re.compile(r"\bpeer(?:->|\.)(?:conn\.)?state (?:=|\^=|\|=)(?!=)")
+assert WRITES.search("peer->conn.state = PEER_IDLE;") and not WRITES.search("peer->state == PEER_IDLE")
 for path in sorted(glob.glob("src/**/*.[ch]", recursive=True)):
     if path != FOLDER + "conn_event.c" and WRITES.search(read(path)):
         print(f"{path} changes the state of a peer: conn_event does")

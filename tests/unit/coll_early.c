@@ -160,7 +160,7 @@ START_TEST(too_many)
 	unsigned int count = fake.count;
 	size_t sent = 0;
 
-	for (unsigned int i = 1; fake.peer->state == PEER_CONNECTED; i++) {
+	for (unsigned int i = 1; fake.peer->conn.state == PEER_CONNECTED; i++) {
 		ck_assert_uint_le(sent, WIRE_KEPT_MAX);
 		ck_assert_uint_eq(fake.count, count);
 		group_sends(id, WIRE_GROUP_TAG(i, 0, 1), bytes, BYTES);
@@ -245,7 +245,7 @@ START_TEST(while_it_pauses)
 			  BYTES); /* sent before XOFF arrived */
 		group_sends(id, WIRE_GROUP_TAG(i, 0, 1), bytes, BYTES);
 	}
-	ck_assert_int_eq(fake.peer->state, PEER_CONNECTED);
+	ck_assert_int_eq(fake.peer->conn.state, PEER_CONNECTED);
 	ck_assert_int_eq(fi_close(&set->fid), 0);
 }
 END_TEST

@@ -149,7 +149,7 @@ START_TEST(comes_again)
 
 		says_many(peer, KEYS, WIRE_GROUP_UP);
 		ck_assert_uint_eq(kept(), SHARE + 1);
-		peer->state = PEER_CONNECTED;
+		peer->conn.state = PEER_CONNECTED;
 		peer_failed(peer, FI_ECONNRESET);
 		ck_assert_uint_eq(kept(), 1);
 	}
@@ -214,7 +214,7 @@ START_TEST(inserted_late)
 	struct fid_mc *mc;
 	fi_addr_t addr;
 
-	ck_assert_uint_eq(late->addr, FI_ADDR_NOTAVAIL);
+	ck_assert_uint_eq(late->conn.addr, FI_ADDR_NOTAVAIL);
 	ck_assert_int_eq(fi_av_insert(fake.av, "fi_shm://late", 1, &addr, 0, NULL), 1);
 	set = group_set((const fi_addr_t[]){our.self, fake.addr, addr}, 3);
 	mc = group_join(set, true);

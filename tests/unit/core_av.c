@@ -617,7 +617,8 @@ START_TEST(removal_reaches_the_workers)
 {
 	struct fi_av_attr attr = {.type = FI_AV_MAP, .name = "watched"};
 	struct worker worker = {.peer_count = 2};
-	struct peer one = {.addr = 0, .worker = &worker}, two = {.addr = 1, .worker = &worker};
+	struct peer one = {.conn = {.addr = 0, .worker = &worker}},
+		    two = {.conn = {.addr = 1, .worker = &worker}};
 	struct peer *peers[] = {&one, &two};
 	struct fid_av *av, *watched;
 

@@ -138,13 +138,13 @@ static inline void fake_says_ats(uint32_t id, int err)
 static inline void fake_attempt(enum peer_state state)
 {
 	ck_assert_int_eq(attempt_begin(fake.peer), 0);
-	fake.peer->state = state;
+	fake.peer->conn.state = state;
 }
 
 static inline void fake_connect(void)
 {
 	attempt_end(fake.peer);
-	fake.peer->real = &fake.link;
+	fake.peer->conn.real = &fake.link;
 	peer_connected(fake.peer);
 }
 
@@ -234,7 +234,7 @@ static inline void fake_open_connected(void)
 
 static void fake_shut(void)
 {
-	int links = fake.peer->real != NULL;
+	int links = fake.peer->conn.real != NULL;
 
 	ck_assert_int_eq(fi_close(&fake.ep->fid), 0);
 	ck_assert_int_eq(fake.closed, links);

@@ -66,7 +66,7 @@ static void connect_peer(unsigned int n)
 	peers[n] = peer_by_name(fake.worker, &addr, 0);
 	addr_free(&addr);
 	ck_assert_ptr_nonnull(peers[n]);
-	peers[n]->real = &full_link;
+	peers[n]->conn.real = &full_link;
 	peer_connected(peers[n]);
 }
 

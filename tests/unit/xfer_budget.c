@@ -71,7 +71,7 @@ static struct peer *sender_new(unsigned int n, bool known)
 	addr_free(&name);
 	ck_assert_ptr_nonnull(peer);
 	links[n] = (struct fake_link){.link = {LINK_BARE, .ops = &count_ops}};
-	peer->real = &links[n].link;
+	peer->conn.real = &links[n].link;
 	peer_connected(peer);
 	return peer;
 }
@@ -223,7 +223,7 @@ START_TEST(known_sender_goes_on)
 		if (peer_expelled(bad))
 			break;
 		peer_failed(bad, FI_ECONNRESET);
-		bad->real = &links[0].link;
+		bad->conn.real = &links[0].link;
 		peer_connected(bad);
 	}
 	ck_assert(!peer_expelled(good));

@@ -100,8 +100,8 @@ static void setup(void)
 	peer = peer_new(&worker, &nobody);
 	ck_assert_ptr_nonnull(peer);
 	its_link = (struct link){LINK_BARE, .silent = true};
-	peer->real = &its_link;
-	peer->state = PEER_CONNECTED;
+	peer->conn.real = &its_link;
+	peer->conn.state = PEER_CONNECTED;
 	peer->conn.sock = SOCK;
 }
 
@@ -137,10 +137,10 @@ static void comes_too_late(void)
 	const struct addr to = {.kind = ADDR_IN, .ip = {192, 0, 2, 1}, .port = 9};
 
 	worker.via[LINK_SOCKET].state = &worker;
-	peer->name = peer->key = to;
-	peer->named = 1;
-	peer->state = PEER_HANDSHAKE;
-	peer->real = NULL;
+	peer->conn.name = peer->conn.key = to;
+	peer->conn.named = 1;
+	peer->conn.state = PEER_HANDSHAKE;
+	peer->conn.real = NULL;
 	if (!peer->conn.attempt)
 		ck_assert_int_eq(attempt_begin(peer), 0);
 	peer->conn.attempt->late = gone = true;
@@ -148,7 +148,7 @@ static void comes_too_late(void)
 
 static void begins_to_connect(void)
 {
-	ck_assert_int_eq(peer->state, PEER_CONNECTING);
+	ck_assert_int_eq(peer->conn.state, PEER_CONNECTING);
 	ck_assert_int_ge(peer->conn.sock, 0);
 	ck_assert_int_ne(peer->conn.sock, SOCK);
 	ck_assert_uint_eq(worker.handshakes, 1);
@@ -162,7 +162,7 @@ START_TEST(no_room_to_connect_again)
 	refuse = 3;
 	for (int rounds = 0; rounds < 2; rounds++) {
 		conn_poll(&worker);
-		ck_assert_int_eq(peer->state, PEER_RETRYING);
+		ck_assert_int_eq(peer->conn.state, PEER_RETRYING);
 		ck_assert_int_eq(peer->conn.sock, -1);
 		ck_assert_uint_eq(worker.handshakes, 1);
 		ck_assert(!list_empty(&peer->tx.in_busy));
@@ -202,7 +202,7 @@ static void connect_again_as(uint16_t asked, uint16_t named)
 	begins_to_connect();
 	first = number_of(peer->conn.sock);
 	ck_assert_uint_eq(worker.name.port, named ? named : first);
-	peer->state = PEER_HANDSHAKE;
+	peer->conn.state = PEER_HANDSHAKE;
 	peer->conn.attempt->late = true;
 	peer->conn.sock = dup(peer->conn.sock); /* a duplicate keeps the port in use */
 	conn_poll(&worker);

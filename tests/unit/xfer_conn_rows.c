@@ -82,8 +82,8 @@ static void open_in(enum peer_state state, enum conn_event event)
 	if (!attempts && !(state == PEER_IDLE && event >= CONN_REACHES))
 		attempt_end(peer);
 	if (state >= PEER_SECURING || event == CONN_SECURES || event == CONN_LINKS)
-		peer->real = &fake.link;
-	peer->state = state;
+		peer->conn.real = &fake.link;
+	peer->conn.state = state;
 	logged[0] = '\0';
 	asked = false;
 	far = -1;
@@ -128,7 +128,7 @@ static bool is_done(enum conn_action action, int ret)
 		return wire_op(fake_last(0)->head) == WIRE_DISCONNECT;
 	case DO_GREET:
 	case DO_PROVE:
-		return comes(far) == 1 && peer->state == PEER_HANDSHAKE;
+		return comes(far) == 1 && peer->conn.state == PEER_HANDSHAKE;
 	case DO_HEAR:
 		return err == FI_ECONNREFUSED && comes(far) == 0;
 	case DO_LISTEN:
@@ -150,13 +150,13 @@ static bool is_done(enum conn_action action, int ret)
 	case DO_CROSS:
 		return comes(newcomer_end) == 1 && a;
 	case DO_DISMISS:
-		return comes(newcomer_end) == 0 && peer->real;
+		return comes(newcomer_end) == 0 && peer->conn.real;
 	case DO_WAIT:
 		return !list_empty(&peer->tx.in_busy) && a;
 	case DO_ABANDON:
 		return peer->conn.sock < 0 && !a;
 	case DO_OPEN:
-		return peer->counts.connections == 1;
+		return peer->conn.connections == 1;
 	}
 	return false;
 }
@@ -205,8 +205,8 @@ static void try_pair(enum conn_event event, enum peer_state state)
 	ret = conn_event(fake.peer, event, &with);
 	ck_assert_msg(is_done(row->action, ret), "%s: %s: action %d is not done: %d",
 		      conn_rows_states[state], conn_rows_events[event], (int)row->action, ret);
-	ck_assert_msg(fake.peer->state == after(row, state), "%s: %s: state %d",
-		      conn_rows_states[state], conn_rows_events[event], (int)fake.peer->state);
+	ck_assert_msg(fake.peer->conn.state == after(row, state), "%s: %s: state %d",
+		      conn_rows_states[state], conn_rows_events[event], (int)fake.peer->conn.state);
 	ck_assert_int_eq(logged[0] != '\0', row->action == DO_REFUSE);
 	if (row->action == DO_REFUSE)
 		ck_assert(strstr(logged, conn_rows_states[state]) &&

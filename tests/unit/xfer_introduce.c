@@ -90,7 +90,7 @@ static bool has_peer(const char *ip)
 static void join(struct far *f, const char *ip)
 {
 	*f = (struct far){.link = {LINK_BARE, .ops = &far_ops}, .peer = peer_of(ip)};
-	f->peer->real = &f->link;
+	f->peer->conn.real = &f->link;
 	f->peer->conn.hello_flags = WIRE_HELLO_INTRODUCES;
 	peer_connected(f->peer);
 }
@@ -121,8 +121,8 @@ static void setup(void)
 	log_redirect(&sink);
 	warnings = 0;
 	fake_open_connected();
-	addr_free(&fake.peer->name);
-	fake.peer->name = fake.peer->key = address(PEER);
+	addr_free(&fake.peer->conn.name);
+	fake.peer->conn.name = fake.peer->conn.key = address(PEER);
 	fake.peer->conn.hello_flags = WIRE_HELLO_INTRODUCES;
 	join(other, OTHER);
 }
@@ -183,11 +183,11 @@ END_TEST
 /* Who has proven another key is another one. */
 START_TEST(not_across_keys)
 {
-	other->peer->key_slot = 1;
+	other->peer->conn.key_slot = 1;
 	hear(WIRE_INTRODUCE_ASK, OTHER);
 	ck_assert_uint_eq(other->count, 0);
-	other->peer->key_slot = 0;
-	fake.peer->key_slot = 1;
+	other->peer->conn.key_slot = 0;
+	fake.peer->conn.key_slot = 1;
 	hear(WIRE_INTRODUCE_ASK, OTHER);
 	ck_assert_uint_eq(other->count, 0);
 }
@@ -246,7 +246,7 @@ START_TEST(malformed)
 	fake_says(INTRODUCE, wrong[_i].word, 0, payload, wrong[_i].len);
 	ck_assert_uint_eq(warnings, 1); /* not taken for a good one */
 	ck_assert_uint_eq(other->count + fake.count, 0);
-	ck_assert_int_eq(fake.peer->state, PEER_CONNECTED);
+	ck_assert_int_eq(fake.peer->conn.state, PEER_CONNECTED);
 }
 END_TEST
 
@@ -261,10 +261,10 @@ static bool follows(const char *ip)
 	struct peer *peer = peer_of(ip);
 
 	fake.worker->introduce.followed_ms -= 1000; /* the last one was a second ago */
-	peer->named++;                              /* so it is not freed */
+	peer->conn.named++;                         /* so it is not freed */
 	peer->conn.last_error = 0;
 	hear(WIRE_INTRODUCE_TELL, ip);
-	peer->named--;
+	peer->conn.named--;
 	return peer->conn.last_error;
 }
 
@@ -359,7 +359,7 @@ static struct peer *attempt(const char *ip, enum peer_state state, unsigned int 
 	ck_assert_int_eq(attempt_begin(peer), 0);
 	peer->conn.attempt->until = clock_coarse_ms() + 10000 - ago;
 	peer->conn.attempt->deadline = UINT64_MAX;
-	peer->state = state;
+	peer->conn.state = state;
 	return peer;
 }
 
@@ -407,17 +407,17 @@ START_TEST(silent_ones_end)
 	static const enum peer_state states[] = {PEER_CONNECTING, PEER_HANDSHAKE, PEER_CROSSED};
 	struct peer *peer = attempt(NOBODY, states[_i], 9000);
 
-	peer->named++;
+	peer->conn.named++;
 	peer->conn.attempt->again_ms = UINT64_MAX;
 	poll_later();
-	ck_assert_int_eq(peer->state, states[_i]);
+	ck_assert_int_eq(peer->conn.state, states[_i]);
 	peer->conn.attempt->until -= 1000;
 	poll_later();
-	ck_assert_int_eq(peer->state, PEER_IDLE);
+	ck_assert_int_eq(peer->conn.state, PEER_IDLE);
 	attempt(NOBODY, states[_i], 10000)->conn.attempt->until = 0;
 	poll_later();
-	ck_assert_int_eq(peer->state, states[_i]);
-	peer->named--;
+	ck_assert_int_eq(peer->conn.state, states[_i]);
+	peer->conn.named--;
 }
 END_TEST
 
@@ -488,7 +488,7 @@ static struct peer *await(void)
 	struct peer *peer = peer_of(NOBODY);
 
 	ck_assert_int_eq(attempt_begin(peer), 0);
-	peer->state = PEER_AWAITED;
+	peer->conn.state = PEER_AWAITED;
 	peer->conn.attempt_ms = clock_coarse_ms();
 	return peer;
 }
@@ -578,7 +578,7 @@ static void await_many(void)
 		peer = peer_by_name(fake.worker, &a, 0);
 		ck_assert_ptr_nonnull(peer);
 		ck_assert_int_eq(attempt_begin(peer), 0);
-		peer->state = PEER_AWAITED;
+		peer->conn.state = PEER_AWAITED;
 		peer->conn.attempt->deadline = UINT64_MAX;
 		peer->conn.attempt_ms = clock_coarse_ms();
 	}
@@ -593,7 +593,7 @@ START_TEST(asked_in_their_order)
 		poll_later();
 		ck_assert_uint_eq(other->count, second * 512);
 		LIST_EACH (node, &fake.worker->peers_list) {
-			struct peer *peer = LIST_ENTRY(node, struct peer, in_worker);
+			struct peer *peer = LIST_ENTRY(node, struct peer, conn.in_worker);
 
 			if (peer->conn.attempt)
 				peer->conn.attempt->again_ms = 0;
@@ -661,13 +661,14 @@ START_TEST(relay_behind_a_firewall)
 	av_store_set_firewall(fake.worker->av->store, (uint32_t)addr);
 	fake.worker->relay.name = address(RELAY);
 	conn_relay_option.await(fake.peer);
-	fake.worker->relay.peer->addr = addr; /* vectors of shm take no address that others have */
+	fake.worker->relay.peer->conn.addr =
+		addr; /* vectors of shm take no address that others have */
 	fake.worker->reaches_out = true;
 	fake.worker->via[LINK_SOCKET].state = fake.worker; /* as if it used a network */
 	for (int i = 0; i < 10; i++)
 		look_for_relay();
 	fake.worker->via[LINK_SOCKET].state = NULL;
-	ck_assert_int_eq(peer_of(RELAY)->state, PEER_IDLE);
+	ck_assert_int_eq(peer_of(RELAY)->conn.state, PEER_IDLE);
 	ck_assert_uint_eq(warnings, 1);
 	ck_assert_ptr_nonnull(strstr(warning, "FI_FIREWALL_ADDR"));
 }

@@ -67,7 +67,7 @@ static size_t go_on(const struct request *r, unsigned int most)
 
 	fake.room = 0;
 	request_write(&raw, r);
-	for (unsigned int i = 0; fake.peer->state == PEER_CONNECTED && i < most; i++) {
+	for (unsigned int i = 0; fake.peer->conn.state == PEER_CONNECTED && i < most; i++) {
 		size_t now;
 
 		fake_says(raw.p.head, raw.p.tag, raw.p.data, raw.payload, raw.p.len);
@@ -78,7 +78,7 @@ static size_t go_on(const struct request *r, unsigned int most)
 			peak = now;
 		worker_progress(fake.worker);
 	}
-	ck_assert_int_eq(fake.peer->state, PEER_IDLE);
+	ck_assert_int_eq(fake.peer->conn.state, PEER_IDLE);
 	ck_assert_int_eq(fake.closed, 1);
 	ck_assert(fake.link.failed);
 	ck_assert_uint_eq(pool_in_use(&fake.worker->tx_pool), 0);
@@ -129,7 +129,7 @@ START_TEST(messages_when_paused)
 	while (!fake.peer->rx.xoff_sent)
 		say_message();
 	ck_assert_uint_eq(wire_op(fake_last(0)->head), WIRE_XOFF);
-	for (; fake.peer->state == PEER_CONNECTED; held += BYTES) {
+	for (; fake.peer->conn.state == PEER_CONNECTED; held += BYTES) {
 		ck_assert_uint_le(held, WIRE_KEPT_MAX);
 		say_message();
 	}

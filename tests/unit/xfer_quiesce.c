@@ -163,10 +163,10 @@ static void peer_main(int sock)
 	while (fi_tinject(ep, &byte, 1, addr, 1) == -FI_EAGAIN)
 		fi_cq_read(cq, NULL, 0);
 	peer = peer_get(ep_of(ep)->worker, addr);
-	while (peer->state != PEER_CONNECTED)
+	while (peer->conn.state != PEER_CONNECTED)
 		fi_cq_read(cq, NULL, 0);
 	fi_cq_read(cq, NULL, 0);
-	link = (struct shm_link *)peer->real;
+	link = (struct shm_link *)peer->conn.real;
 	if (!shm_guard_enter(&link->ring, link->src, &guard) || write(sock, &byte, 1) != 1)
 		_exit(1);
 	for (;;)

@@ -68,7 +68,7 @@ static void closed(void)
 {
 	ck_assert_int_eq(fake.closed, 1);
 	ck_assert(!fake.link.failed);
-	ck_assert_ptr_null(fake.peer->real);
+	ck_assert_ptr_null(fake.peer->conn.real);
 	fake.closed = 0;
 }
 
@@ -80,7 +80,7 @@ static void stays(void)
 	ck_assert(!has_said(WIRE_RETIRE_AGREE));
 	hear(WIRE_RETIRE_AGREE);
 	ck_assert(has_said(WIRE_RETIRE_STAY));
-	ck_assert_int_eq(fake.peer->state, PEER_CONNECTED);
+	ck_assert_int_eq(fake.peer->conn.state, PEER_CONNECTED);
 }
 
 START_TEST(idle_agrees_and_closes)
@@ -89,7 +89,7 @@ START_TEST(idle_agrees_and_closes)
 	ck_assert(has_said(WIRE_RETIRE_AGREE));
 	hear(WIRE_RETIRE_DONE);
 	closed();
-	ck_assert_int_eq(fake.peer->state, PEER_IDLE);
+	ck_assert_int_eq(fake.peer->conn.state, PEER_IDLE);
 }
 END_TEST
 
@@ -99,7 +99,7 @@ START_TEST(asker_closes_when_its_peer_agrees)
 	hear(WIRE_RETIRE_AGREE);
 	ck_assert(has_said(WIRE_RETIRE_DONE));
 	closed();
-	ck_assert_int_eq(fake.peer->state, PEER_IDLE);
+	ck_assert_int_eq(fake.peer->conn.state, PEER_IDLE);
 }
 END_TEST
 
@@ -150,7 +150,7 @@ START_TEST(bytes_that_have_not_arrived)
 	arrived = false;
 	hear(WIRE_RETIRE_AGREE);
 	ck_assert(has_said(WIRE_RETIRE_STAY));
-	ck_assert_int_eq(fake.peer->state, PEER_CONNECTED);
+	ck_assert_int_eq(fake.peer->conn.state, PEER_CONNECTED);
 }
 END_TEST
 
@@ -205,9 +205,9 @@ END_TEST
 /* Who lacks a descriptor waits, though no connection is ready to be closed yet. */
 START_TEST(a_connection_that_becomes_encrypted)
 {
-	fake.peer->state = PEER_SECURING;
+	fake.peer->conn.state = PEER_SECURING;
 	ck_assert(conn_options_make_room(fake.worker));
-	fake.peer->state = PEER_CONNECTED;
+	fake.peer->conn.state = PEER_CONNECTED;
 }
 END_TEST
 
@@ -232,7 +232,7 @@ START_TEST(done_while_a_message_comes)
 		  offsetof(struct wire_rts, segment) + sizeof(rts.segment[0]));
 	hear(WIRE_RETIRE_DONE);
 	fake_expect_error(buf, FI_EPROTO);
-	ck_assert_ptr_null(fake.peer->real);
+	ck_assert_ptr_null(fake.peer->conn.real);
 	fake.closed = 0;
 }
 END_TEST
@@ -247,7 +247,7 @@ START_TEST(who_agreed_answers)
 	fake.room = FAKE_PLENTY;
 	fi_cq_read(fake.cq, NULL, 0);
 	ck_assert(has_said(WIRE_RETIRE_STAY));
-	ck_assert_int_eq(fake.peer->state, PEER_RETIRING);
+	ck_assert_int_eq(fake.peer->conn.state, PEER_RETIRING);
 }
 END_TEST
 
@@ -277,7 +277,7 @@ START_TEST(words_out_of_place)
 	hear(WIRE_RETIRE_DONE);
 	hear(WIRE_RETIRE_STAY);
 	hear(WIRE_RETIRE_STAY + 1);
-	ck_assert_int_eq(fake.peer->state, PEER_CONNECTED);
+	ck_assert_int_eq(fake.peer->conn.state, PEER_CONNECTED);
 	ck_assert_uint_eq(fake.count, 0);
 }
 END_TEST

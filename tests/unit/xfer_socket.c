@@ -53,7 +53,7 @@ static void ends_socket(bool reset)
 
 static void is_over(void)
 {
-	ck_assert_ptr_null(fake.peer->real);
+	ck_assert_ptr_null(fake.peer->conn.real);
 	ck_assert_int_eq(fake.closed, 1);
 	fake.closed = 0;
 }
@@ -64,7 +64,7 @@ START_TEST(outlives_a_reset)
 	ends_socket(true);
 	conn_poll(fake.worker);
 	ck_assert_uint_eq(probes, 1);
-	ck_assert_int_eq(fake.peer->state, PEER_CONNECTED);
+	ck_assert_int_eq(fake.peer->conn.state, PEER_CONNECTED);
 }
 END_TEST
 
@@ -89,7 +89,7 @@ END_TEST
 START_TEST(disconnects_before_the_end)
 {
 	says_disconnect();
-	ck_assert_int_eq(fake.peer->state, PEER_CONNECTED);
+	ck_assert_int_eq(fake.peer->conn.state, PEER_CONNECTED);
 	ends_socket(true);
 	is_over();
 	ck_assert_uint_eq(probes, 0);

@@ -28,7 +28,7 @@ static void expect_disconnected(void)
 {
 	starve_end();
 	worker_progress(fake.worker);
-	ck_assert_int_eq(fake.peer->state, PEER_IDLE);
+	ck_assert_int_eq(fake.peer->conn.state, PEER_IDLE);
 	ck_assert_int_eq(fake.closed, 1);
 	ck_assert(fake.link.failed);
 }
@@ -113,7 +113,7 @@ START_TEST(before_it_is_known_to_be_connected)
 {
 	unsigned char in[8];
 
-	fake.peer->real = NULL;
+	fake.peer->conn.real = NULL;
 	fake_attempt(PEER_HANDSHAKE);
 	fake.peer->conn.attempt->deadline = fake.peer->conn.attempt->again_ms = UINT64_MAX;
 	starve_begin();

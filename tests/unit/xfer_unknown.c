@@ -91,9 +91,9 @@ START_TEST(known_peers)
 		ck_assert(conn_has_place(peer));
 	}
 	/* One that has lost its entry counts again, others do not. */
-	peer->state = PEER_CONNECTED;
+	peer->conn.state = PEER_CONNECTED;
 	ck_assert_int_eq(fi_av_remove(fake.av, &addr, 1, 0), 0);
-	peer->state = PEER_IDLE;
+	peer->conn.state = PEER_IDLE;
 	ck_assert_uint_eq(fill(MOST), 0);
 }
 END_TEST
@@ -115,12 +115,12 @@ START_TEST(the_relay)
 {
 	struct peer *relay = newcomer();
 
-	relay->named++;
+	relay->conn.named++;
 	fake.worker->relay.peer = relay;
 	ck_assert_uint_eq(fill(MOST), MOST);
-	relay->state = PEER_CONNECTED;
+	relay->conn.state = PEER_CONNECTED;
 	ck_assert(!conn_has_place(newcomer()));
-	relay->state = PEER_IDLE;
+	relay->conn.state = PEER_IDLE;
 }
 END_TEST
 

@@ -71,7 +71,7 @@ static __attribute__((noinline)) bool is_entry(struct worker *worker, fi_addr_t 
 	if (!name)
 		return false;
 	key = addr_unmapped(name);
-	return (addr_equal(&key, &peer->key) || peer_also_has(peer->also, &key)) &&
+	return (addr_equal(&key, &peer->conn.key) || peer_also_has(peer->conn.also, &key)) &&
 	       peer_get(worker, addr) == peer;
 }
 
@@ -83,7 +83,7 @@ bool group_has(struct group *g, uint32_t rank, const struct peer *peer)
 	if (rank >= g->size || rank == g->rank)
 		return false;
 	addr = group_member(g, rank);
-	return addr == peer->addr || is_entry(g->coll->worker, addr, peer);
+	return addr == peer->conn.addr || is_entry(g->coll->worker, addr, peer);
 }
 
 uint32_t group_rank(struct group *g, const struct peer *peer)

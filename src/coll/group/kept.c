@@ -41,7 +41,7 @@ static void kept_refuse(struct coll *c, const struct peer *from, unsigned int so
 	char text[ADDR_STR_MAX + 32];
 
 	c->worker->joins_refused++;
-	addr_print(&from->name, text, sizeof(text));
+	addr_print(&from->conn.name, text, sizeof(text));
 	LOG_PEER(LOG_EP_CTRL,
 		 "%s from peer %s dropped: %zu joins for groups unknown here are queued already "
 		 "(at most %zu, by FI_WEFT_UNEXPECTED_MAX=%zu, %u of this peer)",
@@ -55,7 +55,7 @@ static struct peer *kept_fullest(const struct coll *c)
 	struct peer *most = NULL;
 
 	LIST_EACH (node, &c->worker->peers_list) {
-		struct peer *peer = LIST_ENTRY(node, struct peer, in_worker);
+		struct peer *peer = LIST_ENTRY(node, struct peer, conn.in_worker);
 
 		if (!most || peer->kept_count >= most->kept_count)
 			most = peer;
@@ -136,5 +136,5 @@ void kept_drop_of(struct coll *c, struct peer *peer)
 void kept_close(struct coll *c)
 {
 	LIST_EACH (node, &c->worker->peers_list)
-		kept_drop_of(c, LIST_ENTRY(node, struct peer, in_worker));
+		kept_drop_of(c, LIST_ENTRY(node, struct peer, conn.in_worker));
 }

@@ -22,9 +22,9 @@ static struct wire_group say_what(const struct group *g, enum wire_group_kind ki
 static void find_connected(struct worker *worker)
 {
 	LIST_EACH (node, &worker->peers_list) {
-		struct peer *peer = LIST_ENTRY(node, struct peer, in_worker);
+		struct peer *peer = LIST_ENTRY(node, struct peer, conn.in_worker);
 
-		if (peer->state != PEER_IDLE)
+		if (peer->conn.state != PEER_IDLE)
 			peer_addr(peer);
 	}
 }
@@ -41,7 +41,7 @@ void leave_say(struct group *g)
 		fi_addr_t addr = group_member(g, i);
 		struct peer *peer = worker_peer(worker, addr);
 
-		if (i != g->rank && !leave_has(g, i) && peer->state != PEER_IDLE)
+		if (i != g->rank && !leave_has(g, i) && peer->conn.state != PEER_IDLE)
 			coll_answer(peer, &msg);
 	}
 }
@@ -74,7 +74,7 @@ static void ask_due(struct group *g, uint32_t rank)
 
 	if (leave_has(g, rank))
 		return;
-	if (peer && peer->state != PEER_IDLE)
+	if (peer && peer->conn.state != PEER_IDLE)
 		leave_ask(g, rank);
 	else
 		leave_doubt_again(g, rank);

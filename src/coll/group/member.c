@@ -54,7 +54,7 @@ void member_refuse(struct coll *c, const struct peer *from, const struct wire_gr
 	char text[TEXT_MAX];
 
 	c->worker->nonmember_refused++;
-	addr_print(&from->name, text, sizeof(text));
+	addr_print(&from->conn.name, text, sizeof(text));
 	LOG_PEER(LOG_EP_CTRL,
 		 "%s about a group dropped: its sender %s is not the member that may send it (rank "
 		 "%u); %llu such messages so far",
@@ -68,7 +68,7 @@ void member_refuse_message(struct coll *c, const struct peer *from, uint64_t tag
 
 	c->worker->nonmember_refused++;
 	if (from)
-		addr_print(&from->name, text, sizeof(text));
+		addr_print(&from->conn.name, text, sizeof(text));
 	LOG_PEER(LOG_EP_CTRL,
 		 "message to a group dropped: its sender %s is not the member of rank %u that it "
 		 "names; %llu such messages so far",

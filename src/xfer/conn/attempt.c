@@ -14,11 +14,11 @@ int attempt_begin(struct peer *peer)
 
 	peer->conn.attempt = calloc(1, sizeof(*peer->conn.attempt));
 	if (!peer->conn.attempt) {
-		addr_print(&peer->name, text, sizeof(text));
+		addr_print(&peer->conn.name, text, sizeof(text));
 		LOG_PEER(LOG_EP_CTRL, "%s: out of memory for an attempt to connect", text);
 		return -FI_ENOMEM;
 	}
-	peer->worker->handshakes++;
+	peer->conn.worker->handshakes++;
 	return 0;
 }
 
@@ -34,7 +34,7 @@ void attempt_reset(struct peer *peer)
 {
 	struct attempt *a = peer->conn.attempt;
 
-	attempt_abandon(peer->worker, &a->pending);
+	attempt_abandon(peer->conn.worker, &a->pending);
 	auth_end(&a->auth);
 }
 
@@ -45,14 +45,14 @@ void attempt_end(struct peer *peer)
 	attempt_reset(peer);
 	free(peer->conn.attempt);
 	peer->conn.attempt = NULL;
-	peer->worker->handshakes--;
+	peer->conn.worker->handshakes--;
 }
 
 bool attempt_introduced(const struct peer *peer)
 {
 	const struct attempt *a = peer->conn.attempt;
 
-	return a && a->until && peer->addr == FI_ADDR_NOTAVAIL;
+	return a && a->until && peer->conn.addr == FI_ADDR_NOTAVAIL;
 }
 
 bool attempt_forsaken(const struct peer *peer, uint64_t now)

@@ -6,8 +6,8 @@
 
 int auth_greet(struct peer *peer, int sock, bool inside, struct auth **auth)
 {
-	struct worker *worker = peer->worker;
-	const struct job_key *key = auth_key(&worker->auth, peer->key_slot);
+	struct worker *worker = peer->conn.worker;
+	const struct job_key *key = auth_key(&worker->auth, peer->conn.key_slot);
 
 	if (!key)
 		return -FI_EACCES;
@@ -21,9 +21,10 @@ int auth_greet(struct peer *peer, int sock, bool inside, struct auth **auth)
 /* A challenge of our own endpoint, to which we did not connect: somebody passes our hellos back to us. */
 static bool is_reflected(const struct peer *peer, const struct wire_hello *hello)
 {
-	const struct worker *worker = peer->worker;
+	const struct worker *worker = peer->conn.worker;
 
-	return hello->incarnation == worker->incarnation && !worker_goes_by(worker, &peer->key);
+	return hello->incarnation == worker->incarnation &&
+	       !worker_goes_by(worker, &peer->conn.key);
 }
 
 /* NULL: the hello is good. */
@@ -53,7 +54,7 @@ bool auth_hear(struct peer *peer, struct auth *auth, struct accepted *conn)
 
 	if (!why)
 		return true;
-	auth_refuse(&peer->worker->auth, conn, why);
+	auth_refuse(&peer->conn.worker->auth, conn, why);
 	hello_close_fds(conn->fds);
 	return false;
 }

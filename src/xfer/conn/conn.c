@@ -22,13 +22,13 @@
 
 void conn_forget(struct peer *peer)
 {
-	if (!peer->conn.unread_ms && !peer->named)
+	if (!peer->conn.unread_ms && !peer->conn.named)
 		peer_free(peer);
 }
 
 void conn_fail(struct peer *peer, int err, const struct wire_hello *hello)
 {
-	struct worker *worker = peer->worker;
+	struct worker *worker = peer->conn.worker;
 	bool again;
 
 	err = conn_end_decide(peer, err);
@@ -40,7 +40,7 @@ void conn_fail(struct peer *peer, int err, const struct wire_hello *hello)
 		worker->cm->ended(worker, err, hello ? hello->data : NULL,
 				  hello ? hello->data_len : 0);
 	else if (again)
-		conn_reach_out(worker, peer->addr);
+		conn_reach_out(worker, peer->conn.addr);
 	else
 		conn_forget(peer);
 }
@@ -64,7 +64,7 @@ void conn_link_ready(struct opener *o, uint32_t src)
 	struct worker *worker = worker_opener(o);
 	struct peer *peer = pool_find(&worker->peer_pool, src);
 
-	peer->real->securing = false;
+	peer->conn.real->securing = false;
 	peer_connected(peer);
 }
 
@@ -87,7 +87,7 @@ void conn_expelled(struct peer *peer)
 {
 	if (peer_inside(peer)) {
 		shutdown(peer->conn.sock, SHUT_WR);
-		peer->worker->up->mute(peer);
+		peer->conn.worker->up->mute(peer);
 	} else {
 		conn_ended(peer, FI_EPROTO);
 	}
@@ -151,7 +151,7 @@ static void conn_expire(struct worker *worker, bool heard)
 	if (worker->acceptor.held_count || worker->probing)
 		conn_retry_held(worker);
 	LIST_EACH_SAFE (node, &worker->peers_list)
-		peer_tick(LIST_ENTRY(node, struct peer, in_worker), now);
+		peer_tick(LIST_ENTRY(node, struct peer, conn.in_worker), now);
 }
 
 /* Connections that come are accepted again once descriptors are free. */
@@ -197,8 +197,8 @@ void conn_disconnect(struct peer *peer)
 	if (peer_inside(peer))
 		send(peer->conn.sock, &(char){BOOT_DISCONNECT}, 1, MSG_DONTWAIT | MSG_NOSIGNAL);
 	else
-		peer->real->ops->send(peer->real, NULL, 0, 0, WIRE_HEAD(WIRE_DISCONNECT, 0, 0, 0),
-				      0);
+		peer->conn.real->ops->send(peer->conn.real, NULL, 0, 0,
+					   WIRE_HEAD(WIRE_DISCONNECT, 0, 0, 0), 0);
 }
 
 void conn_drain(struct worker *worker)
@@ -211,10 +211,10 @@ void conn_drain(struct worker *worker)
 void conn_close(struct worker *worker)
 {
 	LIST_EACH (at, &worker->peers_list)
-		conn_event(LIST_ENTRY(at, struct peer, in_worker), CONN_CLOSE, NULL);
+		conn_event(LIST_ENTRY(at, struct peer, conn.in_worker), CONN_CLOSE, NULL);
 	conn_drain(worker);
 	LIST_EACH_SAFE (at, &worker->peers_list) {
-		struct peer *peer = LIST_ENTRY(at, struct peer, in_worker);
+		struct peer *peer = LIST_ENTRY(at, struct peer, conn.in_worker);
 
 		peer->conn.end = END_LOCAL;
 		peer_failed(peer, FI_ECANCELED);

@@ -54,7 +54,7 @@ int conn_end_reason(const struct peer *peer, int err)
 	const struct conn_end_row *row = &conn_end_rows[peer->conn.end];
 
 	/* A device knows more than its error. */
-	if (peer->conn.end <= END_OTHER && peer->real && peer->real->reason)
-		return peer->real->reason;
+	if (peer->conn.end <= END_OTHER && peer->conn.real && peer->conn.real->reason)
+		return peer->conn.real->reason;
 	return row->reason ? row->reason : err;
 }

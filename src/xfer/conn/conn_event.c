@@ -124,17 +124,17 @@ static int do_action(struct peer *peer, enum conn_action action, const struct co
 /* Messages may be sent in PEER_CONNECTED alone, once the engine has found that they may. */
 static void conn_event_enter(struct peer *peer, enum peer_state next)
 {
-	peer->link = &peer_full_link;
-	peer->state = next;
+	peer->conn.link = &peer_full_link;
+	peer->conn.state = next;
 }
 
 int conn_event(struct peer *peer, enum conn_event event, const struct conn_with *with)
 {
-	const struct conn_row *row = &conn_rows[event][peer->state];
+	const struct conn_row *row = &conn_rows[event][peer->conn.state];
 
 	if (row->action == DO_REFUSE)
 		LOG_PEER(LOG_EP_CTRL, "%s: refused in this state (%s): %s", peer_text(peer),
-			 conn_rows_states[peer->state], conn_rows_events[event]);
+			 conn_rows_states[peer->conn.state], conn_rows_events[event]);
 	else if (row->next != PEER_STATES)
 		conn_event_enter(peer, row->next);
 	return do_action(peer, row->action, with);

@@ -66,7 +66,7 @@ void conn_handshake_greet(struct peer *peer)
 	if (!err)
 		err = conn_say_hello(peer);
 	if (!err)
-		err = conn_control(peer->worker, EPOLL_CTL_MOD, peer, EPOLLIN);
+		err = conn_control(peer->conn.worker, EPOLL_CTL_MOD, peer, EPOLLIN);
 	if (err)
 		conn_handshake_unsent(peer, err);
 	else
@@ -102,7 +102,7 @@ void conn_handshake_rejected(struct peer *peer, const struct wire_hello *hello)
 
 void conn_handshake_link(struct peer *peer, struct accepted *conn)
 {
-	struct worker *worker = peer->worker;
+	struct worker *worker = peer->conn.worker;
 	int err;
 
 	if (accepted_lacks_fds(conn) && conn_later(peer))
@@ -117,7 +117,7 @@ void conn_handshake_link(struct peer *peer, struct accepted *conn)
 		return;
 	}
 	attempt_end(peer);
-	peer->real->silent = false;
+	peer->conn.real->silent = false;
 	/*
 	 * Within a host this byte tells the peer that we have its hello; across the network the first packet does.
 	 */

@@ -23,11 +23,11 @@
 /* The TCP socket of the peer's link; -1: none. */
 static int link_sock(const struct peer *peer)
 {
-	const struct transport *t = peer->worker->via[peer->conn.kind].transport;
+	const struct transport *t = peer->conn.worker->via[peer->conn.kind].transport;
 
-	if (peer_inside(peer) || !peer->real)
+	if (peer_inside(peer) || !peer->conn.real)
 		return -1;
-	return peer->conn.sock < 0 && t->sock ? t->sock(peer->real) : peer->conn.sock;
+	return peer->conn.sock < 0 && t->sock ? t->sock(peer->conn.real) : peer->conn.sock;
 }
 
 /* Once for all newcomers: see connect_probe. */
@@ -39,14 +39,14 @@ static void conn_hold_ask(struct peer *peer)
 		return;
 	connect_probe(sock, true);
 	conn_probe(peer);
-	peer->conn.probing = peer->worker->probing = true;
+	peer->conn.probing = peer->conn.worker->probing = true;
 }
 
 /* Nobody waits any more. */
 static void ask_no_more(struct worker *worker)
 {
 	LIST_EACH (node, &worker->peers_list) {
-		struct peer *peer = LIST_ENTRY(node, struct peer, in_worker);
+		struct peer *peer = LIST_ENTRY(node, struct peer, conn.in_worker);
 		int sock = peer->conn.probing ? link_sock(peer) : -1;
 
 		peer->conn.probing = false;
@@ -73,7 +73,7 @@ static void conn_hold_refuse(struct peer *peer, struct accepted *conn)
 {
 	char name[ADDR_STR_MAX + 32], ours[ADDR_STR_MAX + 32], from[ADDR_STR_MAX + 32];
 
-	addr_print(&peer->name, name, sizeof(name));
+	addr_print(&peer->conn.name, name, sizeof(name));
 	conn_hold_origin(link_sock(peer), peer_inside(peer),
 			 peer_inside(peer) ? connect_pid(peer->conn.sock) : 0, ours, sizeof(ours));
 	conn_hold_origin(conn->sock, conn->inside, conn->pid, from, sizeof(from));
@@ -82,7 +82,7 @@ static void conn_hold_refuse(struct peer *peer, struct accepted *conn)
 		 "%s is refused",
 		 name, ours, from);
 	/* It may know us by two addresses: by our incarnation it finds the link that it has. */
-	conn_refuse(peer->worker, conn, FI_EADDRINUSE);
+	conn_refuse(peer->conn.worker, conn, FI_EADDRINUSE);
 }
 
 /* Has the newcomer waited in vain for the end of a link? */
@@ -108,7 +108,7 @@ void conn_hold(struct peer *peer, struct accepted *conn)
 		conn->held_ms = now;
 	if (conn_hold_outlived(peer, now - conn->held_ms))
 		conn_hold_refuse(peer, conn);
-	else if (!connect_is_spare(conn->sock) && acceptor_hold(&peer->worker->acceptor, conn))
+	else if (!connect_is_spare(conn->sock) && acceptor_hold(&peer->conn.worker->acceptor, conn))
 		conn_hold_ask(peer);
 	else
 		conn_refuse(NULL, conn, FI_EAGAIN);

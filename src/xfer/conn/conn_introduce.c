@@ -39,7 +39,7 @@
 /* Does the peer understand introductions, and can one be sent to it? */
 static bool conn_introduce_listens(const struct peer *peer)
 {
-	return peer->state == PEER_CONNECTED && peer->conn.hello_flags & WIRE_HELLO_INTRODUCES;
+	return peer->conn.state == PEER_CONNECTED && peer->conn.hello_flags & WIRE_HELLO_INTRODUCES;
 }
 
 /* False: the link does not take the packet now. */
@@ -47,8 +47,8 @@ static bool conn_introduce_say(struct peer *to, enum wire_introduce word, const 
 {
 	struct wire_address w = addresses_write(of);
 
-	return !to->real->ops->send(to->real, &w, sizeof(w), 0, WIRE_HEAD(WIRE_INTRODUCE, 0, 0, 0),
-				    word);
+	return !to->conn.real->ops->send(to->conn.real, &w, sizeof(w), 0,
+					 WIRE_HEAD(WIRE_INTRODUCE, 0, 0, 0), word);
 }
 
 /* ---- Who waits ---- */
@@ -58,27 +58,28 @@ static bool may_be_asked(const struct peer *third, const struct peer *awaited,
 			 const struct peer *relay)
 {
 	return third != relay && conn_introduce_listens(third) &&
-	       third->key_slot == awaited->key_slot;
+	       third->conn.key_slot == awaited->conn.key_slot;
 }
 
 /* Asks some of the endpoints that we are connected with, others each time. Returns how many. */
 static unsigned int conn_introduce_ask_some(struct peer *awaited, const struct peer *relay,
 					    uint64_t times)
 {
-	struct list *peers = &awaited->worker->peers_list;
+	struct list *peers = &awaited->conn.worker->peers_list;
 	uint64_t count = 0, at;
 	unsigned int asked = 0;
 
 	LIST_EACH (node, peers)
-		count += may_be_asked(LIST_ENTRY(node, struct peer, in_worker), awaited, relay);
+		count +=
+			may_be_asked(LIST_ENTRY(node, struct peer, conn.in_worker), awaited, relay);
 	if (!count)
 		return 0;
 	at = count - times * ASKED_MOST % count;
 	LIST_EACH (node, peers) {
-		struct peer *third = LIST_ENTRY(node, struct peer, in_worker);
+		struct peer *third = LIST_ENTRY(node, struct peer, conn.in_worker);
 
 		if (may_be_asked(third, awaited, relay) && at++ % count < ASKED_MOST)
-			asked += conn_introduce_say(third, WIRE_INTRODUCE_ASK, &awaited->key);
+			asked += conn_introduce_say(third, WIRE_INTRODUCE_ASK, &awaited->conn.key);
 	}
 	return asked;
 }
@@ -96,13 +97,13 @@ static bool in_pace(struct worker *worker, uint64_t now)
 /* The others that are awaited get their questions before the next one about this peer. */
 static void go_last(struct peer *awaited)
 {
-	list_remove(&awaited->in_worker);
-	list_push(&awaited->worker->peers_list, &awaited->in_worker);
+	list_remove(&awaited->conn.in_worker);
+	list_push(&awaited->conn.worker->peers_list, &awaited->conn.in_worker);
 }
 
 static void introduce_ask(struct peer *awaited)
 {
-	struct worker *worker = awaited->worker;
+	struct worker *worker = awaited->conn.worker;
 	uint64_t now = clock_coarse_ms(), times = (now - awaited->conn.attempt_ms) / ASK_MS;
 	struct peer *relay = worker->relay.peer;
 	unsigned int asked = 0;
@@ -118,7 +119,7 @@ static void introduce_ask(struct peer *awaited)
 	awaited->conn.attempt->again_ms = now + ASK_MS;
 	go_last(awaited);
 	if (relay && conn_introduce_listens(relay))
-		asked = conn_introduce_say(relay, WIRE_INTRODUCE_ASK, &awaited->key);
+		asked = conn_introduce_say(relay, WIRE_INTRODUCE_ASK, &awaited->conn.key);
 	asked += conn_introduce_ask_some(awaited, relay, times);
 	LOG_INFO(LOG_EP_CTRL, "%u endpoints are asked to tell %s to connect", asked,
 		 peer_text(awaited));
@@ -153,12 +154,12 @@ static bool conn_introduce_too_many(struct peer *from, const struct addr *of,
 
 static void pass_on(struct peer *asker, const struct addr *hidden)
 {
-	struct peer *to = peer_find(asker->worker, hidden, asker->key_slot);
+	struct peer *to = peer_find(asker->conn.worker, hidden, asker->conn.key_slot);
 
-	if (!to || to == asker || !conn_introduce_listens(to) || asker->key.kind == ADDR_STR ||
+	if (!to || to == asker || !conn_introduce_listens(to) || asker->conn.key.kind == ADDR_STR ||
 	    conn_introduce_too_many(asker, hidden, WIRE_INTRODUCE_ASK))
 		return;
-	if (conn_introduce_say(to, WIRE_INTRODUCE_TELL, &asker->key))
+	if (conn_introduce_say(to, WIRE_INTRODUCE_TELL, &asker->conn.key))
 		LOG_INFO(LOG_EP_CTRL, "%s is told that another one waits for it", peer_text(to));
 }
 
@@ -174,7 +175,7 @@ static bool has_place(struct worker *worker, struct peer **goes)
 	unsigned int n = 0;
 
 	LIST_EACH (node, &worker->peers_list) {
-		struct peer *peer = LIST_ENTRY(node, struct peer, in_worker);
+		struct peer *peer = LIST_ENTRY(node, struct peer, conn.in_worker);
 
 		if (!attempt_introduced(peer) || attempt_forsaken(peer, now))
 			continue;
@@ -189,7 +190,7 @@ static bool has_place(struct worker *worker, struct peer **goes)
 /* Why do we not connect to the idle peer that we were told of? NULL: we do, and another attempt *goes, if that is not NULL. */
 static const char *conn_introduce_refusal(struct peer *peer, struct peer **goes)
 {
-	struct worker *worker = peer->worker;
+	struct worker *worker = peer->conn.worker;
 
 	if (peer_addr(peer) != FI_ADDR_NOTAVAIL)
 		return conn_reach_firewalled(peer) ? "it is behind a firewall, too" : NULL;
@@ -213,7 +214,7 @@ static bool is_here(const struct addr *a)
  */
 static bool *conn_introduce_followed(const struct peer *from, const struct addr *waiting)
 {
-	struct worker *worker = from->worker;
+	struct worker *worker = from->conn.worker;
 	uint64_t now = clock_coarse_ms(), ip[2];
 
 	if (now - worker->introduce.followed_ms >= HEARD_MS) {
@@ -228,7 +229,7 @@ static bool *conn_introduce_followed(const struct peer *from, const struct addr 
 
 static void conn_introduce_follow(struct peer *from, const struct addr *waiting)
 {
-	struct worker *worker = from->worker;
+	struct worker *worker = from->conn.worker;
 	struct peer *peer, *goes = NULL;
 	const char *why;
 	bool *before;
@@ -239,8 +240,8 @@ static void conn_introduce_follow(struct peer *from, const struct addr *waiting)
 							: "we are behind no firewall");
 		return;
 	}
-	peer = peer_by_name(worker, waiting, from->key_slot);
-	if (!peer || peer->state != PEER_IDLE)
+	peer = peer_by_name(worker, waiting, from->conn.key_slot);
+	if (!peer || peer->conn.state != PEER_IDLE)
 		return;
 	before = conn_introduce_followed(from, waiting);
 	why = *before ? "it was named a moment ago" : conn_introduce_refusal(peer, &goes);
@@ -253,7 +254,7 @@ static void conn_introduce_follow(struct peer *from, const struct addr *waiting)
 				clock_coarse_ms(); /* the next poll of the sockets ends it */
 		conn_start_early(peer, clock_coarse_ms() + ANSWER_MS);
 	}
-	if (peer->state == PEER_IDLE)
+	if (peer->conn.state == PEER_IDLE)
 		conn_forget(peer);
 }
 
@@ -270,7 +271,7 @@ static bool read_address(const struct packet *p, struct addr *a)
 
 static void introduce_hear(struct peer *from, const struct packet *p)
 {
-	struct worker *worker = from->worker;
+	struct worker *worker = from->conn.worker;
 	struct addr of;
 
 	if (worker->closing)

@@ -12,7 +12,7 @@
 static int make_link(struct peer *peer, struct accepted *conn, enum link_kind kind,
 		     const uint8_t *key, void *pending)
 {
-	struct worker *worker = peer->worker;
+	struct worker *worker = peer->conn.worker;
 	struct link_peer lp = {.key = key,
 			       .initiator = conn->hello.kind == HELLO_ACCEPT,
 			       .hello = &conn->hello,
@@ -25,7 +25,7 @@ static int make_link(struct peer *peer, struct accepted *conn, enum link_kind ki
 	if (err)
 		return err;
 	memcpy(lp.fds, conn->fds, sizeof(lp.fds));
-	err = worker->via[kind].transport->connect(worker->via[kind].state, &lp, &peer->real);
+	err = worker->via[kind].transport->connect(worker->via[kind].state, &lp, &peer->conn.real);
 	if (err)
 		return err;
 	peer->conn.kind = kind;
@@ -46,7 +46,7 @@ static int make_link(struct peer *peer, struct accepted *conn, enum link_kind ki
  */
 static bool suits_device(const struct peer *peer)
 {
-	const struct worker *worker = peer->worker;
+	const struct worker *worker = peer->conn.worker;
 	struct addr own;
 
 	if (!worker->opener.all || !worker->via[LINK_SOCKET].state)
@@ -61,8 +61,8 @@ static bool suits_device(const struct peer *peer)
 void conn_prepare(struct peer *peer, const struct wire_nic *theirs, struct wire_nic *ours,
 		  void **pending)
 {
-	const struct transport *device = peer->worker->via[LINK_DEVICE].transport;
-	void *state = peer->worker->via[LINK_DEVICE].state;
+	const struct transport *device = peer->conn.worker->via[LINK_DEVICE].transport;
+	void *state = peer->conn.worker->via[LINK_DEVICE].state;
 
 	if (peer_inside(peer) || !state || peer->conn.device_error || *pending ||
 	    !suits_device(peer))
@@ -78,9 +78,9 @@ static int link_devices(struct peer *peer, struct accepted *conn, void *pending)
 
 	if (!err)
 		return 0;
-	if (peer->worker->via[LINK_SOCKET].state)
+	if (peer->conn.worker->via[LINK_SOCKET].state)
 		peer->conn.device_error = -err;
-	attempt_abandon(peer->worker, &pending);
+	attempt_abandon(peer->conn.worker, &pending);
 	return err;
 }
 
@@ -97,7 +97,7 @@ static int link_sockets(struct peer *peer, struct accepted *conn)
 	const struct auth *auth = conn_link_proof(peer, conn);
 	uint8_t key[TLS_KEY];
 	bool encrypts = auth && auth->encrypts;
-	int err = peer->worker->via[LINK_SOCKET].state ? 0 : -FI_EHOSTUNREACH;
+	int err = peer->conn.worker->via[LINK_SOCKET].state ? 0 : -FI_EHOSTUNREACH;
 
 	if (!err && encrypts && !auth_link_key(auth, key))
 		err = -FI_EIO;
@@ -119,7 +119,7 @@ static void *take_pending(struct peer *peer)
 
 int conn_link(struct peer *peer, struct accepted *conn, struct wire_nic *ours)
 {
-	struct worker *worker = peer->worker;
+	struct worker *worker = peer->conn.worker;
 	const struct wire_nic *theirs = &conn->hello.nic;
 	void *pending = take_pending(peer);
 	bool asked = pending; /* the peer expects this kind of link */

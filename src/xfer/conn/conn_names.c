@@ -86,19 +86,20 @@ int conn_names_sender(struct worker *worker, const struct accepted *conn, struct
 
 void conn_names_keep(struct peer *peer, const struct peer_also *also)
 {
-	if (also->count && !peer->also)
-		peer->also = malloc(sizeof(*also));
-	if (also->count && peer->also)
-		*peer->also = *also;
+	if (also->count && !peer->conn.also)
+		peer->conn.also = malloc(sizeof(*also));
+	if (also->count && peer->conn.also)
+		*peer->conn.also = *also;
 }
 
 /* Returns the connected peer that is this run of an endpoint, or NULL. */
 static struct peer *connected_run(const struct peer *peer, uint64_t incarnation)
 {
-	LIST_EACH (node, &peer->worker->peers_list) {
-		struct peer *other = LIST_ENTRY(node, struct peer, in_worker);
+	LIST_EACH (node, &peer->conn.worker->peers_list) {
+		struct peer *other = LIST_ENTRY(node, struct peer, conn.in_worker);
 
-		if (other != peer && peer_linked(other) && other->key_slot == peer->key_slot &&
+		if (other != peer && peer_linked(other) &&
+		    other->conn.key_slot == peer->conn.key_slot &&
 		    other->conn.incarnation == incarnation)
 			return other;
 	}
@@ -112,7 +113,7 @@ bool conn_names_join(struct peer *peer, const struct wire_hello *hello)
 
 	if (!other)
 		return false;
-	addr_print(&other->name, text, sizeof(text));
+	addr_print(&other->conn.name, text, sizeof(text));
 	LOG_INFO(LOG_EP_CTRL, "%s is %s, which is connected", peer_text(peer), text);
 	peer_failed(peer, FI_EADDRINUSE);
 	peer_hand_over(peer, other);

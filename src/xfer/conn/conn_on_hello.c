@@ -30,16 +30,16 @@ int conn_take(struct peer *peer, struct accepted *conn, const struct hello_field
 	err = conn_link(peer, conn, &answer.nic);
 	conn_options_say(peer, &answer, &rails);
 	if (!err)
-		err = hello_send(peer->worker, conn->sock, conn->inside, &answer);
+		err = hello_send(peer->conn.worker, conn->sock, conn->inside, &answer);
 	if (!err && peer->conn.sock >= 0)
 		err = conn_watch(peer, EPOLLIN);
 	if (!err) {
-		peer->real->silent &= !peer->worker->cm;
+		peer->conn.real->silent &= !peer->conn.worker->cm;
 		peer_connected(peer);
 		return 0;
 	}
 	LOG_PEER(LOG_EP_CTRL, "cannot accept %s: %s", peer_text(peer), fi_strerror(-err));
-	if (peer->worker->cm)
+	if (peer->conn.worker->cm)
 		peer_failed(peer, -err);
 	else
 		peer_not_taken(peer, -err);
@@ -80,7 +80,7 @@ static struct peer *conn_on_hello_find_peer(struct worker *worker, const struct 
 		return peer_by_name(worker, name, conn->auth.slot);
 	peer = is_ourselves(worker, conn, name) ? peer_new(worker, name) : NULL;
 	if (peer)
-		peer->key_slot = conn->auth.slot;
+		peer->conn.key_slot = conn->auth.slot;
 	return peer;
 }
 
@@ -124,12 +124,12 @@ static enum conn_event conn_on_hello_relation(const struct peer *peer, const str
 {
 	uint64_t theirs = conn->hello.incarnation;
 
-	if (peer->state >= PEER_CROSSED && peer->conn.incarnation == theirs)
+	if (peer->conn.state >= PEER_CROSSED && peer->conn.incarnation == theirs)
 		return conn->hello.serial < peer->conn.serial ? CONN_OLD : CONN_SAME_RUN;
-	if (peer->state == PEER_CONNECTING &&
-	    (conn_reach_unanswered(peer) || auth_comes_from(conn, &peer->key)))
+	if (peer->conn.state == PEER_CONNECTING &&
+	    (conn_reach_unanswered(peer) || auth_comes_from(conn, &peer->conn.key)))
 		return CONN_BELIEVED;
-	if (peer->worker->incarnation < theirs)
+	if (peer->conn.worker->incarnation < theirs)
 		return CONN_GREATER;
 	return same_process(peer, conn) ? CONN_SAME_PROCESS : CONN_LESSER;
 }
@@ -146,13 +146,13 @@ void conn_on_hello_take(struct peer *peer, const struct conn_with *with)
 		conn_refuse(NULL, conn, FI_EAGAIN);
 	else if (!conn_take(peer, conn, &answer))
 		conn_names_keep(peer, with->also);
-	if (peer->state == PEER_IDLE)
+	if (peer->conn.state == PEER_IDLE)
 		conn_forget(peer);
 }
 
 void conn_on_hello_cross(struct peer *peer, struct accepted *conn)
 {
-	hello_send(peer->worker, conn->sock, conn->inside,
+	hello_send(peer->conn.worker, conn->sock, conn->inside,
 		   &(struct hello_fields){.kind = HELLO_CROSSED, .auth = &conn->auth});
 	acceptor_dismiss(conn);
 }

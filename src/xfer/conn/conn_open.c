@@ -27,7 +27,7 @@ int conn_control(struct worker *worker, int op, struct peer *peer, uint32_t even
 
 int conn_watch(struct peer *peer, uint32_t events)
 {
-	return conn_control(peer->worker, EPOLL_CTL_ADD, peer, events);
+	return conn_control(peer->conn.worker, EPOLL_CTL_ADD, peer, events);
 }
 
 int conn_listen(struct worker *worker)
@@ -52,7 +52,7 @@ int conn_listen(struct worker *worker)
 /* Connects to ourselves: a shm link, with a socket pair for the wake-ups. 0 or a negative error. */
 static int connect_self(struct peer *peer)
 {
-	struct worker *worker = peer->worker;
+	struct worker *worker = peer->conn.worker;
 	struct accepted self = {.inside = true,
 				.pid = getpid(),
 				.hello = {.your_id = pool_id(peer),
@@ -74,7 +74,7 @@ static int connect_self(struct peer *peer)
 		err = conn_watch(peer, EPOLLIN);
 	if (err)
 		goto close_pair;
-	peer->real->silent = false;
+	peer->conn.real->silent = false;
 	peer_connected(peer);
 	return 0;
 close_pair:
@@ -86,7 +86,7 @@ close_pair:
 
 int conn_say_hello(struct peer *peer)
 {
-	struct worker *worker = peer->worker;
+	struct worker *worker = peer->conn.worker;
 	struct hello_fields fields = {.kind = worker->cm ? HELLO_REQUEST : HELLO_CONNECT,
 				      .id = pool_id(peer),
 				      .data = worker->cm_data,
@@ -129,7 +129,7 @@ static int conn_open_attempt(struct peer *peer, int sock, bool inside)
 		return err;
 	}
 	conn_event(peer, inside ? CONN_GREETS : CONN_REACHES, NULL);
-	idle_end(&peer->worker->driven.idle);
+	idle_end(&peer->conn.worker->driven.idle);
 	return 0;
 }
 
@@ -143,9 +143,9 @@ static uint64_t deadline_from_now(void)
 
 int conn_overdue(const struct peer *peer)
 {
-	return peer->state == PEER_AWAITED    ? FI_EFIREWALLADDR
-	       : peer->conn.attempt->no_files ? FI_EMFILE
-					      : FI_ETIMEDOUT;
+	return peer->conn.state == PEER_AWAITED ? FI_EFIREWALLADDR
+	       : peer->conn.attempt->no_files   ? FI_EMFILE
+						: FI_ETIMEDOUT;
 }
 
 /*
@@ -154,7 +154,7 @@ int conn_overdue(const struct peer *peer)
  */
 static int connect_somehow(struct peer *peer)
 {
-	struct worker *worker = peer->worker;
+	struct worker *worker = peer->conn.worker;
 	/* Others, if they are closed, too, know this endpoint by its address. */
 	const struct addr *source = worker->auth.closed ? &worker->name : NULL;
 	struct addr to = conn_reach_address(peer);
@@ -163,10 +163,10 @@ static int connect_somehow(struct peer *peer)
 	peer->conn.attempt_ms = clock_coarse_ms();
 	peer->conn.attempt->deadline = deadline_from_now();
 	if (worker->via[LINK_HOST].state &&
-	    (addr_is_local(&peer->name) || advertise_is_own(&peer->name)))
+	    (addr_is_local(&peer->conn.name) || advertise_is_own(&peer->conn.name)))
 		err = conn_open_attempt(peer, conn_reach_inside(peer), true);
 	peer->conn.host_error = -err;
-	if (worker_on_network(worker) && peer->name.kind != ADDR_STR &&
+	if (worker_on_network(worker) && peer->conn.name.kind != ADDR_STR &&
 	    (err == -FI_EHOSTUNREACH || err == -FI_ECONNREFUSED || err == -FI_EACCES))
 		err = conn_reach_firewalled(peer)
 			      ? conn_event(peer, CONN_HIDDEN, NULL)
@@ -185,18 +185,18 @@ static int attempt_now(struct peer *peer)
 
 	if (err == -FI_EAGAIN)
 		return conn_event(peer, CONN_PAUSES, NULL);
-	if (!err && peer->worker->cm)
+	if (!err && peer->conn.worker->cm)
 		conn_single_connecting(peer);
 	return err;
 }
 
 void conn_wait(struct peer *peer)
 {
-	idle_end(&peer->worker->driven.idle);
-	if (peer->worker->cm)
-		conn_single_waits(peer->worker);
+	idle_end(&peer->conn.worker->driven.idle);
+	if (peer->conn.worker->cm)
+		conn_single_waits(peer->conn.worker);
 	else
-		peer->worker->up->soon(peer); /* makes a sleeping waiter poll again soon */
+		peer->conn.worker->up->soon(peer); /* makes a sleeping waiter poll again soon */
 }
 
 /* Closes the attempt's socket, if it has one; the attempt goes on with another one. */
@@ -227,10 +227,10 @@ void conn_again(struct peer *peer)
 	uint64_t deadline = a->deadline;
 	int err;
 
-	if (peer->worker->cm)
-		conn_single_unname(peer->worker);
+	if (peer->conn.worker->cm)
+		conn_single_unname(peer->conn.worker);
 	err = attempt_now(peer);
-	if (a->pauses || peer->state == PEER_RETRYING)
+	if (a->pauses || peer->conn.state == PEER_RETRYING)
 		a->deadline = deadline;
 	if (err)
 		conn_fail(peer, -err, NULL);
@@ -246,9 +246,9 @@ void conn_restart(struct peer *peer)
 /* Is the peer to be proven a key that its address vector got after our endpoint was enabled? */
 static bool lacks_key(const struct peer *peer)
 {
-	const struct auth_own *own = &peer->worker->auth;
+	const struct auth_own *own = &peer->conn.worker->auth;
 
-	if (!own->keyed || auth_key(own, peer->key_slot))
+	if (!own->keyed || auth_key(own, peer->conn.key_slot))
 		return false;
 	LOG_WARN(LOG_EP_CTRL,
 		 "%s: the endpoint was enabled before its address vector got the key: insert keys "
@@ -259,10 +259,10 @@ static bool lacks_key(const struct peer *peer)
 
 int conn_begin(struct peer *peer, const struct conn_with *with)
 {
-	struct worker *worker = peer->worker;
+	struct worker *worker = peer->conn.worker;
 	int err;
 
-	if (!worker->cm && worker_goes_by(worker, &peer->key) && worker->via[LINK_HOST].state)
+	if (!worker->cm && worker_goes_by(worker, &peer->conn.key) && worker->via[LINK_HOST].state)
 		return connect_self(peer);
 	err = attempt_begin(peer);
 	if (err)
@@ -281,7 +281,7 @@ int conn_begin(struct peer *peer, const struct conn_with *with)
 
 static int conn_open_start(struct peer *peer, const struct conn_with *how)
 {
-	return peer->worker->cm ? -FI_ENOTCONN : conn_event(peer, CONN_START, how);
+	return peer->conn.worker->cm ? -FI_ENOTCONN : conn_event(peer, CONN_START, how);
 }
 
 int conn_start(struct peer *peer)

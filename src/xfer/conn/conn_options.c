@@ -15,7 +15,7 @@ bool conn_hear(struct peer *peer, const struct packet *p)
 		conn_hear_disconnect(peer);
 		return true;
 	}
-	OPTIONS_EACH (o, peer->worker, hear) {
+	OPTIONS_EACH (o, peer->conn.worker, hear) {
 		if (o->packet != wire_op(p->head))
 			continue;
 		o->hear(peer, p);
@@ -49,13 +49,13 @@ void conn_options_close(struct worker *worker)
 
 void conn_options_changed(struct peer *peer)
 {
-	OPTIONS_EACH (o, peer->worker, changed)
+	OPTIONS_EACH (o, peer->conn.worker, changed)
 		o->changed(peer);
 }
 
 void conn_options_await(struct peer *peer)
 {
-	OPTIONS_EACH (o, peer->worker, await)
+	OPTIONS_EACH (o, peer->conn.worker, await)
 		o->await(peer);
 }
 
@@ -70,7 +70,7 @@ bool conn_options_make_room(struct worker *worker)
 
 void conn_options_say(struct peer *peer, struct hello_fields *fields, struct wire_rails *rails)
 {
-	OPTIONS_EACH (o, peer->worker, say)
+	OPTIONS_EACH (o, peer->conn.worker, say)
 		o->say(peer, fields, rails);
 }
 
@@ -78,7 +78,7 @@ int conn_options_link(struct peer *peer, const struct accepted *conn, struct lin
 {
 	int err = 0;
 
-	OPTIONS_EACH (o, peer->worker, link)
+	OPTIONS_EACH (o, peer->conn.worker, link)
 		err = err ? err : o->link(peer, conn, lp);
 	return err;
 }

@@ -54,8 +54,8 @@ static void conn_rails_end(struct peer *peer, struct rail_attempt *a)
 	if (a->sock >= 0)
 		connect_close(a->sock);
 	auth_end(&a->auth);
-	peer->rails->attempt[a->rail] = NULL;
-	pool_put(&peer->worker->rails->pool, a);
+	peer->conn.rails->attempt[a->rail] = NULL;
+	pool_put(&peer->conn.worker->rails->pool, a);
 }
 
 static void rails_close(struct worker *worker)
@@ -83,11 +83,11 @@ static struct rails *rails_of(struct worker *worker)
 /* May the link to the peer have several rails? */
 static bool conn_rails_usable(struct peer *peer)
 {
-	struct worker *worker = peer->worker;
+	struct worker *worker = peer->conn.worker;
 	const struct rails *rails;
 
 	if (!rails_asked() || worker->cm || peer_inside(peer) || !worker->opener.rails ||
-	    addr_is_local(&peer->name))
+	    addr_is_local(&peer->conn.name))
 		return false;
 	rails = rails_of(worker);
 	return rails && rails->count > 1;
@@ -96,22 +96,22 @@ static bool conn_rails_usable(struct peer *peer)
 /* Those of a link that has rails, or NULL. */
 static struct peer_rails *conn_rails_agreed(const struct peer *peer)
 {
-	return peer->rails && peer->rails->agreed ? peer->rails : NULL;
+	return peer->conn.rails && peer->conn.rails->agreed ? peer->conn.rails : NULL;
 }
 
 static struct peer_rails *conn_rails_add(struct peer *peer)
 {
-	peer->rails = calloc(1, sizeof(*peer->rails));
-	return peer->rails;
+	peer->conn.rails = calloc(1, sizeof(*peer->conn.rails));
+	return peer->conn.rails;
 }
 
 static void rails_forget(struct peer *peer)
 {
-	for (uint32_t i = 0; peer->rails && i < WIRE_RAILS_MAX; i++)
-		if (peer->rails->attempt[i])
-			conn_rails_end(peer, peer->rails->attempt[i]);
-	free(peer->rails);
-	peer->rails = NULL;
+	for (uint32_t i = 0; peer->conn.rails && i < WIRE_RAILS_MAX; i++)
+		if (peer->conn.rails->attempt[i])
+			conn_rails_end(peer, peer->conn.rails->attempt[i]);
+	free(peer->conn.rails);
+	peer->conn.rails = NULL;
 }
 
 /* Our hello tells our interfaces if the link may have several rails; our answer, if it has. */
@@ -128,7 +128,7 @@ static void rails_say(struct peer *peer, struct hello_fields *fields, struct wir
 	} else {
 		return;
 	}
-	*list = rails_list(peer->worker->rails);
+	*list = rails_list(peer->conn.worker->rails);
 	fields->rails = list;
 }
 
@@ -136,7 +136,7 @@ static void rails_say(struct peer *peer, struct hello_fields *fields, struct wir
 static int conn_rails_confirm(struct peer *peer, const struct accepted *conn,
 			      const struct wire_rails *theirs)
 {
-	struct peer_rails *link = peer->rails;
+	struct peer_rails *link = peer->conn.rails;
 
 	if (!link) {
 		LOG_PEER(LOG_EP_CTRL,
@@ -146,7 +146,7 @@ static int conn_rails_confirm(struct peer *peer, const struct accepted *conn,
 	}
 	link->agreed = true;
 	link->number = conn->hello.your_id;
-	link->count = rails_match(peer->worker->rails, theirs, conn->sock, link->pair);
+	link->count = rails_match(peer->conn.worker->rails, theirs, conn->sock, link->pair);
 	memcpy(link->token, conn->hello.nonce, sizeof(link->token));
 	return 0;
 }
@@ -155,7 +155,7 @@ static int conn_rails_confirm(struct peer *peer, const struct accepted *conn,
 static void conn_rails_agree(struct peer *peer, const struct accepted *conn,
 			     const struct wire_rails *theirs)
 {
-	struct worker *worker = peer->worker;
+	struct worker *worker = peer->conn.worker;
 	struct peer_rails *link = conn_rails_usable(peer) ? conn_rails_add(peer) : NULL;
 
 	if (!link)
@@ -182,7 +182,7 @@ static int rails_link(struct peer *peer, const struct accepted *conn, struct lin
 	if (offered && conn->hello.kind != HELLO_ACCEPT)
 		conn_rails_agree(peer, conn, &theirs);
 	if (conn_rails_agreed(peer))
-		lp->rails = peer->rails->count ? peer->rails->count : 1;
+		lp->rails = peer->conn.rails->count ? peer->conn.rails->count : 1;
 	return err;
 }
 
@@ -194,8 +194,8 @@ static bool conn_rails_overdue(struct peer *peer, struct rail_attempt *a, uint64
 	uint32_t rail = a->rail;
 
 	if (a->stage != CONNECTING)
-		rails_socket(peer->worker, pool_id(a));
-	if (!peer->rails->attempt[rail] || now < a->deadline)
+		rails_socket(peer->conn.worker, pool_id(a));
+	if (!peer->conn.rails->attempt[rail] || now < a->deadline)
 		return true;
 	conn_rails_end(peer, a);
 	return false;
@@ -204,7 +204,7 @@ static bool conn_rails_overdue(struct peer *peer, struct rail_attempt *a, uint64
 /* Is an attempt for this rail under way, or was one a moment ago? */
 static bool conn_rails_attempted(struct peer *peer, uint32_t rail, uint64_t now)
 {
-	struct rail_attempt *a = peer->rails->attempt[rail];
+	struct rail_attempt *a = peer->conn.rails->attempt[rail];
 
 	return a && (now < a->deadline || conn_rails_overdue(peer, a, now));
 }
@@ -257,8 +257,8 @@ static bool rail_coming(struct opener *o, uint32_t src)
 	const struct worker *worker = worker_opener(o);
 	const struct peer *peer = pool_find(&worker->peer_pool, src);
 
-	for (uint32_t i = 0; peer && peer->rails && i < WIRE_RAILS_MAX; i++) {
-		const struct rail_attempt *a = peer->rails->attempt[i];
+	for (uint32_t i = 0; peer && peer->conn.rails && i < WIRE_RAILS_MAX; i++) {
+		const struct rail_attempt *a = peer->conn.rails->attempt[i];
 
 		if (a && a->stage == ASKED && a->sock >= 0)
 			return true;
@@ -296,9 +296,9 @@ static int conn_rails_connected(struct peer *peer, const struct peer_rails *link
 
 	if (err)
 		return err;
-	if (conn_rails_watch(peer->worker, a, EPOLL_CTL_MOD, EPOLLIN))
+	if (conn_rails_watch(peer->conn.worker, a, EPOLL_CTL_MOD, EPOLLIN))
 		return -FI_ENOMEM;
-	if (!peer->worker->auth.keyed)
+	if (!peer->conn.worker->auth.keyed)
 		return conn_rails_ask(link, a);
 	conn_rails_enter(a, PROVING);
 	return auth_greet(peer, a->sock, false, &a->auth);
@@ -314,7 +314,7 @@ static bool conn_rails_joinable(const struct peer *peer)
 static int conn_rails_join(struct peer *peer, uint32_t rail, const struct accepted *conn,
 			   const struct auth *auth)
 {
-	const struct transport *t = peer->worker->via[LINK_SOCKET].transport;
+	const struct transport *t = peer->conn.worker->via[LINK_SOCKET].transport;
 	struct link_peer lp = {.hello = &conn->hello,
 			       .sock = conn->sock,
 			       .initiator = conn->hello.kind == HELLO_JOINED};
@@ -328,7 +328,7 @@ static int conn_rails_join(struct peer *peer, uint32_t rail, const struct accept
 		return -FI_EIO;
 	lp.key = encrypts ? key : NULL;
 	connect_set_linked(conn->sock);
-	err = t->join(peer->real, rail, &lp);
+	err = t->join(peer->conn.real, rail, &lp);
 	explicit_bzero(key, sizeof(key));
 	return err;
 }
@@ -348,7 +348,7 @@ static int conn_rails_hear(struct peer *peer, const struct peer_rails *link, str
 	if (conn.hello.kind != HELLO_JOINED ||
 	    !hmac_equal(conn.hello.nonce, link->token + WIRE_TOKEN, WIRE_TOKEN))
 		return -FI_ECONNREFUSED;
-	epoll_ctl(peer->worker->driven.fd, EPOLL_CTL_DEL, a->sock, NULL);
+	epoll_ctl(peer->conn.worker->driven.fd, EPOLL_CTL_DEL, a->sock, NULL);
 	ret = conn_rails_join(peer, a->rail, &conn, a->auth);
 	if (ret)
 		return ret;
@@ -392,7 +392,7 @@ static const char *conn_rails_fault(const struct peer *peer, const struct peer_r
 		return "there is no such link";
 	if (!hmac_equal(hello->nonce, link->token, WIRE_TOKEN))
 		return "it does not show the token of the link";
-	if (conn->auth.slot != peer->key_slot)
+	if (conn->auth.slot != peer->conn.key_slot)
 		return "it proves another key than that of the link";
 	return number < WIRE_RAILS_MAX ? NULL : "there are not so many rails";
 }

@@ -23,7 +23,8 @@
 
 bool conn_reach_firewalled(const struct peer *peer)
 {
-	return peer->addr != FI_ADDR_NOTAVAIL && av_firewalled(peer->worker->av, peer->addr);
+	return peer->conn.addr != FI_ADDR_NOTAVAIL &&
+	       av_firewalled(peer->conn.worker->av, peer->conn.addr);
 }
 
 /*
@@ -33,8 +34,8 @@ bool conn_reach_firewalled(const struct peer *peer)
 static bool conn_reach_nearby(const struct peer *peer, struct addr *at)
 {
 	return !peer->conn.attempt->outward &&
-	       connect_local(peer->worker->acceptor.network[0], at) &&
-	       at->kind == peer->name.kind && advertise_port(&peer->name, &at->port);
+	       connect_local(peer->conn.worker->acceptor.network[0], at) &&
+	       at->kind == peer->conn.name.kind && advertise_port(&peer->conn.name, &at->port);
 }
 
 bool conn_reach_outward(struct peer *peer)
@@ -49,8 +50,8 @@ bool conn_reach_outward(struct peer *peer)
 
 struct addr conn_reach_address(const struct peer *peer)
 {
-	const struct addr *own = &peer->worker->name;
-	struct addr to = peer->key, at;
+	const struct addr *own = &peer->conn.worker->name;
+	struct addr to = peer->conn.key, at;
 
 	if (conn_reach_nearby(peer, &at))
 		return at;
@@ -61,10 +62,10 @@ struct addr conn_reach_address(const struct peer *peer)
 
 int conn_reach_inside(const struct peer *peer)
 {
-	struct addr all = {.kind = peer->key.kind, .port = peer->key.port};
-	int sock = connect_inside(&peer->key);
+	struct addr all = {.kind = peer->conn.key.kind, .port = peer->conn.key.port};
+	int sock = connect_inside(&peer->conn.key);
 
-	if (sock != -FI_ECONNREFUSED || all.kind == ADDR_STR || !addr_is_local(&peer->name))
+	if (sock != -FI_ECONNREFUSED || all.kind == ADDR_STR || !addr_is_local(&peer->conn.name))
 		return sock;
 	sock = connect_inside(&all);
 	if (sock != -FI_ECONNREFUSED || all.kind == ADDR_IN6)
@@ -83,7 +84,7 @@ void conn_reach_out(struct worker *worker, fi_addr_t addr)
 	const struct addr *name = av_addr(worker->av, addr);
 	struct peer *peer = name && !addr_is_local(name) ? peer_get(worker, addr) : NULL;
 
-	if (peer && peer->state == PEER_IDLE && !conn_reach_firewalled(peer))
+	if (peer && peer->conn.state == PEER_IDLE && !conn_reach_firewalled(peer))
 		conn_start_early(peer, 0);
 }
 
@@ -92,7 +93,7 @@ bool conn_reach_renews(struct peer *peer, int err)
 	uint64_t lasted = clock_coarse_ms() - peer->conn.attempt_ms;
 
 	if ((err != FI_ECONNRESET && err != FI_ETIMEDOUT) || !peer_linked(peer) ||
-	    peer_expelled(peer) || peer->addr == FI_ADDR_NOTAVAIL)
+	    peer_expelled(peer) || peer->conn.addr == FI_ADDR_NOTAVAIL)
 		return false;
 	if (lasted >= LASTED_MS << (DOUBLED_MOST + 1))
 		peer->conn.renewals = 0;
@@ -121,9 +122,9 @@ bool conn_reach_news(struct worker *worker, int err)
 /* Attempts that no operation waits for are repeated without end, or others bring them about: not each is told. */
 static bool is_news(const struct peer *peer, int err)
 {
-	struct worker *worker = peer->worker;
+	struct worker *worker = peer->conn.worker;
 
-	if (!peer->conn.attempt->early || peer->worker->up->waiting(peer))
+	if (!peer->conn.attempt->early || peer->conn.worker->up->waiting(peer))
 		return true;
 	if (peer == worker->relay.peer)
 		return conn_reach_news(worker, err);
@@ -138,12 +139,12 @@ void conn_reach_explain(const struct peer *peer, int err)
 
 	if (!is_news(peer, err))
 		return;
-	addr_print(&peer->worker->name, ours, sizeof(ours));
+	addr_print(&peer->conn.worker->name, ours, sizeof(ours));
 	conn_reach_inside_text(peer, within, sizeof(within));
-	if (peer->worker->cm)
+	if (peer->conn.worker->cm)
 		LOG_WARN(LOG_EP_CTRL, "cannot connect to %s: %s%s after %llu ms", theirs, within,
 			 fi_strerror(err), ms);
-	else if (peer->state == PEER_AWAITED)
+	else if (peer->conn.state == PEER_AWAITED)
 		LOG_WARN(LOG_EP_CTRL,
 			 "no connection with %s: %swe do not connect, for it is behind a firewall "
 			 "(FI_FIREWALL_ADDR); it has not connected to %s within %llu ms",

@@ -43,19 +43,19 @@ static struct peer *relay_of(struct worker *worker)
 		return worker->relay.peer;
 	worker->relay.peer = peer_by_name(worker, name, 0);
 	if (worker->relay.peer)
-		worker->relay.peer->named++;
+		worker->relay.peer->conn.named++;
 	return worker->relay.peer;
 }
 
 static void relay_await(struct peer *awaited)
 {
-	awaited->worker->relay.wanted = true;
-	relay_of(awaited->worker);
+	awaited->conn.worker->relay.wanted = true;
+	relay_of(awaited->conn.worker);
 }
 
 static void refuse_hidden(struct peer *relay)
 {
-	if (conn_reach_news(relay->worker, FI_EFIREWALLADDR))
+	if (conn_reach_news(relay->conn.worker, FI_EFIREWALLADDR))
 		LOG_WARN(LOG_EP_CTRL,
 			 "FI_WEFT_RELAY=%s: it is in the address vector with FI_FIREWALL_ADDR, so "
 			 "nobody connects to it: both sides have to reach a relay",
@@ -87,7 +87,7 @@ static void relay_check(struct worker *worker, uint64_t now)
 		conn_timer_set(worker, RELAY_MS + LAG_MS);
 	if (peer_addr(relay) != FI_ADDR_NOTAVAIL && conn_reach_firewalled(relay))
 		refuse_hidden(relay);
-	else if (relay->state == PEER_IDLE)
+	else if (relay->conn.state == PEER_IDLE)
 		conn_start_early(relay, 0);
 }
 

@@ -31,9 +31,9 @@
  */
 static bool may_retire(struct peer *peer)
 {
-	const struct worker *worker = peer->worker;
+	const struct worker *worker = peer->conn.worker;
 
-	return (peer->state == PEER_CONNECTED || peer->state == PEER_RETIRING) &&
+	return (peer->conn.state == PEER_CONNECTED || peer->conn.state == PEER_RETIRING) &&
 	       peer->conn.kind == LINK_SOCKET && !peer_expelled(peer) && !worker->cm &&
 	       !worker->up->watched(worker) && !worker->reaches_out &&
 	       peer_addr(peer) != FI_ADDR_NOTAVAIL && !conn_reach_firewalled(peer);
@@ -41,7 +41,7 @@ static bool may_retire(struct peer *peer)
 
 static bool conn_retire_is_idle(struct peer *peer)
 {
-	const struct conn_upcalls *up = peer->worker->up;
+	const struct conn_upcalls *up = peer->conn.worker->up;
 
 	return may_retire(peer) && up->quiet(peer) && !up->awaited(peer);
 }
@@ -49,8 +49,8 @@ static bool conn_retire_is_idle(struct peer *peer)
 /* False: the link does not take the packet now. */
 static bool conn_retire_say(struct peer *peer, enum wire_retire word)
 {
-	return !peer->real->ops->send(peer->real, NULL, 0, 0, WIRE_HEAD(WIRE_RETIRE, 0, 0, 0),
-				      word);
+	return !peer->conn.real->ops->send(peer->conn.real, NULL, 0, 0,
+					   WIRE_HEAD(WIRE_RETIRE, 0, 0, 0), word);
 }
 
 static void conn_retire_now(struct peer *peer)
@@ -59,17 +59,17 @@ static void conn_retire_now(struct peer *peer)
 		 peer_text(peer));
 	peer->conn.end = END_RETIRED;
 	peer_not_taken(peer, FI_ESHUTDOWN);
-	if (peer->state == PEER_IDLE)
+	if (peer->conn.state == PEER_IDLE)
 		conn_forget(peer);
 }
 
 /* Has the peer all that was sent? A link that closes waits for that a short time only. */
 static bool has_all(struct peer *peer)
 {
-	const struct transport *t = peer->worker->via[LINK_SOCKET].transport;
+	const struct transport *t = peer->conn.worker->via[LINK_SOCKET].transport;
 
-	peer->real->zcopy->cork(peer->real, false);
-	return t->arrived(peer->real);
+	peer->conn.real->zcopy->cork(peer->conn.real, false);
+	return t->arrived(peer->conn.real);
 }
 
 /* One question in a ms is looked at: that takes a walk over the receives. */
@@ -77,9 +77,9 @@ static void conn_retire_hear_ask(struct peer *peer)
 {
 	uint64_t now = clock_coarse_ms();
 
-	if (now == peer->worker->retire.heard)
+	if (now == peer->conn.worker->retire.heard)
 		return;
-	peer->worker->retire.heard = now;
+	peer->conn.worker->retire.heard = now;
 	if (!conn_retire_is_idle(peer) || !conn_retire_say(peer, WIRE_RETIRE_AGREE))
 		return;
 	conn_event(peer, CONN_AGREES, NULL);
@@ -88,7 +88,7 @@ static void conn_retire_hear_ask(struct peer *peer)
 /* An asker that has begun something since it asked may not close: it would have said STAY. */
 static void hear_done(struct peer *peer)
 {
-	if (!peer->worker->up->receiving(peer) && !peer_expelled(peer))
+	if (!peer->conn.worker->up->receiving(peer) && !peer_expelled(peer))
 		conn_retire_now(peer);
 	else
 		conn_fail(peer, FI_EPROTO, NULL);
@@ -96,7 +96,7 @@ static void hear_done(struct peer *peer)
 
 static void retire_hear(struct peer *peer, const struct packet *p)
 {
-	bool agreed = peer->state == PEER_RETIRING, asked = peer->conn.asked;
+	bool agreed = peer->conn.state == PEER_RETIRING, asked = peer->conn.asked;
 
 	switch (p->tag) {
 	case WIRE_RETIRE_ASK:
@@ -109,8 +109,8 @@ static void retire_hear(struct peer *peer, const struct packet *p)
 		    conn_retire_say(peer, WIRE_RETIRE_DONE))
 			conn_retire_now(peer);
 		else
-			peer->worker->up->say(peer, WIRE_HEAD(WIRE_RETIRE, 0, 0, 0),
-					      WIRE_RETIRE_STAY);
+			peer->conn.worker->up->say(peer, WIRE_HEAD(WIRE_RETIRE, 0, 0, 0),
+						   WIRE_RETIRE_STAY);
 		break;
 	case WIRE_RETIRE_DONE:
 		if (agreed)
@@ -119,7 +119,7 @@ static void retire_hear(struct peer *peer, const struct packet *p)
 	case WIRE_RETIRE_STAY:
 		if (agreed) {
 			conn_event(peer, CONN_RESUMES, NULL);
-			peer->worker->up->stays(peer);
+			peer->conn.worker->up->stays(peer);
 		}
 		break;
 	default:
@@ -138,8 +138,8 @@ struct candidate {
 /* Enters a peer among those that were not used for longest, the first of all first. */
 static void conn_retire_consider(struct candidate oldest[ASKED_MOST], struct peer *peer)
 {
-	const struct transport *t = peer->worker->via[LINK_SOCKET].transport;
-	struct candidate c = {peer, connect_quiet_ms(t->sock(peer->real))};
+	const struct transport *t = peer->conn.worker->via[LINK_SOCKET].transport;
+	struct candidate c = {peer, connect_quiet_ms(t->sock(peer->conn.real))};
 
 	if (c.quiet_ms < QUIET_MS)
 		return;
@@ -156,7 +156,7 @@ static void conn_retire_consider(struct candidate oldest[ASKED_MOST], struct pee
 /* May a connection that could make room come of what is under way with the peer? */
 static bool is_in_the_making(const struct peer *peer)
 {
-	return peer->state == PEER_SECURING || (peer_attempts(peer) && peer->conn.sock >= 0);
+	return peer->conn.state == PEER_SECURING || (peer_attempts(peer) && peer->conn.sock >= 0);
 }
 
 /* Asks some peers. False: there is no connection that could ever make room, and none is in the making. */
@@ -166,12 +166,12 @@ static bool conn_retire_ask_some(struct worker *worker)
 	unsigned int count = 0;
 
 	LIST_EACH (node, &worker->peers_list) {
-		struct peer *peer = LIST_ENTRY(node, struct peer, in_worker);
+		struct peer *peer = LIST_ENTRY(node, struct peer, conn.in_worker);
 
 		bool connected = may_retire(peer);
 
 		count += connected || is_in_the_making(peer);
-		if (connected && peer->state == PEER_CONNECTED && worker->up->quiet(peer))
+		if (connected && peer->conn.state == PEER_CONNECTED && worker->up->quiet(peer))
 			conn_retire_consider(oldest, peer);
 	}
 	for (unsigned int i = 0; i < ASKED_MOST && i <= count / PART && oldest[i].peer; i++)

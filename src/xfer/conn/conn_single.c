@@ -73,7 +73,7 @@ static void name_network(struct worker *worker, int sock)
 /* Completes a worker's name without a port number by the socket's. */
 static void conn_single_complete_name(struct peer *peer)
 {
-	struct worker *worker = peer->worker;
+	struct worker *worker = peer->conn.worker;
 
 	if (worker->name.kind == ADDR_STR || worker->name.port)
 		return;
@@ -86,7 +86,7 @@ static void conn_single_complete_name(struct peer *peer)
 
 void conn_single_sent(struct peer *peer)
 {
-	conn_timer_clear(peer->worker);
+	conn_timer_clear(peer->conn.worker);
 	conn_single_complete_name(peer);
 }
 
@@ -104,8 +104,8 @@ void conn_single_waits(struct worker *worker)
 /* Across the network connect() may last long: sets the timer to the peer timeout. */
 void conn_single_connecting(struct peer *peer)
 {
-	if (peer->state == PEER_CONNECTING)
-		conn_timer_set(peer->worker, env_get()->peer_timeout);
+	if (peer->conn.state == PEER_CONNECTING)
+		conn_timer_set(peer->conn.worker, env_get()->peer_timeout);
 	conn_single_complete_name(peer);
 }
 

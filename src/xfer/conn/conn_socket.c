@@ -16,9 +16,9 @@
 
 bool conn_probe(struct peer *peer)
 {
-	const struct transport *t = peer->worker->via[peer->conn.kind].transport;
+	const struct transport *t = peer->conn.worker->via[peer->conn.kind].transport;
 
-	return t->probe && t->probe(peer->real);
+	return t->probe && t->probe(peer->conn.real);
 }
 
 static bool socket_outlives(struct peer *peer)
@@ -26,7 +26,7 @@ static bool socket_outlives(struct peer *peer)
 	if (peer->conn.end == END_CLOSED || !conn_probe(peer))
 		return false;
 	LOG_INFO(LOG_EP_CTRL, "the link to %s has lost its socket", peer_text(peer));
-	epoll_ctl(peer->worker->driven.fd, EPOLL_CTL_DEL, peer->conn.sock, NULL);
+	epoll_ctl(peer->conn.worker->driven.fd, EPOLL_CTL_DEL, peer->conn.sock, NULL);
 	peer->conn.socket_lost = true;
 	return true;
 }
@@ -37,7 +37,7 @@ static bool socket_outlives(struct peer *peer)
  */
 static struct peer *hear_out(struct peer *peer)
 {
-	struct worker *worker = peer->worker;
+	struct worker *worker = peer->conn.worker;
 	const struct transport *t = worker->via[peer->conn.kind].transport;
 	void *state = worker->via[peer->conn.kind].state;
 	uint32_t id = pool_id(peer);
@@ -65,7 +65,7 @@ static ssize_t hear_boot(struct peer *peer)
 			len = connect_hear(peer->conn.sock, &byte);
 		}
 		if (len > 0)
-			peer->real->silent = false;
+			peer->conn.real->silent = false;
 		if (len > 0 && byte == BOOT_DISCONNECT)
 			conn_end_closed(peer);
 	}

@@ -6,7 +6,7 @@
 
 void conn_wrong_key(struct peer *peer, uint64_t key)
 {
-	struct worker *worker = peer->worker;
+	struct worker *worker = peer->conn.worker;
 	uint64_t now = clock_coarse_ms(), source = peer->conn.source;
 	char text[ADDR_STR_MAX + 32];
 
@@ -16,13 +16,13 @@ void conn_wrong_key(struct peer *peer, uint64_t key)
 			peer_expel(peer, END_KEYS);
 		return;
 	}
-	addr_print(&peer->name, text, sizeof(text));
+	addr_print(&peer->conn.name, text, sizeof(text));
 	LOG_PEER(LOG_EP_DATA,
 		 "%u wrong keys within %u ms from the address of %s: the connections that used "
 		 "some end, new ones are refused for %u ms",
 		 SOURCE_WRONG_MAX, SOURCE_WINDOW_MS, text, SOURCE_REFUSED_MS);
 	LIST_EACH (node, &worker->peers_list) {
-		struct peer *other = LIST_ENTRY(node, struct peer, in_worker);
+		struct peer *other = LIST_ENTRY(node, struct peer, conn.in_worker);
 
 		if (other->conn.source == source && other->conn.wrong_key && peer_linked(other))
 			peer_expel(other, END_KEYS);

@@ -82,10 +82,10 @@ void conn_stuck_check(struct worker *worker, uint64_t now)
 	if (ms <= 0)
 		return;
 	LIST_EACH_SAFE (node, &worker->peers_list) {
-		struct peer *peer = LIST_ENTRY(node, struct peer, in_worker);
+		struct peer *peer = LIST_ENTRY(node, struct peer, conn.in_worker);
 		bool exempt = peer_linked(peer) && (peer_inside(peer) || peer_expelled(peer));
 
-		if (peer->state != PEER_IDLE && !exempt &&
+		if (peer->conn.state != PEER_IDLE && !exempt &&
 		    (is_stuck(peer) || attempt_is_stuck(peer)))
 			conn_stuck_give_up(peer, ms);
 	}

@@ -23,7 +23,7 @@ static size_t conn_unknown_descriptors(const struct worker *worker)
 	size_t n = connect_left() + worker->acceptor.count;
 
 	LIST_EACH (node, &worker->peers_list) {
-		const struct peer *peer = LIST_ENTRY(node, struct peer, in_worker);
+		const struct peer *peer = LIST_ENTRY(node, struct peer, conn.in_worker);
 
 		n += peer_linked(peer) || peer_attempts(peer);
 	}
@@ -44,7 +44,7 @@ static size_t conn_unknown_most(const struct worker *worker)
 /* The relay is kept while it is not connected, too. */
 static bool is_kept_relay(const struct peer *peer)
 {
-	return peer == peer->worker->relay.peer && peer->state == PEER_IDLE;
+	return peer == peer->conn.worker->relay.peer && peer->conn.state == PEER_IDLE;
 }
 
 /*
@@ -55,10 +55,11 @@ static size_t conn_unknown_count(const struct peer *newcomer)
 {
 	size_t n = 0;
 
-	LIST_EACH (node, &newcomer->worker->peers_list) {
-		const struct peer *peer = LIST_ENTRY(node, struct peer, in_worker);
+	LIST_EACH (node, &newcomer->conn.worker->peers_list) {
+		const struct peer *peer = LIST_ENTRY(node, struct peer, conn.in_worker);
 
-		n += peer != newcomer && peer->addr == FI_ADDR_NOTAVAIL && !is_kept_relay(peer);
+		n += peer != newcomer && peer->conn.addr == FI_ADDR_NOTAVAIL &&
+		     !is_kept_relay(peer);
 	}
 	return n;
 }
@@ -72,12 +73,12 @@ static void conn_unknown_look_up(struct worker *worker)
 		return;
 	worker->unknown.seen_av = version;
 	LIST_EACH (node, &worker->peers_list)
-		peer_addr(LIST_ENTRY(node, struct peer, in_worker));
+		peer_addr(LIST_ENTRY(node, struct peer, conn.in_worker));
 }
 
 bool conn_has_place(struct peer *newcomer)
 {
-	struct worker *worker = newcomer->worker;
+	struct worker *worker = newcomer->conn.worker;
 	char text[ADDR_STR_MAX + 32];
 
 	if (peer_addr(newcomer) != FI_ADDR_NOTAVAIL ||
@@ -87,7 +88,7 @@ bool conn_has_place(struct peer *newcomer)
 	if (conn_unknown_count(newcomer) < conn_unknown_most(worker))
 		return true;
 	worker->unknown.refused++;
-	addr_print(&newcomer->name, text, sizeof(text));
+	addr_print(&newcomer->conn.name, text, sizeof(text));
 	LOG_PEER(LOG_EP_CTRL,
 		 "%s is refused: %zu peers are connected that the address vector does not "
 		 "hold (FI_WEFT_UNKNOWN_MAX=%zu); %llu were refused so far",

@@ -43,9 +43,10 @@ static const struct link_ops full_ops = {
 };
 
 struct link peer_full_link = {LINK_BARE, .ops = &full_ops};
-struct peer peer_nobody = {.link = &peer_full_link,
-			   .addr = FI_ADDR_NOTAVAIL,
-			   .conn = {.kind = LINK_SOCKET, .sock = -1}};
+struct peer peer_nobody = {.conn = {.link = &peer_full_link,
+				    .addr = FI_ADDR_NOTAVAIL,
+				    .kind = LINK_SOCKET,
+				    .sock = -1}};
 
 struct peer *peer_new(struct worker *worker, const struct addr *name)
 {
@@ -54,29 +55,29 @@ struct peer *peer_new(struct worker *worker, const struct addr *name)
 	if (!peer)
 		return NULL;
 	memset(peer, 0, sizeof(*peer));
-	if (addr_dup(&peer->name, name)) {
+	if (addr_dup(&peer->conn.name, name)) {
 		pool_put(&worker->peer_pool, peer);
 		return NULL;
 	}
-	peer->key = addr_unmapped(&peer->name);
-	peer->worker = worker;
-	peer->link = &peer_full_link;
-	peer->addr = peer->reported = FI_ADDR_NOTAVAIL;
+	peer->conn.key = addr_unmapped(&peer->conn.name);
+	peer->conn.worker = worker;
+	peer->conn.link = &peer_full_link;
+	peer->conn.addr = peer->conn.reported = FI_ADDR_NOTAVAIL;
 	peer->conn.sock = peer->conn.wake = -1;
 	peer->conn.kind = LINK_SOCKET;
-	list_push(&worker->peers_list, &peer->in_worker);
+	list_push(&worker->peers_list, &peer->conn.in_worker);
 	worker->up->made(peer);
 	return peer;
 }
 
 void peer_free(struct peer *peer)
 {
-	peer->worker->up->freed(peer);
-	list_remove(&peer->in_worker);
-	addr_free(&peer->name);
-	free(peer->also);
+	peer->conn.worker->up->freed(peer);
+	list_remove(&peer->conn.in_worker);
+	addr_free(&peer->conn.name);
+	free(peer->conn.also);
 	conn_options_changed(peer);
-	pool_put(&peer->worker->peer_pool, peer);
+	pool_put(&peer->conn.worker->peer_pool, peer);
 }
 
 /*
@@ -86,38 +87,40 @@ void peer_free(struct peer *peer)
 static void read_out(struct peer *peer)
 {
 	peer->conn.unread_ms = 0;
-	peer->worker->unread--;
-	if (peer->state == PEER_IDLE)
-		peer->worker->up->read_out(peer, peer->conn.directed_err);
+	peer->conn.worker->unread--;
+	if (peer->conn.state == PEER_IDLE)
+		peer->conn.worker->up->read_out(peer, peer->conn.directed_err);
 }
 
 void peer_connected(struct peer *peer)
 {
 	if (peer->conn.unread_ms)
 		read_out(peer);
-	idle_end(&peer->worker->driven.idle); /* a transport without a link may have been idle */
+	idle_end(&peer->conn.worker->driven
+			  .idle); /* a transport without a link may have been idle */
 	peer->conn.refused = 0;
-	conn_event(peer, peer->real->securing ? CONN_SECURES : CONN_LINKS, NULL);
+	conn_event(peer, peer->conn.real->securing ? CONN_SECURES : CONN_LINKS, NULL);
 }
 
 void peer_open(struct peer *peer)
 {
-	peer->counts.connections++;
+	peer->conn.connections++;
 	PROBE2(connect, peer, peer->conn.kind);
-	peer->worker->up->up(peer);
+	peer->conn.worker->up->up(peer);
 	/* Messages that came before our link was made may have exceeded a budget. */
 	if (__builtin_expect(peer_expelled(peer), 0))
-		peer->worker->up->soon(peer);
+		peer->conn.worker->up->soon(peer);
 }
 
 void peer_expel(struct peer *peer, enum conn_end why)
 {
 	if (!peer_expelled(peer))
 		peer->conn.end = why;
-	peer->reported = FI_ADDR_NOTAVAIL;
-	if (peer->real)
-		peer->real->silent = false; /* its receives end: we end the link, not the peer */
-	peer->worker->up->soon(peer);
+	peer->conn.reported = FI_ADDR_NOTAVAIL;
+	if (peer->conn.real)
+		peer->conn.real->silent =
+			false; /* its receives end: we end the link, not the peer */
+	peer->conn.worker->up->soon(peer);
 }
 
 void peer_over_budget(struct peer *peer, const char *of_what, size_t max)
@@ -126,7 +129,7 @@ void peer_over_budget(struct peer *peer, const char *of_what, size_t max)
 
 	if (peer_expelled(peer))
 		return;
-	addr_print(&peer->name, text, sizeof(text));
+	addr_print(&peer->conn.name, text, sizeof(text));
 	LOG_PEER(LOG_EP_DATA, "%s exceeds %zu bytes %s: disconnecting the peer", text, max,
 		 of_what);
 	peer_expel(peer, END_BUDGET);
@@ -136,7 +139,7 @@ void peer_starve(struct peer *peer, const char *what)
 {
 	char text[ADDR_STR_MAX + 32];
 
-	addr_print(&peer->name, text, sizeof(text));
+	addr_print(&peer->conn.name, text, sizeof(text));
 	LOG_PEER(LOG_EP_DATA, "%s: out of memory for %s: disconnecting the peer", text, what);
 	peer_expel(peer, END_MEMORY);
 }
@@ -144,7 +147,7 @@ void peer_starve(struct peer *peer, const char *what)
 void peer_starve_all(struct worker *worker)
 {
 	LIST_EACH (node, &worker->peers_list) {
-		struct peer *peer = LIST_ENTRY(node, struct peer, in_worker);
+		struct peer *peer = LIST_ENTRY(node, struct peer, conn.in_worker);
 
 		if (peer_linked(peer) && !peer_expelled(peer))
 			peer_starve(peer, "a completion");
@@ -155,7 +158,7 @@ void peer_overdue(struct peer *peer, int ms)
 {
 	char text[ADDR_STR_MAX + 32];
 
-	addr_print(&peer->name, text, sizeof(text));
+	addr_print(&peer->conn.name, text, sizeof(text));
 	LOG_PEER(LOG_EP_DATA,
 		 "%s: nothing came of a message that it announced for %d ms "
 		 "(FI_WEFT_SENDER_TIMEOUT=%d): its connection is ended",
@@ -178,11 +181,11 @@ static void close_sockets(struct peer *peer)
  */
 static void peer_close_link(struct peer *peer)
 {
-	if (!peer->real)
+	if (!peer->conn.real)
 		return;
-	peer->real->failed = peer->conn.end < END_CLOSED || peer_expelled(peer);
-	peer->real->ops->close(peer->real);
-	peer->real = NULL;
+	peer->conn.real->failed = peer->conn.end < END_CLOSED || peer_expelled(peer);
+	peer->conn.real->ops->close(peer->conn.real);
+	peer->conn.real = NULL;
 	conn_options_changed(peer);
 }
 
@@ -200,40 +203,40 @@ static void end_ended(struct peer *peer)
  */
 static void peer_disconnect(struct peer *peer)
 {
-	struct worker *worker = peer->worker;
+	struct worker *worker = peer->conn.worker;
 
 	/* The peer may have sent through our hello's descriptors before we made our link. */
-	bool came = peer->real || (peer->state == PEER_HANDSHAKE && peer_inside(peer));
-	enum link_kind kind = peer->real ? peer->conn.kind : LINK_HOST;
+	bool came = peer->conn.real || (peer->conn.state == PEER_HANDSHAKE && peer_inside(peer));
+	enum link_kind kind = peer->conn.real ? peer->conn.kind : LINK_HOST;
 	const struct transport *t = worker->via[kind].transport;
 
 	idle_end(&worker->driven.idle);
 	attempt_end(peer);
 	/* The requests end below, and the application may then reuse their memory. */
-	if (peer->real)
-		peer->real->memory->abort(peer->real);
+	if (peer->conn.real)
+		peer->conn.real->memory->abort(peer->conn.real);
 	if (came && t->reap && t->reap(worker->via[kind].state, pool_id(peer))) {
 		worker->unread++;
 		peer->conn.unread_ms = clock_coarse_ms();
 	}
 	conn_event(peer, CONN_ENDS, NULL);
-	free(peer->also);
-	peer->also = NULL;
+	free(peer->conn.also);
+	peer->conn.also = NULL;
 	close_sockets(peer);
 }
 
 /* Do receives that name this peer alone end with its connection? */
 static bool fails_directed(const struct peer *peer)
 {
-	return peer->real && !peer->real->silent && peer->conn.end != END_CLOSED;
+	return peer->conn.real && !peer->conn.real->silent && peer->conn.end != END_CLOSED;
 }
 
 bool peer_reads_out(struct peer *peer)
 {
-	struct worker *worker = peer->worker;
+	struct worker *worker = peer->conn.worker;
 
 	/* Do not reap while the peer connects anew: its new slot claims look like the old ones. */
-	if (!peer->conn.unread_ms || peer->state != PEER_IDLE ||
+	if (!peer->conn.unread_ms || peer->conn.state != PEER_IDLE ||
 	    worker->via[LINK_HOST].transport->reap(worker->via[LINK_HOST].state, pool_id(peer)))
 		return false;
 	read_out(peer);
@@ -242,14 +245,14 @@ bool peer_reads_out(struct peer *peer)
 
 void peer_failed(struct peer *peer, int found)
 {
-	struct worker *worker = peer->worker;
+	struct worker *worker = peer->conn.worker;
 	int err = conn_end_decide(peer, found);
 	bool waits = worker->up->waiting(peer);
 	struct conn_down how = {.err = err};
 
 	peer->conn.refused = peer_attempts(peer) && !waits && !peer->conn.attempt->early ? err : 0;
 	peer->conn.last_error = err;
-	PROBE3(lost, peer, err, peer->state);
+	PROBE3(lost, peer, err, peer->conn.state);
 	peer_disconnect(peer);
 	how.reason = conn_end_reason(peer, err);
 	peer->conn.directed_err = fails_directed(peer) ? err : 0;
@@ -264,9 +267,9 @@ void peer_not_taken(struct peer *peer, int found)
 
 	conn_end_decide(peer, found);
 	peer_disconnect(peer);
-	peer->worker->up->parted(peer);
+	peer->conn.worker->up->parted(peer);
 	end_ended(peer);
-	if (!peer->worker->up->again(peer))
+	if (!peer->conn.worker->up->again(peer))
 		return;
 	err = conn_start(peer);
 	if (err)

@@ -36,13 +36,13 @@ static struct peer *peer_entry_find_peer(struct worker *worker, const struct add
 	struct peer *other = NULL;
 
 	LIST_EACH (node, &worker->peers_list) {
-		struct peer *peer = LIST_ENTRY(node, struct peer, in_worker);
+		struct peer *peer = LIST_ENTRY(node, struct peer, conn.in_worker);
 
-		if (peer->key_slot != key_slot)
+		if (peer->conn.key_slot != key_slot)
 			continue;
-		if (addr_equal(&peer->key, &key))
+		if (addr_equal(&peer->conn.key, &key))
 			return peer;
-		if (peer->addr == FI_ADDR_NOTAVAIL && peer_also_has(peer->also, &key))
+		if (peer->conn.addr == FI_ADDR_NOTAVAIL && peer_also_has(peer->conn.also, &key))
 			other = peer;
 	}
 	return other;
@@ -51,9 +51,9 @@ static struct peer *peer_entry_find_peer(struct worker *worker, const struct add
 struct peer *peer_find(struct worker *worker, const struct addr *key, unsigned int key_slot)
 {
 	LIST_EACH (node, &worker->peers_list) {
-		struct peer *peer = LIST_ENTRY(node, struct peer, in_worker);
+		struct peer *peer = LIST_ENTRY(node, struct peer, conn.in_worker);
 
-		if (addr_equal(&peer->key, key) && peer->key_slot == key_slot)
+		if (addr_equal(&peer->conn.key, key) && peer->conn.key_slot == key_slot)
 			return peer;
 	}
 	return NULL;
@@ -68,7 +68,7 @@ struct peer *peer_by_name(struct worker *worker, const struct addr *name, unsign
 		return peer;
 	peer = peer_new(worker, name);
 	if (peer)
-		peer->key_slot = key_slot;
+		peer->conn.key_slot = key_slot;
 	return peer;
 }
 
@@ -78,43 +78,43 @@ int peer_rename(struct peer *peer, const struct addr *name)
 
 	if (addr_dup(&copy, name))
 		return -FI_ENOMEM;
-	addr_free(&peer->name);
-	peer->name = copy;
-	peer->key = addr_unmapped(&copy);
+	addr_free(&peer->conn.name);
+	peer->conn.name = copy;
+	peer->conn.key = addr_unmapped(&copy);
 	return 0;
 }
 
 /* The peer is in this entry now, whose address is the one to connect to, unless another process has removed it from a shared vector. */
 static void peer_entry_take_name(struct peer *peer, fi_addr_t entry)
 {
-	const struct addr *name = av_addr(peer->worker->av, entry);
-	struct addr key = name ? addr_unmapped(name) : peer->key;
+	const struct addr *name = av_addr(peer->conn.worker->av, entry);
+	struct addr key = name ? addr_unmapped(name) : peer->conn.key;
 
-	if (!addr_equal(&key, &peer->key))
+	if (!addr_equal(&key, &peer->conn.key))
 		peer_rename(peer, name);
 }
 
 /* Enters the peer in worker->peers, unless another peer has the entry. */
 static void peer_entry_enter(struct peer *peer, fi_addr_t addr)
 {
-	if (peer->worker->peers[addr] != &peer_nobody)
+	if (peer->conn.worker->peers[addr] != &peer_nobody)
 		return;
-	peer->worker->peers[addr] = peer;
-	peer->named++;
+	peer->conn.worker->peers[addr] = peer;
+	peer->conn.named++;
 }
 
 void peer_hand_over(struct peer *peer, struct peer *other)
 {
-	struct worker *worker = peer->worker;
+	struct worker *worker = peer->conn.worker;
 
 	for (size_t i = 0; i < worker->peer_count; i++) {
 		if (worker->peers[i] != peer)
 			continue;
 		worker->peers[i] = &peer_nobody;
-		peer->named--;
+		peer->conn.named--;
 		peer_entry_enter(other, i);
 	}
-	peer->addr = peer->reported = FI_ADDR_NOTAVAIL;
+	peer->conn.addr = peer->conn.reported = FI_ADDR_NOTAVAIL;
 }
 
 struct peer *peer_get(struct worker *worker, fi_addr_t addr)
@@ -134,8 +134,8 @@ struct peer *peer_get(struct worker *worker, fi_addr_t addr)
 		peer = peer_by_name(worker, name, key_slot);
 	if (!peer)
 		return NULL;
-	if (peer->addr == FI_ADDR_NOTAVAIL) {
-		peer->addr = addr;
+	if (peer->conn.addr == FI_ADDR_NOTAVAIL) {
+		peer->conn.addr = addr;
 		peer_entry_take_name(peer, addr);
 	}
 	peer_entry_enter(peer, addr);
@@ -143,7 +143,7 @@ struct peer *peer_get(struct worker *worker, fi_addr_t addr)
 	 * The connection may be to an earlier peer of this address, whose disconnect message we
 	 * have not read.
 	 */
-	if (peer->state == PEER_CONNECTED && !worker->in_progress && conn_poll(worker) &&
+	if (peer->conn.state == PEER_CONNECTED && !worker->in_progress && conn_poll(worker) &&
 	    worker->opener.sleepers)
 		worker_wake(worker);
 	return peer;
@@ -167,26 +167,27 @@ int peer_missing(const struct ep *ep, fi_addr_t addr, const char *call)
 
 fi_addr_t peer_addr_lookup(struct peer *peer)
 {
-	struct av *av = peer->worker->av;
+	struct av *av = peer->conn.worker->av;
 	/* Before the search: another process may insert meanwhile. */
 	uint64_t version = av ? av_version(av) + 1 : 0;
 	fi_addr_t addr;
 
-	if (!av || peer->unknown_at == version)
+	if (!av || peer->conn.unknown_at == version)
 		return FI_ADDR_NOTAVAIL;
-	addr = peer_entry(peer->worker, &peer->name, peer->also, peer->key_slot);
+	addr = peer_entry(peer->conn.worker, &peer->conn.name, peer->conn.also,
+			  peer->conn.key_slot);
 	if (addr == FI_ADDR_NOTAVAIL)
-		peer->unknown_at = version;
-	if (addr == FI_ADDR_NOTAVAIL || peer_reserve(peer->worker, addr))
+		peer->conn.unknown_at = version;
+	if (addr == FI_ADDR_NOTAVAIL || peer_reserve(peer->conn.worker, addr))
 		return addr;
 	peer_entry_enter(peer, addr);
 	/*
 	 * Only the peer in worker->peers notes its entry, so that removing the entry finds the
 	 * peer. With a link to ourselves there are two peers of one name.
 	 */
-	if (peer->worker->peers[addr] != peer)
+	if (peer->conn.worker->peers[addr] != peer)
 		return addr;
-	peer->addr = addr;
+	peer->conn.addr = addr;
 	peer_entry_take_name(peer, addr);
 	return addr;
 }
@@ -197,15 +198,15 @@ fi_addr_t peer_reported_lookup(struct peer *peer)
 
 	if (addr == FI_ADDR_NOTAVAIL)
 		return addr;
-	id = av_user_id(peer->worker->av, addr);
-	if (peer->addr == addr && !peer_expelled(peer))
-		peer->reported = id;
+	id = av_user_id(peer->conn.worker->av, addr);
+	if (peer->conn.addr == addr && !peer_expelled(peer))
+		peer->conn.reported = id;
 	return id;
 }
 
 fi_addr_t peer_reported_key(const struct peer *peer)
 {
-	struct av *av = peer->worker->av;
+	struct av *av = peer->conn.worker->av;
 
-	return av ? av_keys_reported(av, peer->key_slot) : FI_ADDR_NOTAVAIL;
+	return av ? av_keys_reported(av, peer->conn.key_slot) : FI_ADDR_NOTAVAIL;
 }

@@ -10,7 +10,7 @@ const char *peer_text(const struct peer *peer)
 {
 	static __thread char text[ADDR_STR_MAX + 32];
 
-	addr_print(&peer->name, text, sizeof(text));
+	addr_print(&peer->conn.name, text, sizeof(text));
 	return text;
 }
 

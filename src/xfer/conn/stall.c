@@ -46,7 +46,7 @@ void stall_tick(struct worker *worker)
 	if (read(worker->stall.timer, &ticks, sizeof(ticks)) < 0)
 		return;
 	LIST_EACH (node, &worker->peers_list) {
-		const struct peer *peer = LIST_ENTRY(node, struct peer, in_worker);
+		const struct peer *peer = LIST_ENTRY(node, struct peer, conn.in_worker);
 
 		if (peer_linked(peer) && peer_inside(peer))
 			return;
@@ -71,7 +71,7 @@ void stall_close(struct worker *worker)
 static struct peer *stall_claimer(struct worker *worker, uint32_t owner)
 {
 	LIST_EACH (node, &worker->peers_list) {
-		struct peer *peer = LIST_ENTRY(node, struct peer, in_worker);
+		struct peer *peer = LIST_ENTRY(node, struct peer, conn.in_worker);
 
 		if ((pool_id(peer) & TRANSPORT_OWNER_MASK) == owner && peer->conn.sock >= 0)
 			return peer;
@@ -83,7 +83,7 @@ static void stall_warn(const struct peer *peer, const char *what)
 {
 	char text[ADDR_STR_MAX + 32];
 
-	addr_print(&peer->name, text, sizeof(text));
+	addr_print(&peer->conn.name, text, sizeof(text));
 	LOG_PEER(LOG_EP_DATA, "ring: %s (process %d) has claimed a packet and does not send it: %s",
 		 text, (int)connect_pid(peer->conn.sock), what);
 }

@@ -228,10 +228,10 @@ bool xfer_notifies_late(const struct worker *worker)
 	if (worker->opener.counts)
 		return true;
 	LIST_EACH (node, &worker->peers_list) {
-		const struct peer *peer = LIST_ENTRY(node, struct peer, in_worker);
+		const struct peer *peer = LIST_ENTRY(node, struct peer, conn.in_worker);
 
 		if ((peer->conn.attempt && peer->conn.attempt->pending) ||
-		    (peer->real && peer->conn.kind == LINK_DEVICE))
+		    (peer->conn.real && peer->conn.kind == LINK_DEVICE))
 			return false;
 	}
 	return true;

@@ -19,7 +19,7 @@ _Static_assert(((sizeof(struct control) + WIRE_RESULT_INLINE) << POOL_INDEX_BITS
 
 static void set_known(struct peer *peer, bool known)
 {
-	struct answers *a = &peer->worker->answers;
+	struct answers *a = &peer->conn.worker->answers;
 
 	if (peer->tx.reply_known == known)
 		return;
@@ -36,17 +36,17 @@ static void set_known(struct peer *peer, bool known)
  */
 static void answers_look_up(struct peer *peer)
 {
-	set_known(peer,
-		  peer_expelled(peer) || peer->worker->cm || peer_addr(peer) != FI_ADDR_NOTAVAIL);
+	set_known(peer, peer_expelled(peer) || peer->conn.worker->cm ||
+				peer_addr(peer) != FI_ADDR_NOTAVAIL);
 }
 
 /* The peer exceeds `limit` of the setting or constant `name`. */
 static void answers_disconnect(struct peer *peer, const char *name, size_t limit)
 {
-	struct answers *a = &peer->worker->answers;
+	struct answers *a = &peer->conn.worker->answers;
 	char text[ADDR_STR_MAX + 32];
 
-	addr_print(&peer->name, text, sizeof(text));
+	addr_print(&peer->conn.name, text, sizeof(text));
 	LOG_PEER(
 		LOG_EP_DATA,
 		"%s: %zu bytes of answers that it does not read, of %zu for all peers and %zu for "
@@ -62,8 +62,8 @@ static struct peer *answers_worst(struct peer *peer)
 {
 	struct peer *most = peer;
 
-	LIST_EACH (node, &peer->worker->peers_list) {
-		struct peer *other = LIST_ENTRY(node, struct peer, in_worker);
+	LIST_EACH (node, &peer->conn.worker->peers_list) {
+		struct peer *other = LIST_ENTRY(node, struct peer, conn.in_worker);
 
 		if (!other->tx.reply_known && other->tx.reply_bytes > most->tx.reply_bytes)
 			most = other;
@@ -82,13 +82,13 @@ static bool answers_exceeds(const struct answers *a, size_t bytes, size_t limit)
  */
 static bool make_room(struct peer *peer, size_t bytes)
 {
-	struct answers *a = &peer->worker->answers;
+	struct answers *a = &peer->conn.worker->answers;
 	const size_t limit = budget_half();
 
 	if (!answers_exceeds(a, bytes, limit))
 		return true;
-	LIST_EACH (node, &peer->worker->peers_list)
-		answers_look_up(LIST_ENTRY(node, struct peer, in_worker));
+	LIST_EACH (node, &peer->conn.worker->peers_list)
+		answers_look_up(LIST_ENTRY(node, struct peer, conn.in_worker));
 	while (answers_exceeds(a, bytes, limit) && !peer_expelled(peer))
 		answers_disconnect(answers_worst(peer), "half of FI_WEFT_UNEXPECTED_LIMIT", limit);
 	return !peer_expelled(peer);
@@ -106,18 +106,18 @@ bool answers_add(struct peer *peer, size_t bytes)
 	if (!peer->tx.reply_known && !make_room(peer, bytes))
 		return false;
 	peer->tx.reply_bytes += bytes;
-	peer->worker->answers.bytes += bytes;
+	peer->conn.worker->answers.bytes += bytes;
 	if (!peer->tx.reply_known)
-		peer->worker->answers.unknown += bytes;
+		peer->conn.worker->answers.unknown += bytes;
 	return true;
 }
 
 void answers_remove(struct peer *peer, size_t bytes)
 {
 	peer->tx.reply_bytes -= bytes;
-	peer->worker->answers.bytes -= bytes;
+	peer->conn.worker->answers.bytes -= bytes;
 	if (!peer->tx.reply_known)
-		peer->worker->answers.unknown -= bytes;
+		peer->conn.worker->answers.unknown -= bytes;
 }
 
 void answers_forget_addr(struct peer *peer)

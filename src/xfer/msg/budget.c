@@ -20,7 +20,7 @@ static struct peer *peer_of(struct list *in_budget)
 
 static struct budget *budget_of(const struct peer *peer)
 {
-	return &peer->worker->budget;
+	return &peer->conn.worker->budget;
 }
 
 size_t budget_half(void)
@@ -284,7 +284,7 @@ static void budget_disconnect(struct budget *b, struct peer *peer)
 
 	if (peer_expelled(peer))
 		return;
-	addr_print(&peer->name, text, sizeof(text));
+	addr_print(&peer->conn.name, text, sizeof(text));
 	LOG_PEER(
 		LOG_EP_DATA,
 		"%s: %zu bytes in %zu unexpected messages and %zu of what is not complete, and all peers exceed "
@@ -297,7 +297,7 @@ static void budget_disconnect(struct budget *b, struct peer *peer)
 /* Nothing of it stays: it would be dropped with the connection. */
 static void budget_expel(struct budget *b, struct peer *peer)
 {
-	if (peer->state != PEER_IDLE)
+	if (peer->conn.state != PEER_IDLE)
 		budget_disconnect(b, peer);
 	b->dropped += peer->rx.account.sum.count;
 	budget_drop_all(&peer->rx.account.kept);
@@ -354,10 +354,10 @@ static void count_allowed(struct budget *b)
 	size_t sum = budget_half();
 
 	LIST_EACH (node, &b->worker->peers_list) {
-		const struct peer *peer = LIST_ENTRY(node, struct peer, in_worker);
+		const struct peer *peer = LIST_ENTRY(node, struct peer, conn.in_worker);
 
 		if (!peer_linked(peer) ||
-		    (peer->addr == FI_ADDR_NOTAVAIL && !peer->rx.account.known))
+		    (peer->conn.addr == FI_ADDR_NOTAVAIL && !peer->rx.account.known))
 			continue;
 		if (sum > SIZE_MAX - BUDGET_UNDER_WAY)
 			break;

@@ -74,7 +74,7 @@ static void rx_complete(struct rx *rx, struct recv *r, const struct message *m, 
 void rx_complete_error(struct rx *rx, const struct cq_slot *slot, const struct message *m, int err)
 {
 	struct cq_error why = {.err = err ? err : FI_EADDRNOTAVAIL};
-	const struct addr *from = m->peer ? &m->peer->name : m->from;
+	const struct addr *from = m->peer ? &m->peer->conn.name : m->from;
 	struct cq_slot from_key = *slot;
 	unsigned char name[ADDR_STR_MAX];
 	size_t len = sizeof(name);

@@ -42,7 +42,7 @@ static bool read_rts(const struct packet *p, struct wire_rts *rts)
 static void refuse_message(struct peer *peer, const struct packet *p, const char *why)
 {
 	/* The worker is closing: the sender will see the end of the connection. */
-	if (peer->worker->closing)
+	if (peer->conn.worker->closing)
 		return;
 	LOG_PEER(LOG_EP_DATA, "%s: message for receive context %u dropped: %s", peer_text(peer),
 		 wire_rx(p->head), why);
@@ -129,7 +129,7 @@ static void deliver_request(struct worker *worker, struct peer *peer, const stru
 	 * The peer has accepted us, but we have not read its hello. Reads it now, so that the
 	 * request can be answered.
 	 */
-	if (__builtin_expect(!peer->real && !(wire_flags(p->head) & WIRE_ORPHAN), 0))
+	if (__builtin_expect(!peer->conn.real && !(wire_flags(p->head) & WIRE_ORPHAN), 0))
 		conn_finish(peer);
 	worker->driven.served++;
 	if (!matched)
@@ -201,7 +201,7 @@ static void rx_deliver_place(struct rx *rx, struct peer *peer, const struct pack
 
 static __attribute__((noinline)) void deliver_other(struct peer *peer, const struct packet *p)
 {
-	struct worker *worker = peer->worker;
+	struct worker *worker = peer->conn.worker;
 
 	if (wire_op(p->head) <= WIRE_RTS)
 		deliver_message(worker, peer, p);
@@ -223,7 +223,7 @@ void rx_deliver(struct opener *o, uint32_t src, const struct packet *p)
 	if (__builtin_expect(!peer, 0))
 		drop_unknown(src);
 	else if ((p->head & ~RX_PLAIN_BITS(WORKER_RX_MAX - 1)) != WIRE_MSG || !rx ||
-		 !rx->plain_cq || (peer->reported == FI_ADDR_NOTAVAIL && peer_expelled(peer)))
+		 !rx->plain_cq || (peer->conn.reported == FI_ADDR_NOTAVAIL && peer_expelled(peer)))
 		deliver_other(peer, p);
 	else
 		rx_deliver_place(rx, peer, p);

@@ -25,7 +25,7 @@ static inline bool is_plain(uint64_t head)
 /* May messages be taken of a peer whose source was not found so far: is it, by now, what is noted? */
 static __attribute__((noinline)) bool is_noted(struct peer *peer)
 {
-	return peer_reported(peer) == peer->reported && !peer_expelled(peer);
+	return peer_reported(peer) == peer->conn.reported && !peer_expelled(peer);
 }
 
 /*
@@ -49,15 +49,15 @@ static __attribute__((always_inline)) inline bool rx_read_take(struct worker *wo
 	if (shortest)
 		p.len = 8; /* the compiler copies and reports a constant length */
 	peer = pool_find(&worker->peer_pool, link_place_src(at));
-	if (!peer || (peer->reported == FI_ADDR_NOTAVAIL && (shortest || !is_noted(peer))))
+	if (!peer || (peer->conn.reported == FI_ADDR_NOTAVAIL && (shortest || !is_noted(peer))))
 		return false;
 	p.tag = link_place_tag(at);
-	r = rx_plain_find(rx, peer->addr, &p);
+	r = rx_plain_find(rx, peer->conn.addr, &p);
 	if (!r)
 		return false;
 	PROBE4(deliver, r, peer, p.tag, p.len);
 	if (src)
-		*src = peer->reported;
+		*src = peer->conn.reported;
 	link_place_payload(at, &p);
 	if (p.len <= FEW)
 		copy_few(r->iov[0].iov_base, p.payload, p.len);

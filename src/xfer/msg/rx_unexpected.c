@@ -38,7 +38,7 @@ static bool rx_unexpected_pauses(const struct rx *rx, const struct peer *peer)
 static void send_xoff(struct rx *q, struct peer *peer)
 {
 	/* A disconnected peer sends nothing more. */
-	if (peer->rx.xoff_sent || peer->state == PEER_IDLE)
+	if (peer->rx.xoff_sent || peer->conn.state == PEER_IDLE)
 		return;
 	LOG_INFO(
 		LOG_EP_DATA,
@@ -197,7 +197,7 @@ void rx_deliver_collected(struct opener *o, uint32_t src, const struct packet *p
 /* Returns the memory in which the payload lies, if it is ours, else a copy; NULL: no memory, or it was lost before. */
 static struct unexpected *rx_unexpected_memory_of(const struct message *m, size_t payload_len)
 {
-	struct worker *worker = m->peer->worker;
+	struct worker *worker = m->peer->conn.worker;
 	struct unexpected *u = worker->collected;
 
 	if (u && m->payload == u->payload) {
@@ -263,8 +263,8 @@ static struct unexpected *keep_lost(struct rx *rx, const struct message *m)
 void rx_lost(struct peer *peer)
 {
 	for (unsigned int i = 0; i < WORKER_RX_MAX; i++)
-		if (peer->worker->rx[i])
-			tell_loss(peer->worker->rx[i]);
+		if (peer->conn.worker->rx[i])
+			tell_loss(peer->conn.worker->rx[i]);
 	peer_starve(peer, "what it has sent");
 }
 
@@ -286,7 +286,7 @@ void rx_store(struct rx *rx, const struct message *m, size_t payload_len)
 		u = keep_lost(rx, m);
 	if (u) {
 		list_push(&q->unexpected[tagged], &u->link);
-		count_kept(q, &m->peer->worker->budget, u);
+		count_kept(q, &m->peer->conn.worker->budget, u);
 	}
 	if (!u || u->lost)
 		peer_starve(m->peer, "a message that no receive waits for");
@@ -327,7 +327,7 @@ void rx_claim(struct rx *rx, struct unexpected *u)
 void rx_drop(struct unexpected *u)
 {
 	if (u->peer)
-		spare_put(&u->peer->worker->spare, u);
+		spare_put(&u->peer->conn.worker->spare, u);
 	else
 		free(u);
 }
@@ -394,7 +394,7 @@ static void forget_sender(struct unexpected *u)
 	u->src = peer_addr(peer);
 	if (wire_of_group(u->head))
 		peer->rx.kept -= rx_cost(u);
-	budget_leave(&peer->worker->budget, u);
+	budget_leave(&peer->conn.worker->budget, u);
 }
 
 /*

@@ -26,7 +26,7 @@ static uint64_t ack_flags(uint64_t flags)
  */
 static enum way_out prepare_rndv(struct txreq *req, enum way_out way)
 {
-	struct link *link = req->peer->real;
+	struct link *link = req->peer->conn.real;
 
 	if (req->rndv)
 		return OUT_RDMA;
@@ -75,7 +75,7 @@ static void end_sent(struct txreq *req)
 static int send_rndv(struct txreq *req, enum way_out *way)
 {
 	*way = prepare_rndv(req, *way);
-	return send_rts(req->peer->real, req);
+	return send_rts(req->peer->conn.real, req);
 }
 
 /* Moves a sent request, which the peer will answer, to its next state. */
@@ -93,7 +93,7 @@ static bool tx_is_paused(const struct txreq *req)
 /* A short message that the peer answers only for the sake of XOFF has left the process. */
 static void report_sent(struct txreq *req)
 {
-	struct link *link = req->peer->real;
+	struct link *link = req->peer->conn.real;
 
 	if (link_holds(link))
 		link->zcopy->cork(link, false);
@@ -109,7 +109,7 @@ int tx_send(struct txreq *req)
 	uint64_t asked = ack_flags(req->flags);
 	struct peer *peer = req->peer;
 	bool paused = tx_is_paused(req);
-	enum way_out way = way_out(peer->real, req->len, paused);
+	enum way_out way = way_out(peer->conn.real, req->len, paused);
 	bool whole = way <= OUT_ZCOPY;
 	uint64_t ack = paused && !asked ? WIRE_ACK_MATCH : asked;
 	int err = whole ? send_whole(req, ack) : send_rndv(req, &way);
@@ -222,8 +222,8 @@ bool tx_must_queue(const struct peer *peer, uint64_t flags)
 
 void tx_announce(const struct peer *peer)
 {
-	if (peer->state == PEER_CONNECTED)
-		peer->real->zcopy->cork(peer->real, true);
+	if (peer->conn.state == PEER_CONNECTED)
+		peer->conn.real->zcopy->cork(peer->conn.real, true);
 }
 
 /* May the link copy the message, whose end is then reported at once? */
@@ -237,7 +237,7 @@ static bool may_copy(const struct link *link, const struct xfer *x)
 /* Sends to a connected peer without a backlog. 0 or a negative error. */
 static int tx_now(struct ep *ep, struct peer *peer, const struct xfer *x)
 {
-	struct link *link = peer->real;
+	struct link *link = peer->conn.real;
 	struct txreq *req;
 	int err;
 
@@ -267,12 +267,12 @@ static int tx_now(struct ep *ep, struct peer *peer, const struct xfer *x)
 static bool may_queue(const struct peer *peer, const struct xfer *x)
 {
 	return tx_may_queue(peer, x->flags, x->work) &&
-	       (x->work || x->flags & FI_FENCE || way_is_long(peer->real, x->len));
+	       (x->work || x->flags & FI_FENCE || way_is_long(peer->conn.real, x->len));
 }
 
 static int tx_try(struct ep *ep, struct peer *peer, const struct xfer *x)
 {
-	if (peer->state != PEER_CONNECTED || tx_must_queue(peer, x->flags))
+	if (peer->conn.state != PEER_CONNECTED || tx_must_queue(peer, x->flags))
 		return may_queue(peer, x) ? queue_message(ep, peer, x) : -FI_EAGAIN;
 	if (peer_behind(peer) || (peer->tx.xoff_ms && tx_full(ep, peer)))
 		return -FI_EAGAIN;
@@ -284,7 +284,7 @@ int tx_connect(struct peer *peer, const struct work *work)
 	int err = peer->conn.refused;
 
 	peer->conn.refused = 0;
-	return err && !work && !peer->worker->cm ? -err : conn_start(peer);
+	return err && !work && !peer->conn.worker->cm ? -err : conn_start(peer);
 }
 
 /*
@@ -294,7 +294,7 @@ int tx_connect(struct peer *peer, const struct work *work)
  */
 struct peer *tx_progress(const struct ep *ep, fi_addr_t entry)
 {
-	if (worker_peer(ep->worker, entry)->state == PEER_CONNECTED)
+	if (worker_peer(ep->worker, entry)->conn.state == PEER_CONNECTED)
 		driven_progress(&ep->worker->driven);
 	else
 		driven_progress_all(ep->dom, ep->worker->driven.shard.shard);
@@ -303,7 +303,7 @@ struct peer *tx_progress(const struct ep *ep, fi_addr_t entry)
 
 static int tx_begin(struct ep *ep, struct peer *peer, const struct xfer *x)
 {
-	int err = peer->state == PEER_IDLE ? tx_connect(peer, x->work) : 0;
+	int err = peer->conn.state == PEER_IDLE ? tx_connect(peer, x->work) : 0;
 
 	return err ? err : tx_try(ep, peer, x);
 }
@@ -311,7 +311,7 @@ static int tx_begin(struct ep *ep, struct peer *peer, const struct xfer *x)
 /* Fits one packet? An endpoint that injects by default may exceed inject_size up to that. */
 static bool tx_copies(const struct peer *peer, size_t len)
 {
-	return peer->real && !way_is_long(peer->real, len);
+	return peer->conn.real && !way_is_long(peer->conn.real, len);
 }
 
 int tx_slow(struct ep *ep, struct xfer x)

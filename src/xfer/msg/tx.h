@@ -127,7 +127,7 @@ void tx_announce(const struct peer *peer);
  */
 static inline bool tx_may_queue(const struct peer *peer, uint64_t flags, const struct work *work)
 {
-	return work || (peer->state == PEER_CONNECTED && !(flags & FI_INJECT));
+	return work || (peer->conn.state == PEER_CONNECTED && !(flags & FI_INJECT));
 }
 
 /*
@@ -159,7 +159,7 @@ int tx_zcopy(struct txreq *req, const struct packet *p, const struct iovec *iov,
 /* Does the link still read the request's memory? */
 static inline bool tx_zcopy_pending(const struct txreq *req)
 {
-	return req->peer->real && req->zcopy > req->peer->real->zcopy_done;
+	return req->peer->conn.real && req->zcopy > req->peer->conn.real->zcopy_done;
 }
 /* Ends requests in TXREQ_ZCOPY whose packets are out. True: there was one. */
 bool tx_end_zcopy(struct peer *peer);
@@ -260,7 +260,7 @@ static inline void tx_req_deregister(struct txreq *req)
 {
 	if (__builtin_expect(!req->rndv, 1))
 		return;
-	req->peer->real->memory->dereg(req->peer->real, req->rndv);
+	req->peer->conn.real->memory->dereg(req->peer->conn.real, req->rndv);
 	req->rndv = NULL;
 }
 /* Copies `count` segments into memory owned by the request. 0 or -FI_ENOMEM. */

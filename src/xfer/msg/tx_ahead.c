@@ -35,7 +35,7 @@ static struct txreq *tx_ahead_make(struct peer *peer, const struct packet *p, st
 
 static bool tx_ahead_has_space(const struct peer *peer)
 {
-	return peer->state == PEER_CONNECTED && peer->real &&
+	return peer->conn.state == PEER_CONNECTED && peer->conn.real &&
 	       list_empty(&peer->txreqs[TXREQ_AHEAD]) && list_empty(&peer->tx.controls);
 }
 
@@ -58,9 +58,9 @@ int tx_ahead(struct peer *peer, const struct packet *p, struct work *work)
 	struct txreq *req;
 	int err;
 
-	if (room && !(work && work->delivered) && !send_copy(peer->real, p))
+	if (room && !(work && work->delivered) && !send_copy(peer->conn.real, p))
 		return 1;
-	if (peer->state == PEER_IDLE) {
+	if (peer->conn.state == PEER_IDLE) {
 		err = conn_start(peer);
 		if (err)
 			return err;
@@ -100,7 +100,7 @@ void tx_cancel_posted(struct worker *worker, int err,
 						  TXREQ_AHEAD};
 
 	LIST_EACH (node, &worker->peers_list) {
-		struct peer *peer = LIST_ENTRY(node, struct peer, in_worker);
+		struct peer *peer = LIST_ENTRY(node, struct peer, conn.in_worker);
 
 		for (unsigned int i = 0; i < sizeof(states) / sizeof(states[0]); i++)
 			LIST_EACH_SAFE (at, &peer->txreqs[states[i]]) {

@@ -36,10 +36,10 @@ void tx_control_data(struct peer *peer, const struct packet *p)
 	 * A peer that has accepted us may send before we have read its hello: the link comes later,
 	 * so the message is kept.
 	 */
-	if (peer->state == PEER_IDLE)
+	if (peer->conn.state == PEER_IDLE)
 		return;
-	if (!peer->real || !list_empty(&peer->tx.controls) ||
-	    peer->real->ops->sendv(peer->real, p, &iov, p->len ? 1 : 0))
+	if (!peer->conn.real || !list_empty(&peer->tx.controls) ||
+	    peer->conn.real->ops->sendv(peer->conn.real, p, &iov, p->len ? 1 : 0))
 		keep_control(peer, p);
 }
 

@@ -13,7 +13,7 @@
 
 int tx_zcopy(struct txreq *req, const struct packet *p, const struct iovec *iov, size_t count)
 {
-	struct link *link = req->peer->real;
+	struct link *link = req->peer->conn.real;
 	int err;
 
 	if (way_of_packet(link, p->len) == OUT_COPY)
@@ -29,7 +29,7 @@ int tx_zcopy(struct txreq *req, const struct packet *p, const struct iovec *iov,
 /* Sends the next fragment, from req->sent on. 0 or a negative error. */
 static int tx_flush_send_fragment(struct txreq *req)
 {
-	struct link *link = req->peer->real;
+	struct link *link = req->peer->conn.real;
 	struct iovec iov[WIRE_IOV_MAX];
 	struct packet p = {.head = WIRE_HEAD(WIRE_FRAG, 0, 0, req->remote_id), .tag = req->sent};
 	size_t count, left = req->len - req->sent;
@@ -85,7 +85,7 @@ static bool flush_controls(struct peer *peer)
 		struct packet p = {.head = c->head, .tag = c->tag, .data = c->data, .len = c->len};
 		struct iovec iov = {c->payload, c->len};
 
-		if (peer->real->ops->sendv(peer->real, &p, &iov, c->len ? 1 : 0))
+		if (peer->conn.real->ops->sendv(peer->conn.real, &p, &iov, c->len ? 1 : 0))
 			return progressed;
 		answers_remove(peer, sizeof(*c) + c->len);
 		list_remove(&c->link);
@@ -153,11 +153,11 @@ bool tx_flush(struct peer *peer)
 {
 	bool progressed;
 
-	if (peer->state == PEER_IDLE && !list_empty(&peer->txreqs[TXREQ_AHEAD]))
+	if (peer->conn.state == PEER_IDLE && !list_empty(&peer->txreqs[TXREQ_AHEAD]))
 		tx_ahead_connect(peer);
-	if (peer->state == PEER_RETIRING)
+	if (peer->conn.state == PEER_RETIRING)
 		return flush_controls(peer);
-	if (peer->state != PEER_CONNECTED)
+	if (peer->conn.state != PEER_CONNECTED)
 		return false;
 	progressed = tx_end_zcopy(peer);
 	progressed |= flush_controls(peer);

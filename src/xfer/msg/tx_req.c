@@ -60,7 +60,7 @@ void tx_req_requeue(struct txreq *req)
 
 struct txreq *tx_req_new(struct ep *ep, struct peer *peer)
 {
-	struct txreq *req = pool_get(&peer->worker->tx_pool);
+	struct txreq *req = pool_get(&peer->conn.worker->tx_pool);
 
 	if (!req)
 		return NULL;
@@ -75,7 +75,7 @@ void tx_req_free(struct txreq *req)
 {
 	tx_req_deregister(req);
 	free(req->bounce); /* NOLINT(clang-analyzer-unix.Malloc): it does not follow the lists */
-	pool_put(&req->peer->worker->tx_pool, req);
+	pool_put(&req->peer->conn.worker->tx_pool, req);
 }
 
 int tx_req_bounce(struct txreq *req, const struct iovec *iov, size_t count)
@@ -223,7 +223,7 @@ static void copy_out_pending_rts(struct txreq *req)
 void tx_take_back(struct peer *peer, const char *what)
 {
 	/* Without memory for the copy the link has failed, and reads the memory no more. */
-	if (peer->real->zcopy->copy_out(peer->real))
+	if (peer->conn.real->zcopy->copy_out(peer->conn.real))
 		peer_starve(peer, what);
 }
 
@@ -238,11 +238,11 @@ static void cancel_reported(struct txreq *req)
 void tx_forget(struct worker *worker, struct ep *ep, struct ep *successor)
 {
 	LIST_EACH (node, &worker->peers_list) {
-		struct peer *peer = LIST_ENTRY(node, struct peer, in_worker);
+		struct peer *peer = LIST_ENTRY(node, struct peer, conn.in_worker);
 
 		/* What only waits for more to send goes out, and completes. */
-		if (peer->real && link_holds(peer->real)) {
-			peer->real->zcopy->cork(peer->real, false);
+		if (peer->conn.real && link_holds(peer->conn.real)) {
+			peer->conn.real->zcopy->cork(peer->conn.real, false);
 			tx_end_zcopy(peer);
 		}
 		for (unsigned int i = 0; i < REPORTED; i++)
@@ -262,7 +262,7 @@ void tx_forget(struct worker *worker, struct ep *ep, struct ep *successor)
 					copy_out_pending_rts(req);
 			}
 		/* The application may free the buffers soon. */
-		if (!successor && peer->real && link_holds(peer->real))
+		if (!successor && peer->conn.real && link_holds(peer->conn.real))
 			tx_take_back(peer, "a message of a closed endpoint");
 		tx_req_discard(peer);
 	}
@@ -277,7 +277,7 @@ static const struct ep *tx_req_opened(const struct ep *ep)
 int tx_cancel(const struct ep *ep, void *context)
 {
 	LIST_EACH (node, &ep->worker->peers_list) {
-		struct peer *peer = LIST_ENTRY(node, struct peer, in_worker);
+		struct peer *peer = LIST_ENTRY(node, struct peer, conn.in_worker);
 
 		LIST_EACH (at, &peer->txreqs[TXREQ_BACKLOG]) {
 			struct txreq *req = LIST_ENTRY(at, struct txreq, link);

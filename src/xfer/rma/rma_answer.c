@@ -183,7 +183,7 @@ static bool rma_answer_perform(struct peer *peer, struct txreq *req)
 		copy.local = req->result;
 		copy.local_count = req->result_count;
 	}
-	ret = peer->real->memory->perform(peer->real, req->place, &copy);
+	ret = peer->conn.real->memory->perform(peer->conn.real, req->place, &copy);
 	if (ret < 0 && ret != -FI_EFAULT)
 		return false;
 	if (ret >= 0)
@@ -213,7 +213,7 @@ bool rma_help(struct worker *worker, bool now)
 		struct peer *peer = LIST_ENTRY(node, struct peer, rma.in_awaiting);
 		struct txreq *req = rma_answer_oldest(peer);
 
-		if (!req || !peer->real || !peer->real->local)
+		if (!req || !peer->conn.real || !peer->conn.real->local)
 			continue;
 		if (now || peer->rma.seen_seq == req->seq)
 			any |= help_peer(peer);

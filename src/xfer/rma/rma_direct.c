@@ -9,7 +9,7 @@
 
 bool rma_may_go_direct(const struct peer *peer, const struct txreq *req)
 {
-	return peer->real->local && wire_op(req->head) != WIRE_AMO && !req->sent &&
+	return peer->conn.real->local && wire_op(req->head) != WIRE_AMO && !req->sent &&
 	       !(wire_flags(req->head) & WIRE_COMMIT);
 }
 
@@ -18,7 +18,7 @@ bool rma_wants_direct(const struct peer *peer, const struct txreq *req)
 {
 	bool spell = peer->rma.direct_spell && !tx_completes_sent(req);
 
-	return (way_is_long(peer->real, req->len) || spell) && rma_may_go_direct(peer, req);
+	return (way_is_long(peer->conn.real, req->len) || spell) && rma_may_go_direct(peer, req);
 }
 
 bool rma_reaches(const struct txreq *req)
@@ -28,7 +28,7 @@ bool rma_reaches(const struct txreq *req)
 				       .look = true,
 				       .remote = req->remote,
 				       .remote_count = req->remote_count};
-	struct link *link = req->peer->real;
+	struct link *link = req->peer->conn.real;
 
 	return link->memory->copy(link, &look) == LINK_DONE;
 }
@@ -55,7 +55,7 @@ int rma_go_direct(struct txreq *req)
 	int ret = rma_begin(req, peer->conn.end || (req->flags & FI_INJECT && !req->bounce));
 
 	if (ret == LINK_UNDER_WAY) {
-		worker_look(peer->worker);
+		worker_look(peer->conn.worker);
 		return 0;
 	}
 	if (ret < 0 && ret != -FI_EFAULT)

@@ -28,7 +28,7 @@ static bool keys_lead(const struct txreq *req)
 
 static bool rma_rdma_suits(const struct peer *peer, const struct txreq *req)
 {
-	const struct link *link = peer->real;
+	const struct link *link = peer->conn.real;
 
 	if (!link->reaches || req->packets || req->sent || !req->len)
 		return false;
@@ -61,7 +61,7 @@ static void rma_rdma_enter(struct txreq *req)
 
 int rma_begin(struct txreq *req, bool at_once)
 {
-	struct link *link = req->peer->real;
+	struct link *link = req->peer->conn.real;
 	bool write = wire_op(req->head) == WIRE_PUT;
 	struct link_copy copy = {.id = OF_REQUEST | pool_id(req),
 				 .write = write,

@@ -21,8 +21,8 @@ void rma_send_result(struct peer *peer, uint32_t seq, const void *buf, size_t le
 {
 	struct packet p = rma_reply_result(seq, 0, buf, len);
 
-	if (len <= 24 && peer->real && list_empty(&peer->tx.controls) &&
-	    !peer->real->ops->send(peer->real, buf, len, 0, p.head, 0))
+	if (len <= 24 && peer->conn.real && list_empty(&peer->tx.controls) &&
+	    !peer->conn.real->ops->send(peer->conn.real, buf, len, 0, p.head, 0))
 		return;
 	tx_control_data(peer, &p);
 }
@@ -65,7 +65,7 @@ static void reply_flat(struct rma_request *r, char *buf)
 
 int rma_reply(struct rma_request *r)
 {
-	struct link *link = r->peer->real;
+	struct link *link = r->peer->conn.real;
 	char small[64], *buf;
 	size_t fragment = r->total;
 	void *at = NULL;
@@ -117,7 +117,7 @@ static int rma_reply_revive(struct rma_request *r, const struct txreq *req)
 /* 0 or a negative error; -FI_EAGAIN: there is no space now. */
 static int rma_reply_send_fragment(struct txreq *req, const struct rma_request *r)
 {
-	struct link *link = req->peer->real;
+	struct link *link = req->peer->conn.real;
 	size_t want = req->len - req->sent;
 	struct packet p;
 	struct iovec iov;

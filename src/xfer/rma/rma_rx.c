@@ -112,7 +112,7 @@ bool rma_parse(struct rma_request *r, struct peer *peer, const struct packet *p)
 
 int rma_check(struct rma_request *r, uint64_t access)
 {
-	struct domain *dom = r->peer->worker->driven.dom;
+	struct domain *dom = r->peer->conn.worker->driven.dom;
 
 	for (size_t i = 0; i < r->count; i++) {
 		int err = mr_check(dom, r->range[i].key, r->range[i].addr, r->range[i].len, access,
@@ -235,7 +235,7 @@ static void count_access(const struct rma_request *r, const struct rx *rx, uint6
 
 void rma_event(struct rma_request *r, uint64_t kind, uint64_t more)
 {
-	struct rx *rx = context_of(r->peer->worker, r->index);
+	struct rx *rx = context_of(r->peer->conn.worker, r->index);
 
 	count_access(r, rx, kind & (FI_REMOTE_READ | FI_REMOTE_WRITE), more);
 	if (r->flags & WIRE_CQ)

@@ -41,10 +41,10 @@ static bool rma_serve_get(struct worker *worker, struct peer *peer, const struct
 	uint64_t len;
 	const void *at;
 
-	if (p->len != sizeof(len) || !peer->real)
+	if (p->len != sizeof(len) || !peer->conn.real)
 		return false;
 	once_copy(&len, p->payload, sizeof(len));
-	if (len > peer->real->packet_max)
+	if (len > peer->conn.real->packet_max)
 		return false;
 	at = rma_serve_memory(worker, p, len, FI_REMOTE_READ);
 	if (!at)

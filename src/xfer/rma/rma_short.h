@@ -44,14 +44,14 @@ static inline __attribute__((always_inline)) unsigned int rma_later(const struct
 /* A request that was sent, and is on no list, awaits its answer, behind the earlier ones. */
 static inline __attribute__((always_inline)) void rma_await(struct peer *peer, struct txreq *req)
 {
-	req->place = peer->real->last;
+	req->place = peer->conn.real->last;
 	tx_req_enter(peer, req, TXREQ_RMA);
 	peer->rma.awaiting_count++;
 	if (list_empty(&peer->rma.in_awaiting))
-		list_push(&peer->worker->awaiting, &peer->rma.in_awaiting);
+		list_push(&peer->conn.worker->awaiting, &peer->rma.in_awaiting);
 	/* If the peer sleeps too, no answer comes: our sleeper must wake and call rma_help. */
-	if (__builtin_expect(peer->worker->opener.sleepers, 0) && peer->real->local)
-		worker_wake(peer->worker);
+	if (__builtin_expect(peer->conn.worker->opener.sleepers, 0) && peer->conn.real->local)
+		worker_wake(peer->conn.worker);
 }
 
 /*
@@ -88,7 +88,7 @@ static inline __attribute__((always_inline)) bool rma_short_post(struct ep *ep, 
 {
 	struct worker *worker = ep->worker;
 	struct peer *peer = s.addr < worker->peer_count ? worker->peers[s.addr] : &peer_nobody;
-	struct link *link = peer->link;
+	struct link *link = peer->conn.link;
 	const bool brings = s.wire == WIRE_GET || s.form != ATOMIC_BASE;
 	/* Reads inject nothing, and atomics with a result hardly ever. */
 	const uint64_t slow = RMA_SLOW | (brings ? FI_INJECT : 0);

@@ -84,7 +84,7 @@ static bool is_inline(const struct txreq *req)
 /* Sends the short form by link_ops.send. 0 or -FI_EAGAIN. */
 static int send_inline(const struct txreq *req)
 {
-	struct link *link = req->peer->real;
+	struct link *link = req->peer->conn.real;
 	struct {
 		struct wire_amo amo;
 		unsigned char operand[RMA_SHORT_MAX];
@@ -111,7 +111,7 @@ static int send_inline(const struct txreq *req)
 /* Sends one packet: the whole request or the next fragment of a long write. 0 or -FI_EAGAIN. */
 static int rma_tx_send_packet(struct txreq *req)
 {
-	struct link *link = req->peer->real;
+	struct link *link = req->peer->conn.real;
 	bool long_form = !req->whole || req->remote_count != 1;
 	struct packet p = {.head = req->head | (uint64_t)req->seq << 32};
 	struct fragments s;
@@ -173,7 +173,7 @@ static __attribute__((noinline, cold)) void rma_tx_weigh(struct txreq *req, bool
 static int send_packets(struct txreq *req)
 {
 	struct peer *peer = req->peer;
-	size_t max = peer->real->packet_max - HEADS;
+	size_t max = peer->conn.real->packet_max - HEADS;
 	unsigned int op = wire_op(req->head);
 
 	if (wire_flags(req->head) & WIRE_MATCH)
@@ -195,7 +195,7 @@ static int send_packets(struct txreq *req)
 
 bool rma_waits(const struct peer *peer, const struct txreq *req)
 {
-	if (__builtin_expect(peer->real->rdma_usable, 0))
+	if (__builtin_expect(peer->conn.real->rdma_usable, 0))
 		return rma_rdma_waits(peer, req);
 	if (peer->rma.rdma_posted_count)
 		return true; /* the peer copies a part of one */
@@ -210,7 +210,7 @@ int rma_send(struct txreq *req)
 	bool first = list_empty(&peer->txreqs[TXREQ_RMA]);
 	int err;
 
-	if (__builtin_expect(peer->real->rdma_usable, 0)) {
+	if (__builtin_expect(peer->conn.real->rdma_usable, 0)) {
 		err = rma_rdma(req);
 		if (err <= 0)
 			return err;
@@ -332,7 +332,7 @@ static int rma_tx_send_now(struct ep *ep, struct txreq *req, const struct rma *o
 
 static int rma_tx_post(struct ep *ep, struct peer *peer, const struct rma *o)
 {
-	bool ready = peer->state == PEER_CONNECTED && !tx_must_queue(peer, o->flags);
+	bool ready = peer->conn.state == PEER_CONNECTED && !tx_must_queue(peer, o->flags);
 	/* The target keeps an unmatched atomic on a tagged receive like a message. */
 	bool kept = o->kind & FI_ATOMIC && o->flags & FI_TAGGED;
 	struct txreq *req;
@@ -350,7 +350,7 @@ static int rma_tx_post(struct ep *ep, struct peer *peer, const struct rma *o)
 
 static int rma_tx_begin(struct ep *ep, struct peer *peer, const struct rma *o)
 {
-	int err = peer->state == PEER_IDLE ? tx_connect(peer, o->work) : 0;
+	int err = peer->conn.state == PEER_IDLE ? tx_connect(peer, o->work) : 0;
 
 	return err ? err : rma_tx_post(ep, peer, o);
 }

@@ -20,7 +20,7 @@ void rdma_link_failed(struct opener *o, uint32_t src)
 	struct worker *worker = worker_opener(o);
 	struct peer *peer = pool_find(&worker->peer_pool, src);
 
-	if (!peer || peer->state != PEER_CONNECTED)
+	if (!peer || peer->conn.state != PEER_CONNECTED)
 		return;
 	rxreq_rdma_failed(peer);
 	rma_rdma_failed(peer);
@@ -31,7 +31,7 @@ void rdma_rma_failed(struct opener *o, uint32_t src)
 	struct worker *worker = worker_opener(o);
 	struct peer *peer = pool_find(&worker->peer_pool, src);
 
-	if (peer && peer->state == PEER_CONNECTED)
+	if (peer && peer->conn.state == PEER_CONNECTED)
 		rma_rdma_failed(peer);
 }
 
@@ -48,7 +48,7 @@ static bool moves_of(const struct peer *peer, const struct ep *ep)
 static struct peer *rdma_mover(struct worker *worker, const struct rx *rx, const struct ep *ep)
 {
 	LIST_EACH (node, &worker->peers_list) {
-		struct peer *peer = LIST_ENTRY(node, struct peer, in_worker);
+		struct peer *peer = LIST_ENTRY(node, struct peer, conn.in_worker);
 
 		if (ep ? moves_of(peer, ep) : rxreq_rdma(peer, rx))
 			return peer;

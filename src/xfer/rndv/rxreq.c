@@ -18,7 +18,7 @@
 struct rxreq *rxreq_begin(struct rx *rx, struct recv *r, const struct message *m, size_t capacity,
 			  void *base)
 {
-	struct rxreq *a = pool_get(&m->peer->worker->rxreq_pool);
+	struct rxreq *a = pool_get(&m->peer->conn.worker->rxreq_pool);
 
 	if (!a)
 		return NULL;
@@ -38,7 +38,7 @@ struct rxreq *rxreq_begin(struct rx *rx, struct recv *r, const struct message *m
 
 void rxreq_end(struct rxreq *a, int err)
 {
-	struct worker *worker = a->peer->worker;
+	struct worker *worker = a->peer->conn.worker;
 	struct message m = {.peer = a->peer,
 			    .src = peer_addr(a->peer),
 			    .head = a->head,
@@ -93,7 +93,7 @@ static void rxreq_end_read(struct rxreq *a, int copied, uint64_t *alone)
 static bool rxreq_read_message(struct rxreq *a, const struct fi_rma_iov *remote, size_t count,
 			       size_t want)
 {
-	struct link *link = a->peer->real;
+	struct link *link = a->peer->conn.real;
 	struct iovec whole = {a->base, want}, local[RX_IOV_MAX];
 	struct link_copy c = {.id = pool_id(a),
 			      .message = true,
@@ -114,7 +114,7 @@ static bool rxreq_read_message(struct rxreq *a, const struct fi_rma_iov *remote,
 	}
 	a->state = RXREQ_READ;
 	if (link->local) /* no packet and no device tells its end */
-		worker_look(a->peer->worker);
+		worker_look(a->peer->conn.worker);
 	return true;
 }
 
@@ -132,7 +132,7 @@ void rxreq_rts(struct rx *rx, struct recv *r, const struct message *m, const str
 	}
 	a->ack_pending = true;
 	count = ranges_of(remote, rts, want);
-	switch (way_in(m->peer->real, remote, count)) {
+	switch (way_in(m->peer->conn.real, remote, count)) {
 	case IN_NOTHING:
 		rxreq_end_read(a, LINK_DONE, &m->peer->counts.read);
 		return;
@@ -203,7 +203,7 @@ static void rxreq_advance(struct rxreq *a, size_t len)
 	a->received += len;
 	a->peer->rx.came++;
 	if (a->received != a->len) {
-		shard_part(&a->peer->worker->driven.shard);
+		shard_part(&a->peer->conn.worker->driven.shard);
 		return;
 	}
 	if (a->asked)
@@ -312,7 +312,7 @@ void rxreq_fail_peer(struct peer *peer, int err)
 void rxreq_fail_context(struct worker *worker, struct rx *rx, int err)
 {
 	LIST_EACH (at, &worker->peers_list) {
-		struct peer *peer = LIST_ENTRY(at, struct peer, in_worker);
+		struct peer *peer = LIST_ENTRY(at, struct peer, conn.in_worker);
 
 		LIST_EACH_SAFE (node, &peer->rx.rxreqs) {
 			struct rxreq *a = LIST_ENTRY(node, struct rxreq, link);

@@ -23,7 +23,7 @@ static bool is_exempt(struct peer *peer)
 {
 	return !peer_linked(peer) || peer_inside(peer) || peer_expelled(peer) ||
 	       (env_get()->sender_timeout < 0 &&
-		(peer->worker->cm || peer_addr(peer) != FI_ADDR_NOTAVAIL));
+		(peer->conn.worker->cm || peer_addr(peer) != FI_ADDR_NOTAVAIL));
 }
 
 static void rxreq_check_peer(struct peer *peer, int ms)
@@ -49,5 +49,5 @@ void rxreq_check(struct worker *worker, uint64_t now)
 	}
 	worker->next_check = now + (uint64_t)ms / CHECKS + 1;
 	LIST_EACH (node, &worker->peers_list)
-		rxreq_check_peer(LIST_ENTRY(node, struct peer, in_worker), ms);
+		rxreq_check_peer(LIST_ENTRY(node, struct peer, conn.in_worker), ms);
 }
