@@ -107,19 +107,6 @@ static inline bool history_taken_later(const struct world *w, const struct match
 	return false;
 }
 
-/* Returns whether what was taken for message `m`, too short to be named, may be an equal one that may have been lost. */
-static inline bool history_may_be_other(const struct world *w, const struct matching *x,
-					unsigned int m)
-{
-	if (x->by[m] == WORLD_NONE || x->entry[m]->message != WORLD_NONE)
-		return false;
-	for (unsigned int i = 0; i < w->count; i++)
-		if (x->by[i] == WORLD_NONE && line_sends(world_line(w, &w->ops[i])) &&
-		    op_unsure(w, &w->ops[i]) && judge_equal(w, i, m))
-			return true;
-	return false;
-}
-
 /*
  * order: of two messages of one sender, the later one, `second`, took receive `r`, which fits the
  * first one, too: then that was taken by an earlier receive, or before it in the same buffer.
@@ -130,7 +117,7 @@ static inline void history_senders_order(struct world *w, const struct matching 
 	const struct line *l = world_line(w, &w->ops[second]);
 	unsigned int r = x->by[second];
 
-	if (history_taken_later(w, x, second) || history_may_be_other(w, x, second))
+	if (history_taken_later(w, x, second) || judge_may_be_other(w, x, second))
 		return;
 	for (unsigned int first = 0; first < second; first++) {
 		const struct line *f = world_line(w, &w->ops[first]);
@@ -138,7 +125,7 @@ static inline void history_senders_order(struct world *w, const struct matching 
 		if (line_sends(f) && op_state(&w->ops[first]) == OP_POSTED &&
 		    line_begins_before(f, l) && w->ops[first].life == w->ops[second].life &&
 		    !op_unsure(w, &w->ops[first]) && line_fits(world_line(w, &w->ops[r]), f) &&
-		    !history_taken_later(w, x, first) && !history_may_be_other(w, x, first) &&
+		    !history_taken_later(w, x, first) && !judge_may_be_other(w, x, first) &&
 		    (x->by[first] == WORLD_NONE || x->by[first] > r ||
 		     (x->by[first] == r && x->entry[first]->from > x->entry[second]->from)))
 			world_fail(w, "order: %s was overtaken by %s, which %s took",
@@ -152,7 +139,7 @@ static inline void history_receives_order(struct world *w, const struct matching
 {
 	const struct line *l = world_line(w, &w->ops[m]);
 
-	if (history_taken_later(w, x, m) || history_may_be_other(w, x, m))
+	if (history_taken_later(w, x, m) || judge_may_be_other(w, x, m))
 		return;
 	for (unsigned int first = 0; first < x->by[m]; first++) {
 		const struct line *f = world_line(w, &w->ops[first]);

@@ -232,11 +232,30 @@ static inline bool judge_equal(const struct world *w, unsigned int a, unsigned i
 	       l->len == k->len;
 }
 
+/*
+ * Returns whether what was taken for message `m`, too short to be named, may be an equal one of those that may have been lost,
+ * which judge_unnamed takes last.
+ */
+static inline bool judge_may_be_other(const struct world *w, const struct matching *x,
+				      unsigned int m)
+{
+	if (x->by[m] == WORLD_NONE || x->entry[m]->message != WORLD_NONE)
+		return false;
+	for (unsigned int i = 0; i < w->count; i++)
+		if (i != m && line_sends(world_line(w, &w->ops[i])) && op_unsure(w, &w->ops[i]) &&
+		    judge_equal(w, i, m) &&
+		    (x->by[i] == WORLD_NONE || x->entry[i]->message == WORLD_NONE))
+			return true;
+	return false;
+}
+
 /* Returns whether message `m` has been received, and not an equal one of which nobody knows which is first. */
 static inline bool judge_taken(const struct world *w, const struct matching *x, unsigned int m)
 {
 	if (x->by[m] == WORLD_NONE || x->entry[m]->message != WORLD_NONE)
 		return x->by[m] != WORLD_NONE;
+	if (judge_may_be_other(w, x, m))
+		return false;
 	for (unsigned int i = 0; i < w->count; i++)
 		if (world_line(w, &w->ops[i])->start != START_NOW && judge_equal(w, i, m))
 			return false;
