@@ -188,7 +188,7 @@ void cm_own(struct worker *worker, struct ep *ep)
 {
 	static const struct worker_cm cm = {cm_connected, cm_ended};
 
-	worker->cm = &cm;
+	worker->conn.cm = &cm;
 	worker->cm_arg = ep;
 }
 

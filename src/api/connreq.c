@@ -173,7 +173,7 @@ static void connreq_send_reject(struct connreq *c, const void *data, size_t len)
 /* Accepts the request on a worker of ours. 0 or a negative error. */
 static int connreq_adopt(struct worker *worker, struct accepted *conn, const void *data, size_t len)
 {
-	if (conn->inside ? !worker->via[LINK_HOST].state : !worker_on_network(worker)) {
+	if (conn->inside ? !worker->conn.via[LINK_HOST].state : !worker_on_network(worker)) {
 		LOG_WARN(LOG_EP_CTRL,
 			 "accept: the request came by %s, which the endpoint does not use: open it "
 			 "with the info of the request",
@@ -181,7 +181,7 @@ static int connreq_adopt(struct worker *worker, struct accepted *conn, const voi
 		connreq_refuse(conn, FI_ECONNREFUSED, NULL, 0);
 		return -FI_EINVAL;
 	}
-	if (!auth_fits(&worker->auth, conn)) {
+	if (!auth_fits(&worker->conn.auth, conn)) {
 		connreq_refuse(conn, FI_EACCES, NULL, 0);
 		return -FI_EACCES;
 	}

@@ -39,7 +39,7 @@ struct coll *coll_of(struct worker *worker)
 	list_init(&c->groups);
 	for (unsigned int i = 0; i < COLL_BUCKETS; i++)
 		list_init(&c->bucket[i]);
-	rx_init(&c->early, worker->driven.dom);
+	rx_init(&c->early, worker->conn.driven.dom);
 	c->early.budget = &worker->budget;
 	list_init(&c->joins);
 	list_init(&c->kept);
@@ -53,7 +53,7 @@ struct coll *coll_of(struct worker *worker)
 	pthread_mutex_init(&c->joining, NULL);
 	c->driver.fd = -1;
 	worker->coll = c;
-	idle_end(&worker->driven.idle);
+	idle_end(&worker->conn.driven.idle);
 	return c;
 }
 
@@ -122,14 +122,14 @@ int coll_say(struct coll *c, fi_addr_t addr, const struct wire_group *msg)
 /* NULL: the endpoint is closing, or memory is out. */
 static struct coll *coll_heard(struct worker *worker)
 {
-	return worker->closing ? NULL : coll_of(worker);
+	return worker->conn.closing ? NULL : coll_of(worker);
 }
 
 /* Returns the group of a message if the peer is the member that the message names. */
 static struct group *group_for(struct worker *worker, struct peer *peer, const struct packet *p)
 {
 	struct coll *c = worker->coll;
-	struct group *g = c && !worker->closing ? group_find(c, p->data) : NULL;
+	struct group *g = c && !worker->conn.closing ? group_find(c, p->data) : NULL;
 
 	return g && !g->err && group_has(g, p->tag & WIRE_GROUP_RANK_MASK, peer) ? g : NULL;
 }
@@ -235,7 +235,7 @@ void coll_wake_in(struct coll *c, unsigned int ms)
 
 	if (!c->wake_at || at < c->wake_at)
 		c->wake_at = at;
-	if (c->worker->opener
+	if (c->worker->conn.opener
 		    .sleepers) /* sleepers must poll from now on, but nothing else wakes them */
 		worker_wake(c->worker);
 }

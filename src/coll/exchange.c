@@ -38,7 +38,7 @@ static inline void exchange_complete(struct op *op, struct op_slot *slot, int er
 {
 	slot->pending = false;
 	op->pending -= !slot->ahead;
-	shard_part(&op->group->coll->worker->driven.shard);
+	shard_part(&op->group->coll->worker->conn.driven.shard);
 	if (__builtin_expect(err, 0))
 		group_fail(op->group, err);
 	if (!op->pending && !slot->ahead && list_empty(&op->in_ready))

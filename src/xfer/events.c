@@ -9,23 +9,23 @@ static void *events_successor(struct opener *o, const void *state)
 	const struct worker *worker = worker_opener(o);
 	unsigned int kind = 0;
 
-	while (kind < LINK_KINDS && worker->via[kind].state != state)
+	while (kind < LINK_KINDS && worker->conn.via[kind].state != state)
 		kind++;
 	if (kind == LINK_KINDS)
 		return NULL;
-	LIST_EACH (node, &worker->driven.dom->workers) {
-		struct worker *other = LIST_ENTRY(node, struct worker, driven.in_domain);
+	LIST_EACH (node, &worker->conn.driven.dom->workers) {
+		struct worker *other = LIST_ENTRY(node, struct worker, conn.driven.in_domain);
 
-		if (other->via[kind].state && other != worker && !other->closing &&
-		    other->via[kind].transport == worker->via[kind].transport)
-			return other->via[kind].state;
+		if (other->conn.via[kind].state && other != worker && !other->conn.closing &&
+		    other->conn.via[kind].transport == worker->conn.via[kind].transport)
+			return other->conn.via[kind].state;
 	}
 	return NULL;
 }
 
 static struct link *link_to(struct opener *o, uint32_t src)
 {
-	const struct peer *peer = pool_find(&worker_opener(o)->peer_pool, src);
+	const struct peer *peer = pool_find(&worker_opener(o)->conn.peer_pool, src);
 
 	return peer ? peer->conn.real : NULL;
 }
@@ -56,14 +56,14 @@ static void offload_connected(struct offload *n, const void *data, size_t len)
 {
 	struct worker *worker = worker_opener(n->opener);
 
-	worker->cm->connected(worker, data, len);
+	worker->conn.cm->connected(worker, data, len);
 }
 
 static void offload_ended(struct offload *n, int err, const void *data, size_t len)
 {
 	struct worker *worker = worker_opener(n->opener);
 
-	worker->cm->ended(worker, err, data, len);
+	worker->conn.cm->ended(worker, err, data, len);
 }
 
 const struct offload_events worker_offload_events = {offload_connected, offload_ended};

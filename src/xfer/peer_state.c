@@ -31,7 +31,7 @@ void peer_pause(struct peer *peer, bool pause)
 /* Why the worker has not opened the transport of this kind. */
 static enum fi_weft_reason why_not_open(const struct worker *worker, enum link_kind kind)
 {
-	if (kind == LINK_DEVICE && worker->auth.encrypts)
+	if (kind == LINK_DEVICE && worker->conn.auth.encrypts)
 		return FI_WEFT_NOT_ENCRYPTING;
 	for (const struct transport *const *t = transports; *t; t++)
 		if ((*t)->kind == kind && (*t)->bit & worker->wanted)
@@ -75,7 +75,7 @@ static enum fi_weft_reason why_not(const struct peer *peer, enum link_kind kind)
 
 	if (linked && peer->conn.kind == kind)
 		return FI_WEFT_USED;
-	if (!peer->conn.worker->via[kind].state)
+	if (!peer->conn.worker->conn.via[kind].state)
 		return why_not_open(peer->conn.worker, kind);
 	if (kind == LINK_HOST)
 		return why_not_host(peer);
@@ -106,7 +106,7 @@ static void describe_ways(const struct peer *peer, struct fi_weft_peer *state)
 static void describe_link(const struct peer *peer, struct fi_weft_peer *state)
 {
 	struct link_state link = {.direct_read = FI_WEFT_USABLE};
-	const struct transport *t = peer->conn.worker->via[peer->conn.kind].transport;
+	const struct transport *t = peer->conn.worker->conn.via[peer->conn.kind].transport;
 
 	if (peer->conn.real && t->describe)
 		t->describe(peer->conn.real, &link);

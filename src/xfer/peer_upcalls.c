@@ -12,8 +12,8 @@ void peer_busy(struct peer *peer)
 	if (!list_empty(&peer->tx.in_busy))
 		return;
 	list_push(&peer->conn.worker->busy, &peer->tx.in_busy);
-	idle_end(&peer->conn.worker->driven.idle);
-	if (peer->conn.worker->opener.sleepers)
+	idle_end(&peer->conn.worker->conn.driven.idle);
+	if (peer->conn.worker->conn.opener.sleepers)
 		worker_wake(peer->conn.worker);
 }
 

@@ -38,8 +38,8 @@ struct wait {
 static void quiesce_note(struct worker *worker, bool last)
 {
 	for (unsigned int i = 0; i < LINK_KINDS; i++)
-		if (worker->via[i].state && worker->via[i].transport->quiesce)
-			worker->via[i].transport->quiesce(worker->via[i].state, last);
+		if (worker->conn.via[i].state && worker->conn.via[i].transport->quiesce)
+			worker->conn.via[i].transport->quiesce(worker->conn.via[i].state, last);
 }
 
 static pid_t process_of(const struct peer *peer)
@@ -87,7 +87,7 @@ static bool quiesce_is_elsewhere(struct wait *w, const struct peer *peer)
 /* Handles the holder `id` of a guard that still stands. 0, or -FI_EBUSY: the wait is over. */
 static int quiesce_judge(struct wait *w, uint32_t id)
 {
-	struct peer *peer = pool_find(&w->worker->peer_pool, id);
+	struct peer *peer = pool_find(&w->worker->conn.peer_pool, id);
 
 	if (!peer || peer->conn.sock < 0) {
 		LOG_PEER(LOG_MR,
@@ -122,8 +122,8 @@ static int wait_for_peers(struct worker *worker, enum link_kind kind)
 {
 	uint64_t start = clock_coarse_ms();
 	struct wait w = {.worker = worker,
-			 .t = worker->via[kind].transport,
-			 .state = worker->via[kind].state,
+			 .t = worker->conn.via[kind].transport,
+			 .state = worker->conn.via[kind].state,
 			 .end = start + (uint64_t)env_get()->access_timeout,
 			 .say = start + SAY_MS};
 	uint32_t id;

@@ -254,13 +254,14 @@ static void report_without_peers(struct worker *worker, FILE *out)
 
 static void report_at_exit(struct worker *worker)
 {
-	struct shard *shard = lock_shard(&worker->driven.shard);
+	struct shard *shard = lock_shard(&worker->conn.driven.shard);
 	size_t len;
 	char *text;
 
 	if (!shard)
 		return;
-	text = text_of(worker, worker->driven.dom->unlocked ? report_without_peers : worker_report,
+	text = text_of(worker,
+		       worker->conn.driven.dom->unlocked ? report_without_peers : worker_report,
 		       &len);
 	lock_give(&shard->lock);
 	if (text)

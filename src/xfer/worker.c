@@ -62,38 +62,38 @@ const struct driven_ops worker_driven_ops = {
 
 static void init_fields(struct worker *worker, struct domain *dom)
 {
-	driven_init(&worker->driven, dom, &worker_driven_ops);
-	worker->driven.idle.cursor = &link_cursor_never;
-	worker->opener = (struct opener){.events = &worker_events,
-					 .dom = dom,
-					 .name = &worker->name,
-					 .idle = &worker->driven.idle};
+	driven_init(&worker->conn.driven, dom, &worker_driven_ops);
+	worker->conn.driven.idle.cursor = &link_cursor_never;
+	worker->conn.opener = (struct opener){.events = &worker_events,
+					      .dom = dom,
+					      .name = &worker->conn.name,
+					      .idle = &worker->conn.driven.idle};
 	worker->groups = dom->calls->groups;
-	worker->up = &peer_upcalls;
-	worker->options = conn_options;
-	worker->cm_sock = worker->timer = worker->stall.timer = -1;
+	worker->conn.up = &peer_upcalls;
+	worker->conn.options = conn_options;
+	worker->conn.cm_sock = worker->conn.timer = worker->conn.stall.timer = -1;
 	list_init(&worker->busy);
 	list_init(&worker->awaiting);
 	list_init(&worker->acks_pending);
-	list_init(&worker->peers_list);
+	list_init(&worker->conn.peers_list);
 	list_init(&worker->in_av);
 	list_init(&worker->in_stats);
 	budget_init(&worker->budget, worker);
-	pool_init(&worker->peer_pool, sizeof(struct peer));
+	pool_init(&worker->conn.peer_pool, sizeof(struct peer));
 	pool_init(&worker->tx_pool, sizeof(struct txreq));
 	pool_init(&worker->rxreq_pool, sizeof(struct rxreq));
 }
 
 static void fini_fields(struct worker *worker)
 {
-	pool_fini(&worker->peer_pool);
+	pool_fini(&worker->conn.peer_pool);
 	pool_fini(&worker->tx_pool);
 	pool_fini(&worker->rxreq_pool);
 	spare_fini(&worker->spare);
-	addr_free(&worker->name);
-	free(worker->addresses);
-	auth_close(&worker->auth);
-	free(worker->peers);
+	addr_free(&worker->conn.name);
+	free(worker->conn.addresses);
+	auth_close(&worker->conn.auth);
+	free(worker->conn.peers);
 	free(worker);
 }
 
@@ -103,14 +103,14 @@ static int choose_name(struct worker *worker, const struct fi_info *info)
 	int err;
 
 	if (!info->src_addr && provider_format(info) == FI_ADDR_STR)
-		return addr_of_process(&worker->name);
+		return addr_of_process(&worker->conn.name);
 	if (!info->src_addr)
 		return ifaces_default(info->addr_format == FI_SOCKADDR_IN6 ? AF_INET6 : AF_INET,
-				      &worker->name);
-	err = addr_from_user(&worker->name, provider_format(info), info->src_addr,
+				      &worker->conn.name);
+	err = addr_from_user(&worker->conn.name, provider_format(info), info->src_addr,
 			     info->src_addrlen);
-	worker->opener.all = !err && addr_is_any(&worker->name);
-	return err ? err : listen_usable(&worker->name);
+	worker->conn.opener.all = !err && addr_is_any(&worker->conn.name);
+	return err ? err : listen_usable(&worker->conn.name);
 }
 
 /* What transports without links embed, once `open` has filled in their part. */
@@ -118,11 +118,11 @@ static void own_state(struct worker *worker, enum link_kind kind, void *state)
 {
 	if (kind == LINK_DGRAM) {
 		worker->dgram = state;
-		dgram_init(worker->dgram, &worker->opener);
+		dgram_init(worker->dgram, &worker->conn.opener);
 	} else if (kind == LINK_OFFLOAD) {
 		worker->offload = state;
 		worker->offload->events = &worker_offload_events;
-		worker->offload->opener = &worker->opener;
+		worker->offload->opener = &worker->conn.opener;
 	}
 }
 
@@ -133,31 +133,31 @@ static void close_hw(struct worker *worker)
 	worker->dgram = NULL;
 	worker->offload = NULL;
 	for (unsigned int i = 0; i < LINK_KINDS; i++)
-		if (worker->via[i].state)
-			worker->via[i].transport->close(worker->via[i].state);
+		if (worker->conn.via[i].state)
+			worker->conn.via[i].transport->close(worker->conn.via[i].state);
 }
 
 static int open_transport(struct worker *worker, const struct transport *t)
 {
 	struct epoll_event ev = {.events = EPOLLIN, .data.u64 = (uint64_t)WORKER_HW << 32};
 	void *state = NULL;
-	int err = t->open(&worker->opener, &state), fd = -1;
+	int err = t->open(&worker->conn.opener, &state), fd = -1;
 
 	if (err || !state)
 		return err;
-	worker->via[t->kind].transport = t;
-	worker->via[t->kind].state = state;
-	worker->open[worker->opener.opened] =
+	worker->conn.via[t->kind].transport = t;
+	worker->conn.via[t->kind].state = state;
+	worker->open[worker->conn.opener.opened] =
 		(struct worker_transport){t->progress, state, t->idle};
 	if (t->cursor) {
-		worker->near = worker->open[worker->opener.opened];
-		worker->driven.idle.cursor = t->cursor(state);
+		worker->near = worker->open[worker->conn.opener.opened];
+		worker->conn.driven.idle.cursor = t->cursor(state);
 	}
-	worker->opener.opened++;
+	worker->conn.opener.opened++;
 	own_state(worker, t->kind, state);
 	if (t->fd)
 		fd = t->fd(state);
-	if (fd >= 0 && epoll_ctl(worker->driven.fd, EPOLL_CTL_ADD, fd, &ev))
+	if (fd >= 0 && epoll_ctl(worker->conn.driven.fd, EPOLL_CTL_ADD, fd, &ev))
 		err = -errno;
 	return err;
 }
@@ -167,9 +167,9 @@ static int open_hw(struct worker *worker, unsigned int wanted)
 	int err = 0;
 
 	for (const struct transport *const *t = transports; *t && !err; t++)
-		if ((*t)->bit & wanted && !worker->via[(*t)->kind].transport)
+		if ((*t)->bit & wanted && !worker->conn.via[(*t)->kind].transport)
 			err = open_transport(worker, *t);
-	if (!err && !worker->opener.opened)
+	if (!err && !worker->conn.opener.opened)
 		err = -FI_ENODEV;
 	if (err)
 		close_hw(worker);
@@ -181,24 +181,24 @@ static int worker_prepare(struct worker *worker, const struct fi_info *info, uns
 {
 	int err;
 
-	if (getrandom(&worker->incarnation, sizeof(worker->incarnation), 0) < 0 ||
-	    getrandom(&worker->probe, sizeof(worker->probe), 0) < 0)
+	if (getrandom(&worker->conn.incarnation, sizeof(worker->conn.incarnation), 0) < 0 ||
+	    getrandom(&worker->conn.probe, sizeof(worker->conn.probe), 0) < 0)
 		return -errno;
 	err = choose_name(worker, info);
 	if (err)
 		return err;
-	worker->driven.fd = epoll_create1(EPOLL_CLOEXEC);
-	if (worker->driven.fd < 0)
+	worker->conn.driven.fd = epoll_create1(EPOLL_CLOEXEC);
+	if (worker->conn.driven.fd < 0)
 		return -errno;
-	acceptor_init(&worker->acceptor, worker->driven.fd);
-	auth_open(&worker->auth, info, worker);
-	worker->acceptor.auth = &worker->auth;
-	if (worker->auth.encrypts)
+	acceptor_init(&worker->conn.acceptor, worker->conn.driven.fd);
+	auth_open(&worker->conn.auth, info, worker);
+	worker->conn.acceptor.auth = &worker->conn.auth;
+	if (worker->conn.auth.encrypts)
 		barred |= PROVIDER_VERBS; /* devices do not encrypt */
 	worker->wanted = provider_wanted(info) & ~barred;
 	err = open_hw(worker, worker->wanted);
 	if (err)
-		close(worker->driven.fd);
+		close(worker->conn.driven.fd);
 	return err;
 }
 
@@ -219,18 +219,18 @@ int worker_open(struct domain *dom, const struct fi_info *info, unsigned int bar
 		if (!err)
 			err = conn_listen(worker);
 	} else if (info->ep_attr->type == FI_EP_MSG && !worker->offload) {
-		worker->key = addr_unmapped(&worker->name);
+		worker->conn.key = addr_unmapped(&worker->conn.name);
 		err = conn_single(worker);
 	}
 	if (err)
 		goto close_hw;
-	driven_enter(&worker->driven);
+	driven_enter(&worker->conn.driven);
 	stats_opened(worker);
 	*out = worker;
 	return 0;
 close_hw:
 	close_hw(worker);
-	close(worker->driven.fd);
+	close(worker->conn.driven.fd);
 free_worker:
 	fini_fields(worker);
 	return err;
@@ -241,7 +241,7 @@ void worker_close(struct worker *worker)
 	struct rx *bound[WORKER_RX_MAX];
 
 	stats_closing(worker);
-	worker->closing = true;
+	worker->conn.closing = true;
 	memcpy(bound, worker->rx, sizeof(bound));
 	memset(worker->rx, 0, sizeof(worker->rx));
 	if (worker->coll)
@@ -257,43 +257,44 @@ void worker_close(struct worker *worker)
 	for (unsigned int i = 0; i < WORKER_RX_MAX; i++)
 		if (bound[i])
 			bound[i]->budget = NULL;
-	close(worker->driven.fd);
-	driven_leave(&worker->driven);
+	close(worker->conn.driven.fd);
+	driven_leave(&worker->conn.driven);
 	list_remove(&worker->in_av);
-	if (worker->av)
-		auth_unbind(&worker->auth, worker->av);
+	if (worker->conn.av)
+		auth_unbind(&worker->conn.auth, worker->conn.av);
 	fini_fields(worker);
 }
 
 struct driven *worker_driven(struct worker *worker)
 {
-	return &worker->driven;
+	return &worker->conn.driven;
 }
 
 bool worker_shares(const struct worker *worker)
 {
-	return worker->offload || worker->via[LINK_DEVICE].state || worker->driven.dom->nic;
+	return worker->offload || worker->conn.via[LINK_DEVICE].state ||
+	       worker->conn.driven.dom->nic;
 }
 
 const struct addr *worker_name(const struct worker *worker)
 {
-	return &worker->name;
+	return &worker->conn.name;
 }
 
 /* A connected endpoint has one peer, in entry 0 of its table, and uses no address vector. */
 void worker_bind_av(struct worker *worker, struct av *av)
 {
-	if (worker->av == av || worker->cm)
+	if (worker->conn.av == av || worker->conn.cm)
 		return;
-	worker->av = av;
+	worker->conn.av = av;
 	list_remove(&worker->in_av);
 	list_push(&av->workers, &worker->in_av);
-	auth_bind(&worker->auth, av);
+	auth_bind(&worker->conn.auth, av);
 }
 
 void worker_notify_all(struct worker *worker)
 {
-	worker->opener.counts = true;
+	worker->conn.opener.counts = true;
 }
 
 void worker_bind_rx(struct worker *worker, unsigned int index, struct rx *rx)
@@ -316,10 +317,10 @@ static void worker_forget(struct worker *worker, fi_addr_t fi_addr)
 		if (worker->rx[i])
 			rx_forget_addr(worker->rx[i], fi_addr);
 	budget_forget_addr(&worker->budget, fi_addr);
-	if (fi_addr >= worker->peer_count || worker->peers[fi_addr] == &peer_nobody)
+	if (fi_addr >= worker->conn.peer_count || worker->conn.peers[fi_addr] == &peer_nobody)
 		return;
-	peer = worker->peers[fi_addr];
-	worker->peers[fi_addr] = &peer_nobody;
+	peer = worker->conn.peers[fi_addr];
+	worker->conn.peers[fi_addr] = &peer_nobody;
 	if (peer->conn.addr == fi_addr) {
 		peer->conn.addr = peer->conn.reported = FI_ADDR_NOTAVAIL;
 		answers_forget_addr(peer);
@@ -332,9 +333,9 @@ static void worker_forget(struct worker *worker, fi_addr_t fi_addr)
 
 void worker_reach_out(struct worker *worker)
 {
-	worker->reaches_out = true;
+	worker->conn.reaches_out = true;
 	conn_options_tick(worker, clock_coarse_ms());
-	for (fi_addr_t i = 0; worker->av && i < av_count(worker->av); i++)
+	for (fi_addr_t i = 0; worker->conn.av && i < av_count(worker->conn.av); i++)
 		conn_reach_out(worker, i);
 }
 
@@ -343,7 +344,7 @@ void worker_reach_entry(struct av *av, fi_addr_t index)
 	LIST_EACH (node, &av->workers) {
 		struct worker *worker = LIST_ENTRY(node, struct worker, in_av);
 
-		if (worker->reaches_out)
+		if (worker->conn.reaches_out)
 			conn_reach_out(worker, index);
 	}
 }

@@ -39,7 +39,7 @@ static __attribute__((noinline, cold)) bool flush_busy(struct worker *worker)
 /* Are handshakes under way? */
 static inline bool worker_progress_expecting(const struct worker *worker)
 {
-	return worker->handshakes || worker->acceptor.count;
+	return worker->conn.handshakes || worker->conn.acceptor.count;
 }
 
 static __attribute__((noinline, cold)) bool poll_sockets(struct worker *worker)
@@ -47,10 +47,11 @@ static __attribute__((noinline, cold)) bool poll_sockets(struct worker *worker)
 	uint64_t now = clock_coarse_ms();
 	bool heard;
 
-	if (!worker->opener.armed && !worker_progress_expecting(worker) && now < worker->next_poll)
+	if (!worker->conn.opener.armed && !worker_progress_expecting(worker) &&
+	    now < worker->next_poll)
 		return false;
 	worker->next_poll = now + POLL_MS;
-	worker->opener.armed = worker->awaited = false;
+	worker->conn.opener.armed = worker->awaited = false;
 	rxreq_check(worker, now);
 	conn_stuck_check(worker, now);
 	stats_poll(worker);
@@ -62,9 +63,9 @@ static __attribute__((noinline, cold)) bool poll_sockets(struct worker *worker)
 /* Progress calls between polls of the sockets. */
 static inline unsigned int poll_calls(const struct worker *worker)
 {
-	if (worker->handshakes)
+	if (worker->conn.handshakes)
 		return POLL_CALLS_WAITED;
-	return worker->acceptor.count ? POLL_CALLS_BUSY : POLL_CALLS_IDLE;
+	return worker->conn.acceptor.count ? POLL_CALLS_BUSY : POLL_CALLS_IDLE;
 }
 
 /*
@@ -73,19 +74,19 @@ static inline unsigned int poll_calls(const struct worker *worker)
  */
 static inline bool sockets_due(const struct worker *worker, bool progressed)
 {
-	return !(worker->driven.idle.progress_calls & poll_calls(worker)) ||
-	       (worker->opener.armed &&
-		(worker->awaited || !(worker->opener.sleepers && progressed)));
+	return !(worker->conn.driven.idle.progress_calls & poll_calls(worker)) ||
+	       (worker->conn.opener.armed &&
+		(worker->awaited || !(worker->conn.opener.sleepers && progressed)));
 }
 
 /* Has the next progress call nothing to do but to poll the sockets, if that is due? */
 static bool worker_progress_is_idle(const struct worker *worker)
 {
-	if (worker->opener.armed || worker->opener.sleepers || domain_defers(worker->driven.dom) ||
-	    worker->coll || !list_empty(&worker->busy) || !list_empty(&worker->awaiting) ||
-	    !list_empty(&worker->acks_pending))
+	if (worker->conn.opener.armed || worker->conn.opener.sleepers ||
+	    domain_defers(worker->conn.driven.dom) || worker->coll || !list_empty(&worker->busy) ||
+	    !list_empty(&worker->awaiting) || !list_empty(&worker->acks_pending))
 		return false;
-	for (unsigned int i = 0; i < worker->opener.opened; i++)
+	for (unsigned int i = 0; i < worker->conn.opener.opened; i++)
 		if (!worker->open[i].idle || !worker->open[i].idle(worker->open[i].state))
 			return false;
 	return true;
@@ -98,19 +99,19 @@ static bool worker_progress_is_idle(const struct worker *worker)
 static void worker_progress_grant(struct worker *worker)
 {
 	if (worker_progress_is_idle(worker))
-		idle_begin(&worker->driven.idle,
-			   ~worker->driven.idle.progress_calls & poll_calls(worker));
+		idle_begin(&worker->conn.driven.idle,
+			   ~worker->conn.driven.idle.progress_calls & poll_calls(worker));
 }
 
 bool worker_progress(struct worker *worker)
 {
 	bool progressed = false, heard = false;
 
-	if (__builtin_expect(worker->in_progress, 0))
+	if (__builtin_expect(worker->conn.in_progress, 0))
 		return false;
-	worker->in_progress = true;
-	idle_end(&worker->driven.idle);
-	for (unsigned int i = 0; i < worker->opener.opened; i++)
+	worker->conn.in_progress = true;
+	idle_end(&worker->conn.driven.idle);
+	for (unsigned int i = 0; i < worker->conn.opener.opened; i++)
 		progressed |= worker->open[i].progress(worker->open[i].state);
 	if (__builtin_expect(!list_empty(&worker->acks_pending), 0))
 		rma_acknowledge(worker);
@@ -118,17 +119,17 @@ bool worker_progress(struct worker *worker)
 		progressed |= flush_busy(worker);
 	if (__builtin_expect(!list_empty(&worker->awaiting), 0) && !(++worker->waits & HELP_CALLS))
 		progressed |= rma_help(worker, false);
-	worker->driven.idle.progress_calls++;
+	worker->conn.driven.idle.progress_calls++;
 	if (__builtin_expect(sockets_due(worker, progressed), 0))
 		heard = poll_sockets(worker);
 	/* The calls above may have read the byte that was to wake a sleeper. */
-	if (__builtin_expect(worker->opener.sleepers && (progressed || heard), 0))
+	if (__builtin_expect(worker->conn.opener.sleepers && (progressed || heard), 0))
 		worker_wake(worker);
-	worker->in_progress = false;
+	worker->conn.in_progress = false;
 	if (__builtin_expect(worker->coll != NULL, 0))
 		progressed |= worker->groups->progress(worker->coll);
-	if (__builtin_expect(domain_due(worker->driven.dom), 0))
-		defer_run(worker->driven.dom);
+	if (__builtin_expect(domain_due(worker->conn.driven.dom), 0))
+		defer_run(worker->conn.driven.dom);
 	worker_progress_grant(worker);
 	return progressed;
 }
@@ -137,11 +138,11 @@ void worker_near(struct driven *d)
 {
 	struct worker *worker = worker_of(d);
 
-	if (worker->in_progress)
+	if (worker->conn.in_progress)
 		return;
-	worker->in_progress = true;
+	worker->conn.in_progress = true;
 	worker->near.progress(worker->near.state);
 	if (__builtin_expect(!list_empty(&worker->acks_pending), 0))
 		rma_acknowledge(worker);
-	worker->in_progress = false;
+	worker->conn.in_progress = false;
 }

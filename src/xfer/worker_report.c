@@ -45,11 +45,11 @@ static int worker_report_find(struct worker *worker, fi_addr_t addr, struct peer
 {
 	if (worker->dgram || worker->offload)
 		return -FI_EOPNOTSUPP;
-	if (worker->av)
-		addr &= UINT64_MAX >> worker->av->rx_ctx_bits;
-	if (!worker->cm && (!worker->av || !av_addr(worker->av, addr)))
+	if (worker->conn.av)
+		addr &= UINT64_MAX >> worker->conn.av->rx_ctx_bits;
+	if (!worker->conn.cm && (!worker->conn.av || !av_addr(worker->conn.av, addr)))
 		return -FI_EINVAL;
-	*peer = peer_get(worker, worker->cm ? 0 : addr);
+	*peer = peer_get(worker, worker->conn.cm ? 0 : addr);
 	return *peer ? 0 : -FI_ENOMEM;
 }
 
@@ -172,13 +172,13 @@ void worker_stats(const struct worker *worker, struct fi_weft_stats *stats)
 {
 	budget_stats(&worker->budget, stats);
 	answers_stats(&worker->answers, stats);
-	stats->pending_count = worker->acceptor.count;
-	stats->pending_dropped = worker->acceptor.dropped;
+	stats->pending_count = worker->conn.acceptor.count;
+	stats->pending_dropped = worker->conn.acceptor.dropped;
 	stats->joins_refused = worker->joins_refused;
 	stats->nonmember_refused = worker->nonmember_refused;
-	stats->wrong_keys = worker->sources.wrong_keys;
-	stats->unauthorized_refused = worker->auth.refused;
-	stats->unknown_refused = worker->unknown.refused;
+	stats->wrong_keys = worker->conn.sources.wrong_keys;
+	stats->unauthorized_refused = worker->conn.auth.refused;
+	stats->unknown_refused = worker->conn.unknown.refused;
 }
 
 void worker_report_head(struct worker *worker, FILE *out)
@@ -187,7 +187,7 @@ void worker_report_head(struct worker *worker, FILE *out)
 	char name[ADDR_STR_MAX + 32];
 
 	worker_stats(worker, &stats);
-	addr_print(&worker->name, name, sizeof(name));
+	addr_print(&worker->conn.name, name, sizeof(name));
 	fprintf(out, "endpoint %s of process %d\n", name, (int)getpid());
 	fprintf(out,
 		"  unexpected messages %" PRIu64 ", bytes %" PRIu64 "; dropped %" PRIu64
@@ -199,6 +199,6 @@ void worker_report_head(struct worker *worker, FILE *out)
 void worker_report(struct worker *worker, FILE *out)
 {
 	worker_report_head(worker, out);
-	LIST_EACH (node, &worker->peers_list)
+	LIST_EACH (node, &worker->conn.peers_list)
 		print_peer(LIST_ENTRY(node, struct peer, conn.in_worker), out);
 }

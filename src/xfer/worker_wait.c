@@ -7,8 +7,8 @@
 
 void worker_look(struct worker *worker)
 {
-	idle_end(&worker->driven.idle);
-	if (worker->opener.sleepers)
+	idle_end(&worker->conn.driven.idle);
+	if (worker->conn.opener.sleepers)
 		worker_wake(worker);
 }
 
@@ -16,13 +16,13 @@ bool worker_arm(struct worker *worker)
 {
 	bool quiet = true;
 
-	worker->opener.armed = worker->opener.sleepers = true;
-	idle_end(&worker->driven.idle);
+	worker->conn.opener.armed = worker->conn.opener.sleepers = true;
+	idle_end(&worker->conn.driven.idle);
 	if (!list_empty(&worker->awaiting))
 		quiet &= !rma_help(worker, true);
 	for (unsigned int i = 0; i < LINK_KINDS; i++)
-		if (worker->via[i].state)
-			quiet &= worker->via[i].transport->arm(worker->via[i].state);
+		if (worker->conn.via[i].state)
+			quiet &= worker->conn.via[i].transport->arm(worker->conn.via[i].state);
 	return quiet;
 }
 

@@ -173,8 +173,8 @@ static void make_progress(void)
 	ssize_t ret;
 
 	/* This progress call polls the sockets, too. */
-	worker->opener.armed = true;
-	((struct tcp *)worker->via[LINK_SOCKET].state)->idle = 0;
+	worker->conn.opener.armed = true;
+	((struct tcp *)worker->conn.via[LINK_SOCKET].state)->idle = 0;
 	worker_progress(worker);
 	while ((ret = fi_cq_readfrom(cq, &e, 1, &src)) != -FI_EAGAIN) {
 		MUST(ret == 1 || ret == -FI_EAVAIL);
@@ -322,7 +322,7 @@ static bool quiet(void)
 {
 	unsigned int peers = 0;
 
-	LIST_EACH (node, &worker->peers_list) {
+	LIST_EACH (node, &worker->conn.peers_list) {
 		struct peer *peer = LIST_ENTRY(node, struct peer, conn.in_worker);
 
 		peers++;
@@ -333,7 +333,7 @@ static bool quiet(void)
 			return false;
 	}
 	MUST(peers <= entries);
-	return worker->acceptor.count == 0;
+	return worker->conn.acceptor.count == 0;
 }
 
 /*
@@ -358,7 +358,7 @@ static void quiesce(unsigned int fds)
 	}
 	MUST(quiet());
 	MUST(lowest_fd() <= fds);
-	MUST(worker->handshakes == 0);
+	MUST(worker->conn.handshakes == 0);
 	MUST(posted == done);
 }
 

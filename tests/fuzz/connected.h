@@ -139,7 +139,7 @@ static bool connected_event(void)
 static void connected_progress(void)
 {
 	if (single.ep)
-		ep_of(single.ep)->worker->opener.armed =
+		ep_of(single.ep)->worker->conn.opener.armed =
 			true; /* makes the call poll the sockets, too */
 	while (connected_event())
 		;

@@ -98,11 +98,11 @@ static struct link_peer railed(struct peer *peer, int sock, uint8_t key[TLS_KEY]
 /* A link with rails. Hellos agree on them only between hosts: tests/fault/rails_forger.c makes up those. */
 static void link_railed(struct peer *peer, int sock)
 {
-	const struct transport *t = world.worker->via[LINK_SOCKET].transport;
+	const struct transport *t = world.worker->conn.via[LINK_SOCKET].transport;
 	uint8_t key[TLS_KEY];
 	struct link_peer lp = railed(peer, sock, key);
 
-	MUST(!t->connect(world.worker->via[LINK_SOCKET].state, &lp, &peer->conn.real));
+	MUST(!t->connect(world.worker->conn.via[LINK_SOCKET].state, &lp, &peer->conn.real));
 	peer->conn.kind = LINK_SOCKET;
 	peer->conn.sock = peer->conn.wake = -1;
 }
@@ -134,7 +134,7 @@ static void connect_peer(unsigned int i)
 /* A further socket becomes a rail of the link, or takes the place of one. */
 static void join_rail(unsigned int i, unsigned int number)
 {
-	const struct transport *t = world.worker->via[LINK_SOCKET].transport;
+	const struct transport *t = world.worker->conn.via[LINK_SOCKET].transport;
 	struct rail *r = &far[i].rail[number];
 	uint8_t key[TLS_KEY];
 	struct link_peer lp;
@@ -218,7 +218,7 @@ static void chunk(struct input *in, struct far *f)
 /* Time passes for the checks of rails. */
 static void rails_wait(void)
 {
-	struct tcp *t = world.worker->via[LINK_SOCKET].state;
+	struct tcp *t = world.worker->conn.via[LINK_SOCKET].state;
 
 	t->looked_rails -= 10000;
 	t->next_rails = 0;

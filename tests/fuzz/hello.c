@@ -175,7 +175,7 @@ static void step(struct input *in)
 
 	switch (what % 8) {
 	case 0:
-		come(i, way, &worker->name);
+		come(i, way, &worker->conn.name);
 		break;
 	case 1:
 		call(addrs[way], NULL);

@@ -38,14 +38,14 @@ static void refusal(struct talk *t)
 		return;
 	refusals += !t->refused;
 	t->refused = true;
-	MUST(worker->auth.refused - refused_before >= refusals);
+	MUST(worker->conn.auth.refused - refused_before >= refusals);
 }
 
 static void check_links(void)
 {
 	unsigned int links = 0, proofs = 0;
 
-	LIST_EACH (node, &worker->peers_list)
+	LIST_EACH (node, &worker->conn.peers_list)
 		links += peer_linked(LIST_ENTRY(node, struct peer, conn.in_worker));
 	for (unsigned int n = 0; n < talk_count; n++)
 		proofs += proven(&talks[n]);
@@ -88,8 +88,8 @@ static void completed(const struct fi_cq_msg_entry *e, int err, fi_addr_t src)
 	}
 	done++;
 	MUST(err || any_proven((unsigned int)(sent - sends)));
-	MUST(err != FI_EACCES || rejected || worker->auth.encrypts ||
-	     worker->auth.refused != refused_before);
+	MUST(err != FI_EACCES || rejected || worker->conn.auth.encrypts ||
+	     worker->conn.auth.refused != refused_before);
 }
 
 /* The data of a request names its conversation, too. */
@@ -116,7 +116,7 @@ static void heard(struct talk *t, const struct wire_hello *hello, bool fds, bool
 	static const uint8_t zero[WIRE_PROOF];
 
 	if (hello->kind == HELLO_GREETING)
-		t->encrypts = may_encrypt && hello->incarnation == worker->incarnation;
+		t->encrypts = may_encrypt && hello->incarnation == worker->conn.incarnation;
 	MUST(hello->magic == WIRE_MAGIC && hello->version == WIRE_VERSION);
 	MUST(hello->size == sizeof(*hello));
 	if (!advance(t, hello, false)) {
@@ -167,7 +167,7 @@ static bool hear_hello(unsigned int i)
 		return false;
 	MUST(recvmsg(slots[i].sock, &m, MSG_DONTWAIT | MSG_CMSG_CLOEXEC) == (ssize_t)sizeof(hello));
 	c = CMSG_FIRSTHDR(&m);
-	heard(&talks[talk_of[i]], &hello, c, slots[i].way == NETWORK && worker->auth.encrypts);
+	heard(&talks[talk_of[i]], &hello, c, slots[i].way == NETWORK && worker->conn.auth.encrypts);
 	for (size_t n = 0; c && n < (c->cmsg_len - CMSG_LEN(0)) / sizeof(int); n++) {
 		int fd;
 
@@ -216,7 +216,7 @@ static void begin(unsigned int i, bool came, bool at_listener)
 		(struct talk){.came = came,
 			      .at_listener = at_listener,
 			      .encrypts = came && !at_listener && slots[i].way == NETWORK &&
-					  worker->auth.encrypts};
+					  worker->conn.auth.encrypts};
 }
 
 /* Says the hello, with the descriptor of a ring where one is due, or (`odd`) where none is. */
@@ -246,9 +246,10 @@ static struct wire_hello plain_hello(struct input *in, const struct talk *t)
 {
 	const uint32_t next[] = {HELLO_GREETING, HELLO_CHALLENGE,
 				 t->at_listener ? HELLO_REQUEST : HELLO_CONNECT, HELLO_ACCEPT};
-	const uint64_t incarnations[] = {1, UINT64_MAX, worker->incarnation, said.incarnation};
+	const uint64_t incarnations[] = {1, UINT64_MAX, worker->conn.incarnation, said.incarnation};
 	struct addr unknown = names[NETWORK];
-	const struct addr *const all[] = {&names[NETWORK], &names[INSIDE], &worker->name, &unknown};
+	const struct addr *const all[] = {&names[NETWORK], &names[INSIDE], &worker->conn.name,
+					  &unknown};
 	struct wire_hello hello = {.magic = WIRE_MAGIC,
 				   .version = WIRE_VERSION,
 				   .size = sizeof(hello),
@@ -431,7 +432,7 @@ static void act(struct input *in)
 
 	switch (what % 8) {
 	case 0:
-		come(i, way, single_too ? &pep_name : &worker->name);
+		come(i, way, single_too ? &pep_name : &worker->conn.name);
 		begin(i, true, single_too);
 		break;
 	case 1:
@@ -494,8 +495,8 @@ static void open_all(void)
 
 static void choose_level(uint8_t which)
 {
-	worker->auth.closed = which & 1;
-	worker->auth.encrypts = which & 2;
+	worker->conn.auth.closed = which & 1;
+	worker->conn.auth.encrypts = which & 2;
 	wrong_keys = which & 4;
 }
 
@@ -511,7 +512,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		open_all();
 	fds = lowest_fd(); /* libFuzzer opens descriptors itself */
 	talk_count = refusals = 0;
-	refused_before = worker->auth.refused;
+	refused_before = worker->conn.auth.refused;
 	rejected = false;
 	memset(&said, 0, sizeof(said));
 	choose_level(take8(&in));

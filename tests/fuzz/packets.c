@@ -190,7 +190,7 @@ static void packet(struct input *in, struct peer *peer)
 	if (p.len)
 		memcpy(exact, bytes, p.len);
 	p.payload = exact;
-	rx_deliver(&world.worker->opener, pool_id(peer), &p);
+	rx_deliver(&world.worker->conn.opener, pool_id(peer), &p);
 	free(exact);
 }
 
@@ -207,7 +207,7 @@ static void lose(unsigned int i)
 /* Attempts to connect to endpoints that others have named end. */
 static void lose_introduced(void)
 {
-	LIST_EACH_SAFE (node, &world.worker->peers_list) {
+	LIST_EACH_SAFE (node, &world.worker->conn.peers_list) {
 		struct peer *peer = LIST_ENTRY(node, struct peer, conn.in_worker);
 
 		if (peer_attempts(peer))
@@ -224,7 +224,7 @@ static void lose_or_ask(uint8_t n, unsigned int i)
 	if (n % 8 == 2)
 		club_wait();
 	if (n % 8 == 3)
-		world.worker->reaches_out = n & 8; /* follows introductions, or not */
+		world.worker->conn.reaches_out = n & 8; /* follows introductions, or not */
 }
 
 static void step(struct input *in)
@@ -277,13 +277,13 @@ static void initialize(void)
 	world_open();
 	if (!ends[0])
 		MUST(!socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends));
-	network = *world.worker->via[LINK_SOCKET].transport;
+	network = *world.worker->conn.via[LINK_SOCKET].transport;
 	network.sock = far_sock;
 	network.arrived = far_arrived;
 	network.describe = NULL;
 	network.probe = NULL;
 	network.join = NULL;
-	world.worker->via[LINK_SOCKET].transport = &network;
+	world.worker->conn.via[LINK_SOCKET].transport = &network;
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -302,7 +302,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	for (unsigned int i = 0; i < SENDERS; i++)
 		lose(i);
 	lose_introduced();
-	world.worker->reaches_out = false;
+	world.worker->conn.reaches_out = false;
 	sent_count = 0;
 	memset(sent, 0, sizeof(sent));
 	club_leave();

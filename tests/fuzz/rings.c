@@ -34,14 +34,14 @@ static uint64_t announced;
 
 static struct shm *shm(void)
 {
-	return world.worker->via[LINK_HOST].state;
+	return world.worker->conn.via[LINK_HOST].state;
 }
 
 /* ---- The peers' ends ---- */
 
 static void make_progress(void)
 {
-	world.worker->opener.armed = true; /* polls the sockets, too */
+	world.worker->conn.opener.armed = true; /* polls the sockets, too */
 	worker_progress(world.worker);
 	reap();
 }
@@ -293,11 +293,11 @@ static void change(struct input *in, unsigned int i)
 /* Time passes: a head that has not moved for long is judged, and what is due at times is done. */
 static void wait_long(void)
 {
-	world.worker->expired_ms = 0;
+	world.worker->conn.expired_ms = 0;
 	for (int n = 0; n < 3; n++) {
-		world.worker->stall.looked = world.worker->stall.judge = 0;
-		if (world.worker->stall.since)
-			world.worker->stall.since = 1;
+		world.worker->conn.stall.looked = world.worker->conn.stall.judge = 0;
+		if (world.worker->conn.stall.since)
+			world.worker->conn.stall.since = 1;
 		stall_watch(world.worker);
 	}
 	reap();
@@ -323,7 +323,7 @@ static void event(uint8_t what, unsigned int i)
 		wait_long();
 		break;
 	case 2:
-		world.worker->via[LINK_HOST].transport->arm(shm());
+		world.worker->conn.via[LINK_HOST].transport->arm(shm());
 		break;
 	case 3:
 		send(far[i].sock, &(char){BOOT_WAKE}, 1, MSG_DONTWAIT | MSG_NOSIGNAL);

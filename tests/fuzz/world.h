@@ -242,7 +242,7 @@ static inline void peers_insert(void)
 /* Returns the peer, or NULL if it is the unknown one and was freed. */
 static inline struct peer *peer_at(unsigned int i)
 {
-	return i < PEERS ? world.known[i] : pool_find(&world.worker->peer_pool, world.unknown);
+	return i < PEERS ? world.known[i] : pool_find(&world.worker->conn.peer_pool, world.unknown);
 }
 
 /* The same, but makes the unknown one anew. */
@@ -273,7 +273,7 @@ static inline void retire_asked(unsigned int i)
 
 	if (peer && peer->conn.state == PEER_CONNECTED)
 		peer->conn.asked = true;
-	world.worker->retire.heard = 0;
+	world.worker->conn.retire.heard = 0;
 }
 
 /* Limits on what is kept for peers are within reach of an input. */
@@ -371,7 +371,7 @@ static inline void limits_check(void)
 	const struct budget *b = &world.worker->budget;
 	struct budget_sum sum = b->gone.sum;
 
-	LIST_EACH (node, &world.worker->peers_list) {
+	LIST_EACH (node, &world.worker->conn.peers_list) {
 		const struct peer *peer = LIST_ENTRY(node, struct peer, conn.in_worker);
 
 		sum.bytes += peer->rx.account.sum.bytes;

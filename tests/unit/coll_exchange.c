@@ -60,15 +60,16 @@ static bool comes(const double *payload)
 			   .tag = call.tag,
 			   .data = call.id,
 			   .len = HALF * sizeof(double)};
-	uint32_t id = rxreq_placement_begin(&fake.worker->opener, pool_id(fake.peer), &p);
+	uint32_t id = rxreq_placement_begin(&fake.worker->conn.opener, pool_id(fake.peer), &p);
 	struct iovec iov[RX_IOV_MAX];
 
 	if (!id)
 		return false;
-	ck_assert_uint_eq(rxreq_placement_iov(&fake.worker->opener, id, 0, iov, RX_IOV_MAX), 1);
+	ck_assert_uint_eq(rxreq_placement_iov(&fake.worker->conn.opener, id, 0, iov, RX_IOV_MAX),
+			  1);
 	ck_assert_uint_eq(iov[0].iov_len, p.len);
 	memcpy(iov[0].iov_base, payload, p.len);
-	rxreq_placement_end(&fake.worker->opener, id);
+	rxreq_placement_end(&fake.worker->conn.opener, id);
 	return true;
 }
 

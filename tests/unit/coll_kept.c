@@ -49,7 +49,7 @@ static void says(struct peer *peer, struct wire_group word)
 	struct packet p = {
 		.head = WIRE_HEAD(WIRE_GROUP, 0, 0, 0), .payload = &word, .len = sizeof(word)};
 
-	rx_deliver(&fake.worker->opener, pool_id(peer), &p);
+	rx_deliver(&fake.worker->conn.opener, pool_id(peer), &p);
 }
 
 /* The peer reports in `count` joins that nobody here begins, or ends groups. */

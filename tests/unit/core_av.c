@@ -616,7 +616,7 @@ END_TEST
 START_TEST(removal_reaches_the_workers)
 {
 	struct fi_av_attr attr = {.type = FI_AV_MAP, .name = "watched"};
-	struct worker worker = {.peer_count = 2};
+	struct worker worker = {.conn = {.peer_count = 2}};
 	struct peer one = {.conn = {.addr = 0, .worker = &worker}},
 		    two = {.conn = {.addr = 1, .worker = &worker}};
 	struct peer *peers[] = {&one, &two};
@@ -624,7 +624,7 @@ START_TEST(removal_reaches_the_workers)
 
 	ck_assert_int_eq(av_open(&dom.fid, &attr, &av, NULL), 0);
 	ck_assert_int_eq(av_open(&dom.fid, &attr, &watched, NULL), 0);
-	worker.peers = peers;
+	worker.conn.peers = peers;
 	insert(av, 0);
 	insert(av, 1);
 	insert(av, 1);

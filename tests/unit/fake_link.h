@@ -126,7 +126,7 @@ static inline void fake_says(uint64_t head, uint64_t tag, uint64_t data, const v
 {
 	struct packet p = {.head = head, .tag = tag, .data = data, .payload = payload, .len = len};
 
-	rx_deliver(&fake.worker->opener, pool_id(fake.peer), &p);
+	rx_deliver(&fake.worker->conn.opener, pool_id(fake.peer), &p);
 }
 
 static inline void fake_says_ats(uint32_t id, int err)
@@ -219,7 +219,8 @@ static void fake_open(void)
 	fake.link.packet_max = FAKE_PACKET;
 	fake.room = FAKE_PLENTY;
 	fake.worker = ep_of(fake.ep)->worker;
-	fake.worker->via[LINK_SOCKET].transport = &fake_transport; /* that of the peer's link */
+	fake.worker->conn.via[LINK_SOCKET].transport =
+		&fake_transport; /* that of the peer's link */
 	fake.peer = peer_get(fake.worker, fake.addr);
 	ck_assert_ptr_nonnull(fake.peer);
 	fake_attempt(PEER_HANDSHAKE);

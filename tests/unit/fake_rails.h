@@ -59,7 +59,7 @@ static struct verbs v;
 static struct verbs_multi multi;
 static struct domain dom;
 /* Without an endpoint: it knows no peer. */
-static struct worker worker = {.opener = {.events = &worker_events, .dom = &dom}};
+static struct worker worker = {.conn.opener = {.events = &worker_events, .dom = &dom}};
 static struct verbs_rails *r;
 static struct link *link_made;
 static struct ibv_mr mr;
@@ -240,7 +240,7 @@ static inline void make_device(unsigned int i)
 	e->cq.context = &e->ctx;
 	e->cq.cqe = INT_MAX;
 	e->direct = (struct ibv_qp){.context = &e->ctx, .qp_context = e, .qp_num = 2 * i + 2};
-	verbs_state_init(own, &worker.opener, NULL);
+	verbs_state_init(own, &worker.conn.opener, NULL);
 	own->path = (struct verbs_path){.dev = &e->dev, .mtu = IBV_MTU_1024};
 	own->cq = &e->cq;
 	own->srq = &e->srq;

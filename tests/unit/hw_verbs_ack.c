@@ -35,7 +35,7 @@ static struct ibv_qp qp = {.context = &ctx, .qp_num = QPN};
 static struct ibv_qp direct = {.context = &ctx, .qp_num = DIRECT};
 static struct ibv_mr mr;
 /* Without an endpoint: it knows no peer. */
-static struct worker worker = {.opener.events = &worker_events};
+static struct worker worker = {.conn.opener.events = &worker_events};
 static struct verbs_dev dev = {.ctx = &ctx, .nodes_fd = -1, .cache_asked = true};
 static struct verbs v;
 static struct verbs_link *l;
@@ -91,7 +91,7 @@ static void setup(void)
 	ctx.ops.post_srq_recv = post_srq_recv;
 	scripted = polled = idle = posted = signaled = reposted = 0;
 	v = (struct verbs){.up = true, .path = {.dev = &dev}, .cq = &cq, .srq = &srq};
-	v.opener = &worker.opener;
+	v.opener = &worker.conn.opener;
 	v.recv.size = VERBS_SLOT;
 	v.recv.chunk[0].mem = memory;
 	v.recv.chunk[0].mr = &mr;

@@ -440,7 +440,7 @@ START_TEST(all_packets_have_slots)
 {
 	struct verbs whole = {.path = v.path, .cq = v.cq, .srq = v.srq};
 
-	verbs_state_init(&whole, &worker.opener, NULL);
+	verbs_state_init(&whole, &worker.conn.opener, NULL);
 	verbs_slots_init(&whole.recv, &ends[0].dev, VERBS_SLOT);
 	ends[0].slots = 0;
 	for (unsigned int i = 0; i < 2; i++)

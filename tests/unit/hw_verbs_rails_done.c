@@ -29,7 +29,7 @@ static void setup_engine(void)
 {
 	fake_open_connected();
 	setup_keyed();
-	v.opener = multi.further[0].opener = &fake.worker->opener;
+	v.opener = multi.further[0].opener = &fake.worker->conn.opener;
 	r->id = pool_id(fake.peer);
 	fake.link.memory = &to_rails_ops;
 	fake.link.rdma_usable = fake.link.reaches = true;

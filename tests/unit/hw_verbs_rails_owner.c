@@ -114,7 +114,7 @@ static struct verbs other;
 static void open_other(void)
 {
 	memset(&other, 0, sizeof(other));
-	verbs_state_init(&other, &worker.opener, NULL);
+	verbs_state_init(&other, &worker.conn.opener, NULL);
 	other.path = device(1)->path;
 }
 

@@ -8,7 +8,7 @@
 
 static inline struct shm *ring_of(const struct worker *worker)
 {
-	return worker->via[LINK_HOST].state;
+	return worker->conn.via[LINK_HOST].state;
 }
 
 static inline struct shm *ring_of_worker(void)
@@ -23,8 +23,8 @@ static inline void become_idle(void)
 
 	do
 		fake_expect_nothing();
-	while (fake.worker->driven.idle.calls < 2 && ++calls < 256);
-	ck_assert_uint_gt(fake.worker->driven.idle.calls, 1);
+	while (fake.worker->conn.driven.idle.calls < 2 && ++calls < 256);
+	ck_assert_uint_gt(fake.worker->conn.driven.idle.calls, 1);
 }
 
 /* Writes a packet `back` slots behind the head, as the peer would. */

@@ -83,7 +83,7 @@ static void say(struct peer *peer, size_t len)
 			   .payload = bytes,
 			   .len = len};
 
-	rx_deliver(&fake.worker->opener, pool_id(peer), &p);
+	rx_deliver(&fake.worker->conn.opener, pool_id(peer), &p);
 }
 
 /* The peer is gone, as if its socket had ended. */
@@ -241,12 +241,12 @@ static void *hold(struct peer *peer)
 {
 	const struct packet p = {.head = WIRE_HEAD(WIRE_MSG, WIRE_TAGGED, 0, 0), .len = PART};
 
-	return rx_payload_new(&fake.worker->opener, pool_id(peer), &p);
+	return rx_payload_new(&fake.worker->conn.opener, pool_id(peer), &p);
 }
 
 static void release(struct peer *peer, void *payload)
 {
-	rx_payload_free(&fake.worker->opener, pool_id(peer), payload);
+	rx_payload_free(&fake.worker->conn.opener, pool_id(peer), payload);
 }
 
 /* Of unknown senders the one is disconnected for which nothing has become complete for longest; none of the address vector. */
@@ -260,7 +260,7 @@ START_TEST(unknown_senders_hold)
 		ck_assert_ptr_nonnull(part[3][n] = hold(peer[3]));
 	ck_assert_ptr_nonnull(part[0][0] = hold(peer[0]));
 	ck_assert_ptr_nonnull(part[1][0] = hold(peer[1]));
-	ck_assert(rx_hold(&fake.worker->opener, pool_id(peer[0]), 0));
+	ck_assert(rx_hold(&fake.worker->conn.opener, pool_id(peer[0]), 0));
 	ck_assert_ptr_nonnull(part[2][0] = hold(peer[2]));
 	ck_assert(!peer_expelled(peer[0]) && !peer_expelled(peer[2]));
 	ck_assert(peer_expelled(peer[1]) && !peer_expelled(peer[3]));
@@ -285,7 +285,7 @@ START_TEST(held_becomes_a_message)
 
 	p.payload = hold(peer);
 	ck_assert_uint_gt(fake.worker->budget.held, PART);
-	rx_deliver_collected(&fake.worker->opener, pool_id(peer), &p);
+	rx_deliver_collected(&fake.worker->conn.opener, pool_id(peer), &p);
 	ck_assert_uint_eq(fake.worker->budget.held, 0);
 	ck_assert_uint_gt(stats().unexpected_bytes, before + PART);
 	go(peer);
@@ -303,7 +303,7 @@ START_TEST(held_by_one_who_becomes_known)
 	snprintf(text, sizeof(text), "fi_shm://sender-%u", names);
 	ck_assert_uint_gt(fake.worker->budget.held, 0);
 	ck_assert_int_eq(fi_av_insert(fake.av, text, 1, &addr, 0, NULL), 1);
-	ck_assert(rx_hold(&fake.worker->opener, pool_id(peer), 0));
+	ck_assert(rx_hold(&fake.worker->conn.opener, pool_id(peer), 0));
 	ck_assert_uint_eq(fake.worker->budget.held, 0);
 	release(peer, part);
 	ck_assert_uint_eq(peer->rx.account.held, 0);
@@ -330,7 +330,7 @@ START_TEST(others_are_not_held_up)
 
 		for (; links[2].xoff < round; sent++) {
 			ck_assert_uint_lt(sent, MARK / 1000);
-			rx_deliver(&fake.worker->opener, pool_id(peer), &p);
+			rx_deliver(&fake.worker->conn.opener, pool_id(peer), &p);
 		}
 		ck_assert_uint_gt(sent, MARK / 8 / 1000);
 		while (sent--) {

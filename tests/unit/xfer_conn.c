@@ -89,14 +89,14 @@ static void setup(void)
 	static const struct addr nobody = {.kind = ADDR_NONE};
 
 	memset(&worker, 0, sizeof(worker));
-	worker.timer = -1;
+	worker.conn.timer = -1;
 	endless = gone = false;
 	polls = reads = refuse = 0;
-	list_init(&worker.peers_list);
+	list_init(&worker.conn.peers_list);
 	list_init(&worker.busy);
-	acceptor_init(&worker.acceptor, -1);
-	worker.up = &peer_upcalls;
-	pool_init(&worker.peer_pool, sizeof(struct peer));
+	acceptor_init(&worker.conn.acceptor, -1);
+	worker.conn.up = &peer_upcalls;
+	pool_init(&worker.conn.peer_pool, sizeof(struct peer));
 	peer = peer_new(&worker, &nobody);
 	ck_assert_ptr_nonnull(peer);
 	its_link = (struct link){LINK_BARE, .silent = true};
@@ -108,7 +108,7 @@ static void setup(void)
 static void teardown(void)
 {
 	attempt_end(peer);
-	pool_fini(&worker.peer_pool);
+	pool_fini(&worker.conn.peer_pool);
 }
 
 /* The next progress call continues at once: the worker stays armed. */
@@ -117,7 +117,7 @@ START_TEST(events_without_end)
 	endless = true;
 	ck_assert(conn_poll(&worker));
 	ck_assert_uint_gt(polls, 1);
-	ck_assert(worker.opener.armed);
+	ck_assert(worker.conn.opener.armed);
 }
 END_TEST
 
@@ -126,7 +126,7 @@ START_TEST(bytes_without_end)
 	ck_assert(conn_poll(&worker));
 	ck_assert_uint_eq(polls, 1);
 	ck_assert_uint_gt(reads, 1);
-	ck_assert(!worker.opener.armed);
+	ck_assert(!worker.conn.opener.armed);
 	ck_assert(!its_link.silent);
 }
 END_TEST
@@ -136,7 +136,7 @@ static void comes_too_late(void)
 {
 	const struct addr to = {.kind = ADDR_IN, .ip = {192, 0, 2, 1}, .port = 9};
 
-	worker.via[LINK_SOCKET].state = &worker;
+	worker.conn.via[LINK_SOCKET].state = &worker;
 	peer->conn.name = peer->conn.key = to;
 	peer->conn.named = 1;
 	peer->conn.state = PEER_HANDSHAKE;
@@ -151,7 +151,7 @@ static void begins_to_connect(void)
 	ck_assert_int_eq(peer->conn.state, PEER_CONNECTING);
 	ck_assert_int_ge(peer->conn.sock, 0);
 	ck_assert_int_ne(peer->conn.sock, SOCK);
-	ck_assert_uint_eq(worker.handshakes, 1);
+	ck_assert_uint_eq(worker.conn.handshakes, 1);
 }
 
 /* Queued operations wait for later progress calls, which connect again. */
@@ -164,7 +164,7 @@ START_TEST(no_room_to_connect_again)
 		conn_poll(&worker);
 		ck_assert_int_eq(peer->conn.state, PEER_RETRYING);
 		ck_assert_int_eq(peer->conn.sock, -1);
-		ck_assert_uint_eq(worker.handshakes, 1);
+		ck_assert_uint_eq(worker.conn.handshakes, 1);
 		ck_assert(!list_empty(&peer->tx.in_busy));
 	}
 	ck_assert_uint_eq(refuse, 0);
@@ -194,21 +194,21 @@ static void connect_again_as(uint16_t asked, uint16_t named)
 	static const struct worker_cm cm = {.ended = ended};
 	uint16_t first;
 
-	worker.cm = &cm;
-	worker.peers = &peer;
-	worker.name = (struct addr){.kind = ADDR_IN, .ip = {192, 0, 2, 2}, .port = asked};
+	worker.conn.cm = &cm;
+	worker.conn.peers = &peer;
+	worker.conn.name = (struct addr){.kind = ADDR_IN, .ip = {192, 0, 2, 2}, .port = asked};
 	comes_too_late();
 	conn_poll(&worker);
 	begins_to_connect();
 	first = number_of(peer->conn.sock);
-	ck_assert_uint_eq(worker.name.port, named ? named : first);
+	ck_assert_uint_eq(worker.conn.name.port, named ? named : first);
 	peer->conn.state = PEER_HANDSHAKE;
 	peer->conn.attempt->late = true;
 	peer->conn.sock = dup(peer->conn.sock); /* a duplicate keeps the port in use */
 	conn_poll(&worker);
 	begins_to_connect();
 	ck_assert_uint_ne(number_of(peer->conn.sock), first);
-	ck_assert_uint_eq(worker.name.port, named ? named : number_of(peer->conn.sock));
+	ck_assert_uint_eq(worker.conn.name.port, named ? named : number_of(peer->conn.sock));
 }
 
 START_TEST(named_anew)
@@ -231,11 +231,11 @@ START_TEST(timer_without_standard_input)
 
 	close(STDIN_FILENO);
 	conn_single_waits(&worker);
-	ck_assert_int_eq(worker.timer, STDIN_FILENO);
+	ck_assert_int_eq(worker.conn.timer, STDIN_FILENO);
 	conn_timer_clear(&worker);
 	ck_assert_int_eq(unwatched, STDIN_FILENO); /* a forked child may still have it open */
 	ck_assert_int_eq(fcntl(STDIN_FILENO, F_GETFD), -1);
-	ck_assert_int_eq(worker.timer, -1);
+	ck_assert_int_eq(worker.conn.timer, -1);
 	if (input >= 0) {
 		ck_assert_int_eq(dup2(input, STDIN_FILENO), STDIN_FILENO);
 		close(input);
@@ -247,13 +247,13 @@ END_TEST
 START_TEST(no_memory_for_a_peer)
 {
 	static const struct addr nobody = {.kind = ADDR_NONE};
-	struct list *last = worker.peers_list.prev;
+	struct list *last = worker.conn.peers_list.prev;
 
-	worker.peer_pool.free = NULL;
-	worker.peer_pool.count = POOL_INDEX_MASK;
+	worker.conn.peer_pool.free = NULL;
+	worker.conn.peer_pool.count = POOL_INDEX_MASK;
 	ck_assert_ptr_null(peer_new(&worker, &nobody));
-	worker.peer_pool.count = POOL_CHUNK;
-	ck_assert_ptr_eq(worker.peers_list.prev, last);
+	worker.conn.peer_pool.count = POOL_CHUNK;
+	ck_assert_ptr_eq(worker.conn.peers_list.prev, last);
 }
 END_TEST
 

@@ -77,7 +77,7 @@ static void open_in(enum peer_state state, enum conn_event event)
 	struct peer *peer;
 
 	fake_open();
-	fake.worker->options = options;
+	fake.worker->conn.options = options;
 	peer = fake.peer;
 	if (!attempts && !(state == PEER_IDLE && event >= CONN_REACHES))
 		attempt_end(peer);
@@ -146,7 +146,7 @@ static bool is_done(enum conn_action action, int ret)
 	case DO_TAKE:
 		return comes(newcomer_end) == 0 && comes(far) <= 0 && !a;
 	case DO_HOLD:
-		return fake.worker->acceptor.held_count == 1 && comes(newcomer_end) < 0;
+		return fake.worker->conn.acceptor.held_count == 1 && comes(newcomer_end) < 0;
 	case DO_CROSS:
 		return comes(newcomer_end) == 1 && a;
 	case DO_DISMISS:

@@ -50,7 +50,7 @@ static void ends(int ret)
 {
 	ck_assert(under_way);
 	under_way = false;
-	rma_copied(&fake.worker->opener, begun.copy.id, ret);
+	rma_copied(&fake.worker->conn.opener, begun.copy.id, ret);
 }
 
 static struct link_memory_ops ops;
@@ -196,9 +196,9 @@ START_TEST(a_sleeper_looks_for_its_end)
 	begins = LINK_UNDER_WAY;
 	says_rts();
 	worker_arm(fake.worker);
-	ck_assert(fake.worker->opener.sleepers);
+	ck_assert(fake.worker->conn.opener.sleepers);
 	post(2 * LONG);
-	ck_assert(!fake.worker->opener.sleepers);
+	ck_assert(!fake.worker->conn.opener.sleepers);
 	ck_assert(worker_must_nap(fake.worker)); /* it naps instead of sleeping */
 	ends(LINK_TOGETHER);
 	fake_expect(&buf[1], FI_TAGGED | FI_RECV);
@@ -249,7 +249,7 @@ END_TEST
 
 static bool readable(uint64_t at, size_t len)
 {
-	return tx_readable(&fake.worker->opener, pool_id(fake.peer), at, len);
+	return tx_readable(&fake.worker->conn.opener, pool_id(fake.peer), at, len);
 }
 
 START_TEST(a_message_is_offered_while_it_is_under_way)
@@ -265,7 +265,7 @@ START_TEST(a_message_is_offered_while_it_is_under_way)
 	ck_assert(!readable(at + 1000, 2001));
 	ck_assert(!readable(at - 1, 10));
 	ck_assert(!readable(at, SIZE_MAX));
-	ck_assert(!tx_readable(&fake.worker->opener, pool_id(fake.peer) + 1, at, 3000));
+	ck_assert(!tx_readable(&fake.worker->conn.opener, pool_id(fake.peer) + 1, at, 3000));
 	fake_says_ats(id, 0);
 	fake_expect(&buf[1], FI_TAGGED | FI_SEND);
 	ck_assert(!readable(at, 3000));

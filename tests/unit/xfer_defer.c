@@ -104,8 +104,8 @@ START_TEST(order_without_room)
 	fi_cntr_add(start, 1);
 	counts(done, 6, 0);
 	sent(order, 6);
-	ck_assert(!domain_due(fake.worker->driven.dom));
-	ck_assert(!domain_defers(fake.worker->driven.dom));
+	ck_assert(!domain_due(fake.worker->conn.driven.dom));
+	ck_assert(!domain_defers(fake.worker->conn.driven.dom));
 }
 END_TEST
 
@@ -126,7 +126,7 @@ START_TEST(no_room_for_one_counter)
 	counts(done, 0, 0);
 	fi_cntr_add(other, 1);
 	counts(third, 5, 0);
-	ck_assert(domain_due(fake.worker->driven.dom));
+	ck_assert(domain_due(fake.worker->conn.driven.dom));
 	ck_assert_int_eq(fi_close(&start->fid), -FI_EBUSY);
 	ck_assert_int_eq(fi_close(&other->fid), 0);
 	ck_assert_int_eq(fi_close(&third->fid), 0);

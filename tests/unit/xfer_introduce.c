@@ -241,7 +241,7 @@ START_TEST(malformed)
 
 	inet_pton(AF_INET, OTHER, w.ip);
 	memcpy(payload, &w, sizeof(w));
-	fake.worker->reaches_out = true;
+	fake.worker->conn.reaches_out = true;
 	warnings = 0;
 	fake_says(INTRODUCE, wrong[_i].word, 0, payload, wrong[_i].len);
 	ck_assert_uint_eq(warnings, 1); /* not taken for a good one */
@@ -260,8 +260,8 @@ static bool follows(const char *ip)
 {
 	struct peer *peer = peer_of(ip);
 
-	fake.worker->introduce.followed_ms -= 1000; /* the last one was a second ago */
-	peer->conn.named++;                         /* so it is not freed */
+	fake.worker->conn.introduce.followed_ms -= 1000; /* the last one was a second ago */
+	peer->conn.named++;                              /* so it is not freed */
 	peer->conn.last_error = 0;
 	hear(WIRE_INTRODUCE_TELL, ip);
 	peer->conn.named--;
@@ -270,7 +270,7 @@ static bool follows(const char *ip)
 
 START_TEST(followed)
 {
-	fake.worker->reaches_out = true;
+	fake.worker->conn.reaches_out = true;
 	ck_assert(follows(NOBODY));
 }
 END_TEST
@@ -278,7 +278,7 @@ END_TEST
 /* It leaves no peer behind. */
 START_TEST(failed_ones_are_forgotten)
 {
-	fake.worker->reaches_out = true;
+	fake.worker->conn.reaches_out = true;
 	hear(WIRE_INTRODUCE_TELL, NOBODY);
 	ck_assert(!has_peer(NOBODY));
 }
@@ -292,7 +292,7 @@ END_TEST
 
 START_TEST(not_on_this_host)
 {
-	fake.worker->reaches_out = true;
+	fake.worker->conn.reaches_out = true;
 	ck_assert(!follows("127.0.0.1"));
 	ck_assert(!follows("0.0.0.0"));
 }
@@ -323,7 +323,7 @@ static size_t peers(void)
 {
 	size_t n = 0;
 
-	LIST_EACH (node, &fake.worker->peers_list)
+	LIST_EACH (node, &fake.worker->conn.peers_list)
 		n++;
 	return n;
 }
@@ -334,7 +334,7 @@ START_TEST(odd_addresses)
 	size_t before = peers();
 
 	ck_assert_int_eq(inet_pton(w.in6 ? AF_INET6 : AF_INET, odd[_i].ip, w.ip), 1);
-	fake.worker->reaches_out = true;
+	fake.worker->conn.reaches_out = true;
 	fake_says(INTRODUCE, WIRE_INTRODUCE_TELL, 0, &w, sizeof(w));
 	ck_assert_int_eq(strstr(warning, "that is this host") != NULL, odd[_i].here);
 	fake_says(INTRODUCE, WIRE_INTRODUCE_ASK, 0, &w, sizeof(w));
@@ -345,9 +345,9 @@ END_TEST
 
 START_TEST(not_if_closed)
 {
-	fake.worker->reaches_out = fake.worker->auth.closed = true;
+	fake.worker->conn.reaches_out = fake.worker->conn.auth.closed = true;
 	ck_assert(!follows(NOBODY));
-	fake.worker->auth.closed = false;
+	fake.worker->conn.auth.closed = false;
 }
 END_TEST
 
@@ -366,7 +366,7 @@ static struct peer *attempt(const char *ip, enum peer_state state, unsigned int 
 /* Polls as if the clock had gone on since the last poll. */
 static void poll_later(void)
 {
-	fake.worker->expired_ms = 0;
+	fake.worker->conn.expired_ms = 0;
 	conn_poll(fake.worker);
 }
 
@@ -375,7 +375,7 @@ START_TEST(few_at_a_time)
 {
 	char ip[32];
 
-	fake.worker->reaches_out = true;
+	fake.worker->conn.reaches_out = true;
 	for (int i = 0; i < 16; i++) {
 		snprintf(ip, sizeof(ip), "192.0.2.%d", 200 + i);
 		ck_assert(follows(ip));
@@ -424,7 +424,7 @@ END_TEST
 /* One that a third endpoint speaks for cannot use up what that endpoint may say for others. */
 START_TEST(one_name_counts_once_a_second)
 {
-	fake.worker->reaches_out = true;
+	fake.worker->conn.reaches_out = true;
 	for (int i = 0; i < 1000; i++)
 		hear(WIRE_INTRODUCE_TELL, NOBODY);
 	ck_assert_uint_le(fake.peer->conn.tells, 2); /* a second may have begun meanwhile */
@@ -437,7 +437,7 @@ START_TEST(flood_of_names)
 {
 	char ip[32];
 
-	fake.worker->reaches_out = true;
+	fake.worker->conn.reaches_out = true;
 	for (int i = 0; i < 200; i++) {
 		snprintf(ip, sizeof(ip), "198.51.100.%d", i);
 		hear(WIRE_INTRODUCE_TELL, ip);
@@ -453,7 +453,7 @@ START_TEST(few_log_lines)
 {
 	char ip[32];
 
-	fake.worker->reaches_out = true;
+	fake.worker->conn.reaches_out = true;
 	for (int i = 0; i < 60; i++) {
 		snprintf(ip, sizeof(ip), "198.51.100.%d", i);
 		hear(WIRE_INTRODUCE_TELL, ip);
@@ -470,7 +470,7 @@ END_TEST
 /* What leads to nothing does not use up what a peer may say. */
 START_TEST(vain_ones_do_not_count)
 {
-	fake.worker->reaches_out = true;
+	fake.worker->conn.reaches_out = true;
 	for (int i = 0; i < 1000; i++)
 		hear(WIRE_INTRODUCE_ASK, NOBODY);
 	hear(WIRE_INTRODUCE_ASK, OTHER);
@@ -544,7 +544,7 @@ START_TEST(relay_first)
 {
 	struct peer *awaited = await();
 
-	fake.worker->relay.name = address(RELAY);
+	fake.worker->conn.relay.name = address(RELAY);
 	conn_options_await(awaited);
 	ck_assert_uint_eq(other->count, 0);
 	ck_assert_uint_lt(awaited->conn.attempt->again_ms, awaited->conn.attempt_ms + 1000);
@@ -560,7 +560,7 @@ START_TEST(relay_that_never_comes)
 {
 	struct peer *awaited = await();
 
-	fake.worker->relay.name = address(RELAY);
+	fake.worker->conn.relay.name = address(RELAY);
 	awaited->conn.attempt_ms -= 1000;
 	conn_options_await(awaited);
 	ck_assert_uint_eq(other->count, 1);
@@ -592,13 +592,13 @@ START_TEST(asked_in_their_order)
 	for (unsigned int second = 1; second <= 3; second++) {
 		poll_later();
 		ck_assert_uint_eq(other->count, second * 512);
-		LIST_EACH (node, &fake.worker->peers_list) {
+		LIST_EACH (node, &fake.worker->conn.peers_list) {
 			struct peer *peer = LIST_ENTRY(node, struct peer, conn.in_worker);
 
 			if (peer->conn.attempt)
 				peer->conn.attempt->again_ms = 0;
 		}
-		fake.worker->introduce.asked_ms -= 1000;
+		fake.worker->conn.introduce.asked_ms -= 1000;
 	}
 	for (unsigned int port = 0; port < AWAITED; port++)
 		ck_assert_uint_ge(asked[port], 1);
@@ -610,37 +610,37 @@ END_TEST
 /* Three seconds later: the relay is looked for again, which fails at once where the worker uses no network. */
 static void look_for_relay(void)
 {
-	fake.worker->relay.next = 0;
+	fake.worker->conn.relay.next = 0;
 	conn_options_tick(fake.worker, clock_coarse_ms());
 }
 
 /* A relay that is down is told once, and again when it has been there. Meanwhile a timer wakes sleepers. */
 START_TEST(relay_is_down)
 {
-	fake.worker->relay.name = address(RELAY);
-	fake.worker->reaches_out = true;
+	fake.worker->conn.relay.name = address(RELAY);
+	fake.worker->conn.reaches_out = true;
 	for (int i = 0; i < 10; i++)
 		look_for_relay();
 	ck_assert_uint_eq(warnings, 1);
 	ck_assert_ptr_nonnull(strstr(warning, RELAY));
-	ck_assert_int_ge(fake.worker->timer, 0);
+	ck_assert_int_ge(fake.worker->conn.timer, 0);
 	ck_assert_int_ne(conn_start(peer_of(RELAY)), 0); /* for an operation */
 	ck_assert_uint_eq(warnings, 2);
 	join(&far[1], RELAY);
 	look_for_relay();
-	ck_assert_int_eq(fake.worker->timer, -1);
+	ck_assert_int_eq(fake.worker->conn.timer, -1);
 	peer_failed(far[1].peer, FI_ECONNRESET);
 	for (int i = 0; i < 10; i++)
 		look_for_relay();
 	ck_assert_uint_eq(warnings, 3);
-	ck_assert_int_ge(fake.worker->timer, 0);
+	ck_assert_int_ge(fake.worker->conn.timer, 0);
 }
 END_TEST
 
 /* An endpoint that is behind no firewall needs the relay while it waits for one that is. */
 START_TEST(relay_is_not_wanted)
 {
-	fake.worker->relay.name = address(RELAY);
+	fake.worker->conn.relay.name = address(RELAY);
 	look_for_relay();
 	ck_assert(!has_peer(RELAY));
 	conn_options_await(await());
@@ -648,7 +648,7 @@ START_TEST(relay_is_not_wanted)
 	ck_assert_uint_eq(warnings, 1);
 	look_for_relay();
 	ck_assert_uint_eq(warnings, 1);
-	ck_assert_int_eq(fake.worker->timer, -1);
+	ck_assert_int_eq(fake.worker->conn.timer, -1);
 }
 END_TEST
 
@@ -658,16 +658,16 @@ START_TEST(relay_behind_a_firewall)
 	fi_addr_t addr;
 
 	ck_assert_int_eq(fi_av_insert(fake.av, "fi_shm://relay", 1, &addr, 0, NULL), 1);
-	av_store_set_firewall(fake.worker->av->store, (uint32_t)addr);
-	fake.worker->relay.name = address(RELAY);
+	av_store_set_firewall(fake.worker->conn.av->store, (uint32_t)addr);
+	fake.worker->conn.relay.name = address(RELAY);
 	conn_relay_option.await(fake.peer);
-	fake.worker->relay.peer->conn.addr =
+	fake.worker->conn.relay.peer->conn.addr =
 		addr; /* vectors of shm take no address that others have */
-	fake.worker->reaches_out = true;
-	fake.worker->via[LINK_SOCKET].state = fake.worker; /* as if it used a network */
+	fake.worker->conn.reaches_out = true;
+	fake.worker->conn.via[LINK_SOCKET].state = fake.worker; /* as if it used a network */
 	for (int i = 0; i < 10; i++)
 		look_for_relay();
-	fake.worker->via[LINK_SOCKET].state = NULL;
+	fake.worker->conn.via[LINK_SOCKET].state = NULL;
 	ck_assert_int_eq(peer_of(RELAY)->conn.state, PEER_IDLE);
 	ck_assert_uint_eq(warnings, 1);
 	ck_assert_ptr_nonnull(strstr(warning, "FI_FIREWALL_ADDR"));

@@ -81,7 +81,7 @@ static void shut_side(void)
 
 static struct ring *own_ring(void)
 {
-	return &((struct shm *)ep_of(ep)->worker->via[LINK_HOST].state)->ring;
+	return &((struct shm *)ep_of(ep)->worker->conn.via[LINK_HOST].state)->ring;
 }
 
 /* A close in another thread. */

@@ -41,7 +41,7 @@ static void setup(void)
 	ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
 	fake_open_connected();
 	fake.peer->conn.kind = LINK_SOCKET;
-	fake.worker->via[LINK_SOCKET].transport = &network;
+	fake.worker->conn.via[LINK_SOCKET].transport = &network;
 }
 
 static void shut(void)

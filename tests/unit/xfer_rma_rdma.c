@@ -65,12 +65,12 @@ START_TEST(goes_by_packets)
 	for (unsigned int i = 0; i < 4; i++)
 		writes(i);
 	ck_assert_uint_eq(posts, 4);
-	rma_copied(&fake.worker->opener, posted[0], LINK_DONE);
+	rma_copied(&fake.worker->conn.opener, posted[0], LINK_DONE);
 	fake_expect(&data[0], FI_RMA | FI_WRITE);
-	rdma_rma_failed(&fake.worker->opener, pool_id(fake.peer));
+	rdma_rma_failed(&fake.worker->conn.opener, pool_id(fake.peer));
 	fake_expect_nothing();
 	has_written(1, 3);
-	rma_copied(&fake.worker->opener, posted[1], LINK_DONE); /* it is the packets' now */
+	rma_copied(&fake.worker->conn.opener, posted[1], LINK_DONE); /* it is the packets' now */
 	fake_expect_nothing();
 	fake_says(WIRE_HEAD(WIRE_DONE, 0, 0, fake.peer->rma.seq), 0, 0, NULL, 0);
 	for (unsigned int i = 1; i < 4; i++)
@@ -78,7 +78,7 @@ START_TEST(goes_by_packets)
 	ck_assert_uint_eq(posts, 4);
 	writes(4);
 	ck_assert_uint_eq(posts, 5);
-	rma_copied(&fake.worker->opener, posted[4], LINK_DONE);
+	rma_copied(&fake.worker->conn.opener, posted[4], LINK_DONE);
 	fake_expect(&data[4], FI_RMA | FI_WRITE);
 	ck_assert_uint_eq(fake.count, 3);
 }
@@ -91,7 +91,7 @@ START_TEST(refused_behind)
 	refusal = -FI_ENOMEM;
 	writes(1);
 	ck_assert_uint_eq(fake.count, 0);
-	rma_copied(&fake.worker->opener, posted[0], LINK_DONE);
+	rma_copied(&fake.worker->conn.opener, posted[0], LINK_DONE);
 	fake_expect(&data[0], FI_RMA | FI_WRITE);
 	fake_expect_nothing();
 	has_written(1, 1);

@@ -10,7 +10,7 @@ static unsigned char in[LEN];
 static unsigned char *collected(unsigned char byte)
 {
 	const struct packet p = {.head = WIRE_HEAD(WIRE_MSG, WIRE_TAGGED, 0, 0), .len = LEN};
-	unsigned char *payload = rx_payload_new(&fake.worker->opener, pool_id(fake.peer), &p);
+	unsigned char *payload = rx_payload_new(&fake.worker->conn.opener, pool_id(fake.peer), &p);
 
 	ck_assert_ptr_nonnull(payload);
 	ck_assert_uint_eq((uintptr_t)payload % 16, 0);
@@ -23,7 +23,7 @@ static void comes(unsigned int op, const void *payload)
 	struct packet p = {
 		.head = WIRE_HEAD(op, WIRE_TAGGED, 0, 0), .tag = 7, .payload = payload, .len = LEN};
 
-	rx_deliver_collected(&fake.worker->opener, pool_id(fake.peer), &p);
+	rx_deliver_collected(&fake.worker->conn.opener, pool_id(fake.peer), &p);
 }
 
 static void post(void)
@@ -76,12 +76,12 @@ START_TEST(memory_is_used_again)
 	post();
 	expect(4);
 	ck_assert_ptr_eq(collected(5), payload); /* was kept */
-	rx_payload_free(&fake.worker->opener, pool_id(fake.peer), payload);
+	rx_payload_free(&fake.worker->conn.opener, pool_id(fake.peer), payload);
 	ck_assert_ptr_eq(collected(6), payload); /* did not come */
 	comes(WIRE_OPS - 1, payload);            /* was no message */
 	ck_assert_ptr_eq(collected(7), payload);
-	rx_payload_free(&fake.worker->opener, pool_id(fake.peer), payload);
-	rx_payload_free(&fake.worker->opener, pool_id(fake.peer), NULL);
+	rx_payload_free(&fake.worker->conn.opener, pool_id(fake.peer), payload);
+	rx_payload_free(&fake.worker->conn.opener, pool_id(fake.peer), NULL);
 }
 END_TEST
 

@@ -71,7 +71,7 @@ static void arrive(unsigned int from, uint64_t tag, bool tagged)
 		.tag = tag,
 		.data = ++numbers};
 
-	rx_deliver(&fake.worker->opener, pool_id(peer[from]), &p);
+	rx_deliver(&fake.worker->conn.opener, pool_id(peer[from]), &p);
 }
 
 static void keep(unsigned int from, uint64_t tag)

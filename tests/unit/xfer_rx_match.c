@@ -363,8 +363,8 @@ START_TEST(packets_without_sense)
 	fake_says(WIRE_HEAD(WIRE_MSG, WIRE_TAGGED, 1, 0), 5, 0, out, 4);
 	fake_says(WIRE_HEAD(WIRE_MSG, WIRE_TAGGED, WIRE_RX_GROUP, 0), 5, 0, out,
 		  4); /* a group message without a group id */
-	rx_deliver(&fake.worker->opener, pool_id(fake.peer) ^ 1, &p);
-	rx_deliver(&fake.worker->opener, UINT32_MAX, &p);
+	rx_deliver(&fake.worker->conn.opener, pool_id(fake.peer) ^ 1, &p);
+	rx_deliver(&fake.worker->conn.opener, UINT32_MAX, &p);
 	fake_expect_nothing();
 	ck_assert_uint_eq(fake.count, 0);
 	fake_says(WIRE_HEAD(WIRE_MSG, WIRE_TAGGED | WIRE_DATA, WIRE_RX_GROUP, 0), 5, 0, out, 4);

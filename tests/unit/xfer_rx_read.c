@@ -156,14 +156,14 @@ START_TEST(many_at_once)
 		ring_says(i, WIRE_HEAD(WIRE_MSG, WIRE_TAGGED, 0, 0), i, 0, payload, 8);
 	}
 	tail = queue()->tail;
-	calls = fake.worker->driven.idle.calls;
+	calls = fake.worker->conn.driven.idle.calls;
 	for (unsigned int reads = 1; seen < many; reads++) {
 		ssize_t n = fi_cq_read(fake.cq, entry, many);
 
 		ck_assert_int_ge(n, 64); /* what progress of the transport delivers at most */
 		for (ssize_t i = 0; i < n; i++)
 			ck_assert_uint_eq(entry[i].tag, seen++);
-		ck_assert_uint_eq(fake.worker->driven.idle.calls, calls - reads);
+		ck_assert_uint_eq(fake.worker->conn.driven.idle.calls, calls - reads);
 		ck_assert_uint_le(shm_head(ring_of_worker()) - ring_of_worker()->ring.page->head,
 				  slots / 8);
 	}
@@ -304,11 +304,11 @@ START_TEST(nothing_of_an_expelled_peer)
 	begin();
 	post(false, &buf, sizeof(buf));
 	peer_expel(fake.peer, END_BUDGET);
-	idle_begin(&fake.worker->driven.idle, 5); /* as if nothing had ended the grant */
+	idle_begin(&fake.worker->conn.driven.idle, 5); /* as if nothing had ended the grant */
 	ring_says(0, WIRE_HEAD(WIRE_MSG, 0, 0, 0), 0, 0, payload, 8);
 	fake_expect_nothing();
 	ck_assert_uint_eq(buf, 0);
-	idle_end(&fake.worker->driven.idle);
+	idle_end(&fake.worker->conn.driven.idle);
 	fake_expect_nothing();
 	fake.closed = 0;
 }
@@ -362,7 +362,7 @@ START_TEST(slots_are_given_back)
 
 	begin();
 	for (uint32_t i = 0; i < 3 * slots; i++) {
-		if (!fake.worker->driven.idle.calls)
+		if (!fake.worker->conn.driven.idle.calls)
 			become_idle();
 		post(true, &buf, sizeof(buf));
 		ring_says(0, WIRE_HEAD(WIRE_MSG, WIRE_TAGGED, 0, 0), TAG, 0, payload, 8);

@@ -33,7 +33,7 @@ static void setup(void)
 	fake_open_connected();
 	far_end = ends[1];
 	fake.peer->conn.sock = ends[0];
-	fake.worker->via[fake.peer->conn.kind].transport = &device;
+	fake.worker->conn.via[fake.peer->conn.kind].transport = &device;
 	ck_assert_int_eq(conn_watch(fake.peer, EPOLLIN), 0);
 }
 

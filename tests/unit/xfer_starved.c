@@ -65,7 +65,7 @@ START_TEST(collected)
 	if (_i)
 		ck_assert_int_eq(fi_recv(fake.ep, in, 8, NULL, FI_ADDR_UNSPEC, in), 0);
 	starve_begin();
-	ck_assert_ptr_null(rx_payload_new(&fake.worker->opener, pool_id(fake.peer), &p));
+	ck_assert_ptr_null(rx_payload_new(&fake.worker->conn.opener, pool_id(fake.peer), &p));
 	expect_disconnected();
 	if (!_i)
 		ck_assert_int_eq(fi_recv(fake.ep, in, 8, NULL, FI_ADDR_UNSPEC, in), 0);
@@ -102,7 +102,8 @@ START_TEST(message_with_a_place)
 	ck_assert_int_eq(fi_recv(fake.ep, in, 8, NULL, FI_ADDR_UNSPEC, in), 0);
 	fake_expect_error(in, FI_ENOMEM);
 	ck_assert_int_eq(fi_recv(fake.ep, in, 8, NULL, FI_ADDR_UNSPEC, in), 0);
-	ck_assert_uint_eq(rxreq_placement_begin(&fake.worker->opener, pool_id(fake.peer), &p), 0);
+	ck_assert_uint_eq(rxreq_placement_begin(&fake.worker->conn.opener, pool_id(fake.peer), &p),
+			  0);
 	expect_disconnected();
 	fake_expect_nothing();
 }

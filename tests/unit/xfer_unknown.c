@@ -116,7 +116,7 @@ START_TEST(the_relay)
 	struct peer *relay = newcomer();
 
 	relay->conn.named++;
-	fake.worker->relay.peer = relay;
+	fake.worker->conn.relay.peer = relay;
 	ck_assert_uint_eq(fill(MOST), MOST);
 	relay->conn.state = PEER_CONNECTED;
 	ck_assert(!conn_has_place(newcomer()));

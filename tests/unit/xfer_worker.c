@@ -20,7 +20,7 @@ START_TEST(rest_until_the_sockets_are_polled)
 	uint32_t before;
 
 	become_idle();
-	while (fake.worker->driven.idle.calls)
+	while (fake.worker->conn.driven.idle.calls)
 		fake_expect_nothing();
 	before = ring_of_worker()->progress_calls;
 	for (unsigned int i = 0; i < 10 * POLL_CALLS; i++)
@@ -81,7 +81,7 @@ START_TEST(request_is_acknowledged_by_the_read_that_finds_it)
 	rma_done(&r);
 	arrive(7); /* by the ring's own progress; nothing else is due */
 	fake_expect_nothing();
-	ck_assert_uint_gt(fake.worker->driven.idle.calls, 0);
+	ck_assert_uint_gt(fake.worker->conn.driven.idle.calls, 0);
 	ck_assert_uint_eq(fake.count, 1);
 	ck_assert_uint_eq(fake_last(0)->head, WIRE_HEAD(WIRE_DONE, 0, 0, 5));
 }
@@ -92,8 +92,8 @@ START_TEST(armed_worker_polls_its_sockets)
 	become_idle();
 	worker_arm(fake.worker);
 	fake_expect_nothing();
-	ck_assert(!fake.worker->opener.armed);
-	ck_assert_uint_eq(fake.worker->driven.idle.calls,
+	ck_assert(!fake.worker->conn.opener.armed);
+	ck_assert_uint_eq(fake.worker->conn.driven.idle.calls,
 			  0); /* a sleeper has to be woken by what comes */
 }
 END_TEST
@@ -106,10 +106,10 @@ START_TEST(message_before_the_sockets)
 	worker_arm(fake.worker);
 	arrive(1);
 	fake_expect(buf, FI_TAGGED | FI_RECV);
-	ck_assert(fake.worker->opener.armed);
-	ck_assert(!fake.worker->opener.sleepers); /* it was told to arm again */
+	ck_assert(fake.worker->conn.opener.armed);
+	ck_assert(!fake.worker->conn.opener.sleepers); /* it was told to arm again */
 	fake_expect_nothing();
-	ck_assert(!fake.worker->opener.armed);
+	ck_assert(!fake.worker->conn.opener.armed);
 }
 END_TEST
 
@@ -121,7 +121,7 @@ START_TEST(event_queue_gets_the_sockets)
 	worker_arm(fake.worker);
 	arrive(1);
 	cm_progress(fake.worker);
-	ck_assert(!fake.worker->opener.armed);
+	ck_assert(!fake.worker->conn.opener.armed);
 	fake_expect(buf, FI_TAGGED | FI_RECV);
 }
 END_TEST
@@ -157,13 +157,13 @@ END_TEST
 START_TEST(handshake_makes_polls_frequent)
 {
 	become_idle();
-	ck_assert_uint_ge(fake.worker->driven.idle.calls, 8);
+	ck_assert_uint_ge(fake.worker->conn.driven.idle.calls, 8);
 	peer_connected(fake.peer);
-	ck_assert_uint_eq(fake.worker->driven.idle.calls, 0);
-	fake.worker->handshakes++;
+	ck_assert_uint_eq(fake.worker->conn.driven.idle.calls, 0);
+	fake.worker->conn.handshakes++;
 	fake_expect_nothing();
-	ck_assert_uint_lt(fake.worker->driven.idle.calls, 8);
-	fake.worker->handshakes--;
+	ck_assert_uint_lt(fake.worker->conn.driven.idle.calls, 8);
+	fake.worker->conn.handshakes--;
 }
 END_TEST
 

@@ -225,10 +225,10 @@ static void coll_join_watch(struct coll *c)
 	int fd;
 
 	pthread_mutex_lock(&c->watching);
-	domain_lock(c->worker->driven.dom);
+	domain_lock(c->worker->conn.driven.dom);
 	pending = !list_empty(&c->joins);
-	domain_unlock(c->worker->driven.dom);
-	fd = pending ? c->worker->driven.fd : -1;
+	domain_unlock(c->worker->conn.driven.dom);
+	fd = pending ? c->worker->conn.driven.fd : -1;
 	if (c->driver.fd != fd)
 		eq_driver_watch(c->ep->eq, &c->driver, fd);
 	if (pending && !c->rushes)
@@ -242,7 +242,7 @@ static void coll_join_watch(struct coll *c)
 static void coll_join_drive(struct eq_driver *driver)
 {
 	struct coll *c = LIST_ENTRY(driver, struct coll, driver);
-	struct domain *dom = c->worker->driven.dom;
+	struct domain *dom = c->worker->conn.driven.dom;
 	bool pending;
 
 	if (domain_foreign(dom))
@@ -262,7 +262,7 @@ static int begin_driving(struct coll *c, struct ep *ep)
 	int err;
 
 	domain_lock(ep->dom);
-	err = driven_add_waiter(&c->worker->driven, &ep->eq->wait);
+	err = driven_add_waiter(&c->worker->conn.driven, &ep->eq->wait);
 	domain_unlock(ep->dom);
 	if (err)
 		return err;
@@ -272,7 +272,7 @@ static int begin_driving(struct coll *c, struct ep *ep)
 	if (!err)
 		return 0;
 	domain_lock(ep->dom);
-	driven_del_waiter(&c->worker->driven, &ep->eq->wait);
+	driven_del_waiter(&c->worker->conn.driven, &ep->eq->wait);
 	domain_unlock(ep->dom);
 	return err;
 }
@@ -301,7 +301,7 @@ void coll_leave(struct ep *ep)
 		eq_calm(ep->eq);
 	c->rushes = false;
 	domain_lock(ep->dom);
-	driven_del_waiter(&c->worker->driven, &ep->eq->wait);
+	driven_del_waiter(&c->worker->conn.driven, &ep->eq->wait);
 	c->driven = false;
 	domain_unlock(ep->dom);
 }

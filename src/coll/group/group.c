@@ -67,7 +67,7 @@ static __attribute__((noinline)) bool is_entry(struct worker *worker, fi_addr_t 
 
 	if (known != &peer_nobody)
 		return known == peer;
-	name = av_addr(worker->av, addr);
+	name = av_addr(worker->conn.av, addr);
 	if (!name)
 		return false;
 	key = addr_unmapped(name);
@@ -238,7 +238,7 @@ struct group *group_new(struct coll *c, struct av_members *members, uint32_t ran
 	list_init(&g->in_joins);
 	list_init(&g->in_broken);
 	list_init(&g->ops);
-	rx_init(&g->rx, c->worker->driven.dom);
+	rx_init(&g->rx, c->worker->conn.driven.dom);
 	g->rx.budget = &c->worker->budget;
 	list_push(&c->groups, &g->in_coll);
 	return g;

@@ -272,7 +272,7 @@ static void join_begin(struct group *g)
 	g->join.probe_at = g->join.since + PROBE_MS;
 	g->join.children = children_of(g);
 	g->cpus = join_processors();
-	g->shares = g->coll->worker->via[LINK_HOST].state != NULL;
+	g->shares = g->coll->worker->conn.via[LINK_HOST].state != NULL;
 	err = reach_all(g);
 	if (err) {
 		join_fail(g, -err);

@@ -54,7 +54,7 @@ static struct peer *kept_fullest(const struct coll *c)
 {
 	struct peer *most = NULL;
 
-	LIST_EACH (node, &c->worker->peers_list) {
+	LIST_EACH (node, &c->worker->conn.peers_list) {
 		struct peer *peer = LIST_ENTRY(node, struct peer, conn.in_worker);
 
 		if (!most || peer->kept_count >= most->kept_count)
@@ -135,6 +135,6 @@ void kept_drop_of(struct coll *c, struct peer *peer)
 
 void kept_close(struct coll *c)
 {
-	LIST_EACH (node, &c->worker->peers_list)
+	LIST_EACH (node, &c->worker->conn.peers_list)
 		kept_drop_of(c, LIST_ENTRY(node, struct peer, conn.in_worker));
 }

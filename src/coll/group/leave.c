@@ -21,7 +21,7 @@ static struct wire_group say_what(const struct group *g, enum wire_group_kind ki
 /* Resolves connected peers, so that worker_peer finds them. */
 static void find_connected(struct worker *worker)
 {
-	LIST_EACH (node, &worker->peers_list) {
+	LIST_EACH (node, &worker->conn.peers_list) {
 		struct peer *peer = LIST_ENTRY(node, struct peer, conn.in_worker);
 
 		if (peer->conn.state != PEER_IDLE)

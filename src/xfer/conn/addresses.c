@@ -51,8 +51,8 @@ static bool names_host(const struct ifaces *all, const struct iface_addr *a)
 
 static void addresses_find(struct worker *worker)
 {
-	struct wire_addresses *list = &worker->addresses->list;
-	int family = worker->name.kind == ADDR_IN ? AF_INET : AF_UNSPEC;
+	struct wire_addresses *list = &worker->conn.addresses->list;
+	int family = worker->conn.name.kind == ADDR_IN ? AF_INET : AF_UNSPEC;
 	const struct iface_addr *a;
 	struct ifaces all;
 	size_t at = 0;
@@ -62,7 +62,7 @@ static void addresses_find(struct worker *worker)
 	list->count = 0;
 	while ((a = ifaces_next(&all, family, NULL, &at)))
 		if (names_host(&all, a))
-			addresses_add(list, &a->addr, worker->name.port);
+			addresses_add(list, &a->addr, worker->conn.name.port);
 	ifaces_free(&all);
 }
 
@@ -70,17 +70,17 @@ static void addresses_find(struct worker *worker)
 static const struct wire_addresses *list_of(struct worker *worker)
 {
 	uint64_t now = clock_coarse_ms();
-	bool first = !worker->addresses;
+	bool first = !worker->conn.addresses;
 
 	if (first)
-		worker->addresses = calloc(1, sizeof(*worker->addresses));
-	if (!worker->addresses)
+		worker->conn.addresses = calloc(1, sizeof(*worker->conn.addresses));
+	if (!worker->conn.addresses)
 		return NULL;
-	if (first || now - worker->addresses->read_ms >= KEPT_MS) {
-		worker->addresses->read_ms = now;
+	if (first || now - worker->conn.addresses->read_ms >= KEPT_MS) {
+		worker->conn.addresses->read_ms = now;
 		addresses_find(worker);
 	}
-	return &worker->addresses->list;
+	return &worker->conn.addresses->list;
 }
 
 void addresses_tell(struct worker *worker, int sock, struct wire_hello *hello)
@@ -91,7 +91,7 @@ void addresses_tell(struct worker *worker, int sock, struct wire_hello *hello)
 
 	/* First the one that the receiver sees, if nobody between us translates it. */
 	if (connect_local(sock, &own))
-		addresses_add(&list, &own, worker->name.port);
+		addresses_add(&list, &own, worker->conn.name.port);
 	for (uint32_t i = 0; known && i < known->count; i++)
 		if (list.count < WIRE_ADDRESSES_MAX)
 			list.at[list.count++] = known->at[i];

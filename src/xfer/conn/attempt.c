@@ -18,15 +18,15 @@ int attempt_begin(struct peer *peer)
 		LOG_PEER(LOG_EP_CTRL, "%s: out of memory for an attempt to connect", text);
 		return -FI_ENOMEM;
 	}
-	peer->conn.worker->handshakes++;
+	peer->conn.worker->conn.handshakes++;
 	return 0;
 }
 
 void attempt_abandon(struct worker *worker, void **pending)
 {
 	if (*pending)
-		worker->via[LINK_DEVICE].transport->abandon(worker->via[LINK_DEVICE].state,
-							    *pending);
+		worker->conn.via[LINK_DEVICE].transport->abandon(
+			worker->conn.via[LINK_DEVICE].state, *pending);
 	*pending = NULL;
 }
 
@@ -45,7 +45,7 @@ void attempt_end(struct peer *peer)
 	attempt_reset(peer);
 	free(peer->conn.attempt);
 	peer->conn.attempt = NULL;
-	peer->conn.worker->handshakes--;
+	peer->conn.worker->conn.handshakes--;
 }
 
 bool attempt_introduced(const struct peer *peer)

@@ -29,7 +29,7 @@ void auth_open(struct auth_own *own, const struct fi_info *info, struct worker *
 
 	*own = (struct auth_own){.closed = env_get()->closed, .worker = worker};
 	job_key_of(info, &own->key);
-	own->by_av = worker && worker->driven.dom->max_keys;
+	own->by_av = worker && worker->conn.driven.dom->max_keys;
 	own->keyed = own->by_av || own->key.len;
 	own->keys = own->by_av ? NULL : &own->key;
 	own->slots = own->key.len > 0;

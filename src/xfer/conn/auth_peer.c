@@ -7,11 +7,11 @@
 int auth_greet(struct peer *peer, int sock, bool inside, struct auth **auth)
 {
 	struct worker *worker = peer->conn.worker;
-	const struct job_key *key = auth_key(&worker->auth, peer->conn.key_slot);
+	const struct job_key *key = auth_key(&worker->conn.auth, peer->conn.key_slot);
 
 	if (!key)
 		return -FI_EACCES;
-	*auth = auth_new(key, worker->auth.encrypts && !inside);
+	*auth = auth_new(key, worker->conn.auth.encrypts && !inside);
 	if (!*auth)
 		return -FI_ENOMEM;
 	return hello_send(worker, sock, inside,
@@ -23,7 +23,7 @@ static bool is_reflected(const struct peer *peer, const struct wire_hello *hello
 {
 	const struct worker *worker = peer->conn.worker;
 
-	return hello->incarnation == worker->incarnation &&
+	return hello->incarnation == worker->conn.incarnation &&
 	       !worker_goes_by(worker, &peer->conn.key);
 }
 
@@ -54,7 +54,7 @@ bool auth_hear(struct peer *peer, struct auth *auth, struct accepted *conn)
 
 	if (!why)
 		return true;
-	auth_refuse(&peer->conn.worker->auth, conn, why);
+	auth_refuse(&peer->conn.worker->conn.auth, conn, why);
 	hello_close_fds(conn->fds);
 	return false;
 }

@@ -13,7 +13,7 @@ int cm_news_fd(const struct worker *worker)
 
 int cm_sock(const struct worker *worker)
 {
-	return worker->cm_sock;
+	return worker->conn.cm_sock;
 }
 
 int cm_poll_ms(const struct worker *worker)
@@ -34,6 +34,6 @@ void cm_poll(struct worker *worker)
 
 void cm_progress(struct worker *worker)
 {
-	worker->opener.armed = worker->awaited = true;
-	driven_progress(&worker->driven);
+	worker->conn.opener.armed = worker->awaited = true;
+	driven_progress(&worker->conn.driven);
 }

@@ -32,13 +32,13 @@ void conn_fail(struct peer *peer, int err, const struct wire_hello *hello)
 	bool again;
 
 	err = conn_end_decide(peer, err);
-	again = worker->reaches_out && conn_reach_renews(peer, err);
+	again = worker->conn.reaches_out && conn_reach_renews(peer, err);
 	if (peer_attempts(peer))
 		conn_reach_explain(peer, err);
 	peer_failed(peer, err);
-	if (worker->cm)
-		worker->cm->ended(worker, err, hello ? hello->data : NULL,
-				  hello ? hello->data_len : 0);
+	if (worker->conn.cm)
+		worker->conn.cm->ended(worker, err, hello ? hello->data : NULL,
+				       hello ? hello->data_len : 0);
 	else if (again)
 		conn_reach_out(worker, peer->conn.addr);
 	else
@@ -62,7 +62,7 @@ void conn_ended(struct peer *peer, int err)
 void conn_link_ready(struct opener *o, uint32_t src)
 {
 	struct worker *worker = worker_opener(o);
-	struct peer *peer = pool_find(&worker->peer_pool, src);
+	struct peer *peer = pool_find(&worker->conn.peer_pool, src);
 
 	peer->conn.real->securing = false;
 	peer_connected(peer);
@@ -71,10 +71,10 @@ void conn_link_ready(struct opener *o, uint32_t src)
 void conn_link_ended(struct opener *o, uint32_t src, int err)
 {
 	struct worker *worker = worker_opener(o);
-	struct peer *peer = pool_find(&worker->peer_pool, src);
+	struct peer *peer = pool_find(&worker->conn.peer_pool, src);
 
 	if (peer && err < 0)
-		worker->up->lost(peer);
+		worker->conn.up->lost(peer);
 	if (peer)
 		conn_event(peer, CONN_LOST, &(struct conn_with){.err = err});
 }
@@ -87,7 +87,7 @@ void conn_expelled(struct peer *peer)
 {
 	if (peer_inside(peer)) {
 		shutdown(peer->conn.sock, SHUT_WR);
-		peer->conn.worker->up->mute(peer);
+		peer->conn.worker->conn.up->mute(peer);
 	} else {
 		conn_ended(peer, FI_EPROTO);
 	}
@@ -110,7 +110,7 @@ static void conn_dispatch(struct worker *worker, uint64_t data)
 		stall_tick(worker);
 		break;
 	case WORKER_PEER:
-		peer = pool_find(&worker->peer_pool, (uint32_t)data);
+		peer = pool_find(&worker->conn.peer_pool, (uint32_t)data);
 		/* A stale event: the peer's socket was closed after epoll_wait. */
 		if (peer && peer->conn.sock >= 0)
 			conn_event(peer, CONN_SOCKET, NULL);
@@ -119,7 +119,7 @@ static void conn_dispatch(struct worker *worker, uint64_t data)
 		conn_options_socket(worker, (uint32_t)data);
 		break;
 	default:
-		if (acceptor_event(&worker->acceptor, data, &conn))
+		if (acceptor_event(&worker->conn.acceptor, data, &conn))
 			conn_on_hello(worker, &conn);
 	}
 }
@@ -143,14 +143,14 @@ static void conn_expire(struct worker *worker, bool heard)
 {
 	uint64_t now = clock_coarse_ms();
 
-	acceptor_expire(&worker->acceptor);
+	acceptor_expire(&worker->conn.acceptor);
 	/* Not with each poll: only time and the end of another connection change anything. */
-	if (!heard && now == worker->expired_ms)
+	if (!heard && now == worker->conn.expired_ms)
 		return;
-	worker->expired_ms = now;
-	if (worker->acceptor.held_count || worker->probing)
+	worker->conn.expired_ms = now;
+	if (worker->conn.acceptor.held_count || worker->conn.probing)
 		conn_retry_held(worker);
-	LIST_EACH_SAFE (node, &worker->peers_list)
+	LIST_EACH_SAFE (node, &worker->conn.peers_list)
 		peer_tick(LIST_ENTRY(node, struct peer, conn.in_worker), now);
 }
 
@@ -159,14 +159,14 @@ static void look_for_room(struct worker *worker)
 {
 	uint64_t now = clock_coarse_ms();
 
-	if (now == worker->looked_ms)
+	if (now == worker->conn.looked_ms)
 		return;
-	worker->looked_ms = now;
-	worker->acceptor.lacks_files = !connect_affordable();
-	if (worker->acceptor.lacks_files)
+	worker->conn.looked_ms = now;
+	worker->conn.acceptor.lacks_files = !connect_affordable();
+	if (worker->conn.acceptor.lacks_files)
 		conn_options_make_room(worker);
 	else
-		acceptor_resume(&worker->acceptor);
+		acceptor_resume(&worker->conn.acceptor);
 }
 
 bool conn_poll(struct worker *worker)
@@ -176,18 +176,18 @@ bool conn_poll(struct worker *worker)
 	int n = EVENTS_PER_POLL;
 
 	for (int polls = 0; n == EVENTS_PER_POLL && polls < POLLS_PER_CALL; polls++) {
-		n = epoll_wait(worker->driven.fd, events, EVENTS_PER_POLL, 0);
+		n = epoll_wait(worker->conn.driven.fd, events, EVENTS_PER_POLL, 0);
 		for (int i = 0; i < n; i++)
 			conn_dispatch(worker, events[i].data.u64);
 		any |= n > 0;
 	}
 	stall_watch(worker);
-	worker->opener.armed |= n == EVENTS_PER_POLL; /* the next progress call polls on */
+	worker->conn.opener.armed |= n == EVENTS_PER_POLL; /* the next progress call polls on */
 	if (any)
-		idle_end(&worker->driven.idle);
-	if (worker->acceptor.lacks_files)
+		idle_end(&worker->conn.driven.idle);
+	if (worker->conn.acceptor.lacks_files)
 		look_for_room(worker);
-	if (worker->handshakes || worker->acceptor.count || worker->unread)
+	if (worker->conn.handshakes || worker->conn.acceptor.count || worker->conn.unread)
 		conn_expire(worker, any);
 	return any;
 }
@@ -204,24 +204,24 @@ void conn_disconnect(struct peer *peer)
 void conn_drain(struct worker *worker)
 {
 	for (unsigned int i = 0; i < LINK_KINDS; i++)
-		if (worker->via[i].state && worker->via[i].transport->drain)
-			worker->via[i].transport->drain(worker->via[i].state);
+		if (worker->conn.via[i].state && worker->conn.via[i].transport->drain)
+			worker->conn.via[i].transport->drain(worker->conn.via[i].state);
 }
 
 void conn_close(struct worker *worker)
 {
-	LIST_EACH (at, &worker->peers_list)
+	LIST_EACH (at, &worker->conn.peers_list)
 		conn_event(LIST_ENTRY(at, struct peer, conn.in_worker), CONN_CLOSE, NULL);
 	conn_drain(worker);
-	LIST_EACH_SAFE (at, &worker->peers_list) {
+	LIST_EACH_SAFE (at, &worker->conn.peers_list) {
 		struct peer *peer = LIST_ENTRY(at, struct peer, conn.in_worker);
 
 		peer->conn.end = END_LOCAL;
 		peer_failed(peer, FI_ECANCELED);
 		peer_free(peer);
 	}
-	acceptor_close(&worker->acceptor);
-	source_free(&worker->sources);
+	acceptor_close(&worker->conn.acceptor);
+	source_free(&worker->conn.sources);
 	conn_timer_clear(worker);
-	free(worker->cm_data);
+	free(worker->conn.cm_data);
 }

@@ -108,7 +108,7 @@ void conn_handshake_link(struct peer *peer, struct accepted *conn)
 	if (accepted_lacks_fds(conn) && conn_later(peer))
 		return;
 	if (!conn->inside)
-		epoll_ctl(worker->driven.fd, EPOLL_CTL_DEL, peer->conn.sock, NULL);
+		epoll_ctl(worker->conn.driven.fd, EPOLL_CTL_DEL, peer->conn.sock, NULL);
 	err = conn_link(peer, conn, &(struct wire_nic){.qpn = 0});
 	if (!err && !conn->inside && peer->conn.sock >= 0)
 		err = conn_watch(peer, EPOLLIN);
@@ -124,8 +124,8 @@ void conn_handshake_link(struct peer *peer, struct accepted *conn)
 	if (conn->inside)
 		send(peer->conn.sock, &(char){BOOT_WAKE}, 1, MSG_DONTWAIT | MSG_NOSIGNAL);
 	peer_connected(peer);
-	if (worker->cm)
-		worker->cm->connected(worker, conn->hello.data, conn->hello.data_len);
+	if (worker->conn.cm)
+		worker->conn.cm->connected(worker, conn->hello.data, conn->hello.data_len);
 }
 
 static enum conn_event conn_handshake_answer(const struct peer *peer, const struct accepted *conn)

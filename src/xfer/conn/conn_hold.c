@@ -23,7 +23,7 @@
 /* The TCP socket of the peer's link; -1: none. */
 static int link_sock(const struct peer *peer)
 {
-	const struct transport *t = peer->conn.worker->via[peer->conn.kind].transport;
+	const struct transport *t = peer->conn.worker->conn.via[peer->conn.kind].transport;
 
 	if (peer_inside(peer) || !peer->conn.real)
 		return -1;
@@ -39,13 +39,13 @@ static void conn_hold_ask(struct peer *peer)
 		return;
 	connect_probe(sock, true);
 	conn_probe(peer);
-	peer->conn.probing = peer->conn.worker->probing = true;
+	peer->conn.probing = peer->conn.worker->conn.probing = true;
 }
 
 /* Nobody waits any more. */
 static void ask_no_more(struct worker *worker)
 {
-	LIST_EACH (node, &worker->peers_list) {
+	LIST_EACH (node, &worker->conn.peers_list) {
 		struct peer *peer = LIST_ENTRY(node, struct peer, conn.in_worker);
 		int sock = peer->conn.probing ? link_sock(peer) : -1;
 
@@ -53,7 +53,7 @@ static void ask_no_more(struct worker *worker)
 		if (sock >= 0)
 			connect_probe(sock, false);
 	}
-	worker->probing = false;
+	worker->conn.probing = false;
 }
 
 /* Where a connection comes from. */
@@ -108,7 +108,8 @@ void conn_hold(struct peer *peer, struct accepted *conn)
 		conn->held_ms = now;
 	if (conn_hold_outlived(peer, now - conn->held_ms))
 		conn_hold_refuse(peer, conn);
-	else if (!connect_is_spare(conn->sock) && acceptor_hold(&peer->conn.worker->acceptor, conn))
+	else if (!connect_is_spare(conn->sock) &&
+		 acceptor_hold(&peer->conn.worker->conn.acceptor, conn))
 		conn_hold_ask(peer);
 	else
 		conn_refuse(NULL, conn, FI_EAGAIN);
@@ -118,9 +119,9 @@ void conn_retry_held(struct worker *worker)
 {
 	struct accepted conn;
 
-	for (unsigned int n = worker->acceptor.held_count;
-	     n-- > 0 && acceptor_unhold(&worker->acceptor, &conn);)
+	for (unsigned int n = worker->conn.acceptor.held_count;
+	     n-- > 0 && acceptor_unhold(&worker->conn.acceptor, &conn);)
 		conn_on_hello(worker, &conn);
-	if (worker->probing && !worker->acceptor.held_count)
+	if (worker->conn.probing && !worker->conn.acceptor.held_count)
 		ask_no_more(worker);
 }

@@ -65,7 +65,7 @@ static bool may_be_asked(const struct peer *third, const struct peer *awaited,
 static unsigned int conn_introduce_ask_some(struct peer *awaited, const struct peer *relay,
 					    uint64_t times)
 {
-	struct list *peers = &awaited->conn.worker->peers_list;
+	struct list *peers = &awaited->conn.worker->conn.peers_list;
 	uint64_t count = 0, at;
 	unsigned int asked = 0;
 
@@ -87,25 +87,25 @@ static unsigned int conn_introduce_ask_some(struct peer *awaited, const struct p
 /* Can one more peer be asked about now? Who is asked drops what is more than ASKS_MOST. */
 static bool in_pace(struct worker *worker, uint64_t now)
 {
-	if (now - worker->introduce.asked_ms >= HEARD_MS) {
-		worker->introduce.asked_ms = now;
-		worker->introduce.asked = 0;
+	if (now - worker->conn.introduce.asked_ms >= HEARD_MS) {
+		worker->conn.introduce.asked_ms = now;
+		worker->conn.introduce.asked = 0;
 	}
-	return worker->introduce.asked++ < PACE_MOST;
+	return worker->conn.introduce.asked++ < PACE_MOST;
 }
 
 /* The others that are awaited get their questions before the next one about this peer. */
 static void go_last(struct peer *awaited)
 {
 	list_remove(&awaited->conn.in_worker);
-	list_push(&awaited->conn.worker->peers_list, &awaited->conn.in_worker);
+	list_push(&awaited->conn.worker->conn.peers_list, &awaited->conn.in_worker);
 }
 
 static void introduce_ask(struct peer *awaited)
 {
 	struct worker *worker = awaited->conn.worker;
 	uint64_t now = clock_coarse_ms(), times = (now - awaited->conn.attempt_ms) / ASK_MS;
-	struct peer *relay = worker->relay.peer;
+	struct peer *relay = worker->conn.relay.peer;
 	unsigned int asked = 0;
 
 	if (relay && !times && !conn_introduce_listens(relay)) {
@@ -113,7 +113,7 @@ static void introduce_ask(struct peer *awaited)
 		return;
 	}
 	if (!in_pace(worker, now)) {
-		awaited->conn.attempt->again_ms = worker->introduce.asked_ms + HEARD_MS;
+		awaited->conn.attempt->again_ms = worker->conn.introduce.asked_ms + HEARD_MS;
 		return;
 	}
 	awaited->conn.attempt->again_ms = now + ASK_MS;
@@ -174,7 +174,7 @@ static bool has_place(struct worker *worker, struct peer **goes)
 	struct peer *oldest = NULL;
 	unsigned int n = 0;
 
-	LIST_EACH (node, &worker->peers_list) {
+	LIST_EACH (node, &worker->conn.peers_list) {
 		struct peer *peer = LIST_ENTRY(node, struct peer, conn.in_worker);
 
 		if (!attempt_introduced(peer) || attempt_forsaken(peer, now))
@@ -194,7 +194,7 @@ static const char *conn_introduce_refusal(struct peer *peer, struct peer **goes)
 
 	if (peer_addr(peer) != FI_ADDR_NOTAVAIL)
 		return conn_reach_firewalled(peer) ? "it is behind a firewall, too" : NULL;
-	if (worker->auth.closed)
+	if (worker->conn.auth.closed)
 		return "the address vector does not hold it (FI_WEFT_CLOSED)";
 	if (!conn_has_place(peer))
 		return "too many peers are in no address vector";
@@ -217,14 +217,14 @@ static bool *conn_introduce_followed(const struct peer *from, const struct addr 
 	struct worker *worker = from->conn.worker;
 	uint64_t now = clock_coarse_ms(), ip[2];
 
-	if (now - worker->introduce.followed_ms >= HEARD_MS) {
-		worker->introduce.followed_ms = now;
-		memset(worker->introduce.followed, 0, sizeof(worker->introduce.followed));
+	if (now - worker->conn.introduce.followed_ms >= HEARD_MS) {
+		worker->conn.introduce.followed_ms = now;
+		memset(worker->conn.introduce.followed, 0, sizeof(worker->conn.introduce.followed));
 	}
 	memcpy(ip, waiting->ip, sizeof(ip));
 	ip[1] ^= (uint64_t)(uintptr_t)from ^ waiting->port;
-	ip[0] ^= hash_mix(ip[1] ^ worker->introduce.followed_ms);
-	return &worker->introduce.followed[hash_mix(ip[0]) % WORKER_INTRODUCTIONS];
+	ip[0] ^= hash_mix(ip[1] ^ worker->conn.introduce.followed_ms);
+	return &worker->conn.introduce.followed[hash_mix(ip[0]) % WORKER_INTRODUCTIONS];
 }
 
 static void conn_introduce_follow(struct peer *from, const struct addr *waiting)
@@ -234,10 +234,10 @@ static void conn_introduce_follow(struct peer *from, const struct addr *waiting)
 	const char *why;
 	bool *before;
 
-	if (!worker->reaches_out || is_here(waiting)) {
+	if (!worker->conn.reaches_out || is_here(waiting)) {
 		conn_introduce_drop(from, waiting,
-				    worker->reaches_out ? "that is this host"
-							: "we are behind no firewall");
+				    worker->conn.reaches_out ? "that is this host"
+							     : "we are behind no firewall");
 		return;
 	}
 	peer = peer_by_name(worker, waiting, from->conn.key_slot);
@@ -274,9 +274,9 @@ static void introduce_hear(struct peer *from, const struct packet *p)
 	struct worker *worker = from->conn.worker;
 	struct addr of;
 
-	if (worker->closing)
+	if (worker->conn.closing)
 		return;
-	if (worker->cm || p->tag < WIRE_INTRODUCE_ASK || p->tag > WIRE_INTRODUCE_TELL ||
+	if (worker->conn.cm || p->tag < WIRE_INTRODUCE_ASK || p->tag > WIRE_INTRODUCE_TELL ||
 	    !read_address(p, &of)) {
 		LOG_PEER(LOG_EP_CTRL,
 			 "%s: introduction of kind %llu with %zu bytes (%zu are right) and "

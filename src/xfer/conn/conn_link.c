@@ -25,7 +25,8 @@ static int make_link(struct peer *peer, struct accepted *conn, enum link_kind ki
 	if (err)
 		return err;
 	memcpy(lp.fds, conn->fds, sizeof(lp.fds));
-	err = worker->via[kind].transport->connect(worker->via[kind].state, &lp, &peer->conn.real);
+	err = worker->conn.via[kind].transport->connect(worker->conn.via[kind].state, &lp,
+							&peer->conn.real);
 	if (err)
 		return err;
 	peer->conn.kind = kind;
@@ -35,7 +36,7 @@ static int make_link(struct peer *peer, struct accepted *conn, enum link_kind ki
 	peer->conn.probing = peer->conn.socket_lost = false;
 	if (kind == LINK_SOCKET)
 		peer->conn.sock = peer->conn.wake = -1;
-	if (worker->via[kind].transport->blocked)
+	if (worker->conn.via[kind].transport->blocked)
 		stall_begin(worker);
 	return 0;
 }
@@ -49,20 +50,20 @@ static bool suits_device(const struct peer *peer)
 	const struct worker *worker = peer->conn.worker;
 	struct addr own;
 
-	if (!worker->opener.all || !worker->via[LINK_SOCKET].state)
+	if (!worker->conn.opener.all || !worker->conn.via[LINK_SOCKET].state)
 		return true;
 	if (!connect_local(peer->conn.sock, &own))
 		return false;
 	own = addr_unmapped(&own);
-	own.port = worker->key.port;
-	return addr_equal(&own, &worker->key);
+	own.port = worker->conn.key.port;
+	return addr_equal(&own, &worker->conn.key);
 }
 
 void conn_prepare(struct peer *peer, const struct wire_nic *theirs, struct wire_nic *ours,
 		  void **pending)
 {
-	const struct transport *device = peer->conn.worker->via[LINK_DEVICE].transport;
-	void *state = peer->conn.worker->via[LINK_DEVICE].state;
+	const struct transport *device = peer->conn.worker->conn.via[LINK_DEVICE].transport;
+	void *state = peer->conn.worker->conn.via[LINK_DEVICE].state;
 
 	if (peer_inside(peer) || !state || peer->conn.device_error || *pending ||
 	    !suits_device(peer))
@@ -78,7 +79,7 @@ static int link_devices(struct peer *peer, struct accepted *conn, void *pending)
 
 	if (!err)
 		return 0;
-	if (peer->conn.worker->via[LINK_SOCKET].state)
+	if (peer->conn.worker->conn.via[LINK_SOCKET].state)
 		peer->conn.device_error = -err;
 	attempt_abandon(peer->conn.worker, &pending);
 	return err;
@@ -97,7 +98,7 @@ static int link_sockets(struct peer *peer, struct accepted *conn)
 	const struct auth *auth = conn_link_proof(peer, conn);
 	uint8_t key[TLS_KEY];
 	bool encrypts = auth && auth->encrypts;
-	int err = peer->conn.worker->via[LINK_SOCKET].state ? 0 : -FI_EHOSTUNREACH;
+	int err = peer->conn.worker->conn.via[LINK_SOCKET].state ? 0 : -FI_EHOSTUNREACH;
 
 	if (!err && encrypts && !auth_link_key(auth, key))
 		err = -FI_EIO;
@@ -127,7 +128,7 @@ int conn_link(struct peer *peer, struct accepted *conn, struct wire_nic *ours)
 
 	peer->conn.source = 0;
 	peer->conn.wrong_key = false;
-	worker->cm_sock = peer->conn.sock;
+	worker->conn.cm_sock = peer->conn.sock;
 	if (conn->inside)
 		return make_link(peer, conn, LINK_HOST, NULL, NULL);
 	connect_set_linked(peer->conn.sock);

@@ -49,7 +49,7 @@ static void hear_also(const struct worker *worker, const struct accepted *conn,
 		return;
 	if (!afar && addr_is_local(name))
 		also->at[also->count++] = addr_loopback(addr_unmapped(name).kind, name->port);
-	if (!afar || worker->auth.closed)
+	if (!afar || worker->conn.auth.closed)
 		return;
 	count = addresses_heard(&conn->hello, list);
 	for (unsigned int i = 0; i < count; i++)
@@ -63,9 +63,9 @@ static void name_by_entry(struct worker *worker, const struct accepted *conn, st
 {
 	const struct addr *known;
 
-	if (!also->count || !worker->av)
+	if (!also->count || !worker->conn.av)
 		return;
-	known = av_addr(worker->av, peer_entry(worker, name, also, conn->auth.slot));
+	known = av_addr(worker->conn.av, peer_entry(worker, name, also, conn->auth.slot));
 	if (known)
 		*name = *known;
 }
@@ -77,7 +77,7 @@ int conn_names_sender(struct worker *worker, const struct accepted *conn, struct
 
 	if (err)
 		return err;
-	addr_map(name, worker->name.kind);
+	addr_map(name, worker->conn.name.kind);
 	name_by_socket(conn, name);
 	hear_also(worker, conn, name, also);
 	name_by_entry(worker, conn, name, also);
@@ -95,7 +95,7 @@ void conn_names_keep(struct peer *peer, const struct peer_also *also)
 /* Returns the connected peer that is this run of an endpoint, or NULL. */
 static struct peer *connected_run(const struct peer *peer, uint64_t incarnation)
 {
-	LIST_EACH (node, &peer->conn.worker->peers_list) {
+	LIST_EACH (node, &peer->conn.worker->conn.peers_list) {
 		struct peer *other = LIST_ENTRY(node, struct peer, conn.in_worker);
 
 		if (other != peer && peer_linked(other) &&

@@ -34,12 +34,12 @@ int conn_take(struct peer *peer, struct accepted *conn, const struct hello_field
 	if (!err && peer->conn.sock >= 0)
 		err = conn_watch(peer, EPOLLIN);
 	if (!err) {
-		peer->conn.real->silent &= !peer->conn.worker->cm;
+		peer->conn.real->silent &= !peer->conn.worker->conn.cm;
 		peer_connected(peer);
 		return 0;
 	}
 	LOG_PEER(LOG_EP_CTRL, "cannot accept %s: %s", peer_text(peer), fi_strerror(-err));
-	if (peer->conn.worker->cm)
+	if (peer->conn.worker->conn.cm)
 		peer_failed(peer, -err);
 	else
 		peer_not_taken(peer, -err);
@@ -59,7 +59,7 @@ static bool comes_from_refused(const struct worker *worker, const struct accepte
 	struct addr from;
 
 	return !conn->inside && connect_remote(conn->sock, &from) &&
-	       source_refused(&worker->sources, source_id(&from), clock_coarse_ms());
+	       source_refused(&worker->conn.sources, source_id(&from), clock_coarse_ms());
 }
 
 /* Is this our own hello, which has come back across the loopback? */
@@ -76,7 +76,7 @@ static struct peer *conn_on_hello_find_peer(struct worker *worker, const struct 
 {
 	struct peer *peer;
 
-	if (conn->hello.incarnation != worker->incarnation)
+	if (conn->hello.incarnation != worker->conn.incarnation)
 		return peer_by_name(worker, name, conn->auth.slot);
 	peer = is_ourselves(worker, conn, name) ? peer_new(worker, name) : NULL;
 	if (peer)
@@ -95,14 +95,14 @@ static struct peer *conn_on_hello_identify(struct worker *worker, const struct a
 	struct peer *peer;
 
 	*error = FI_ECONNREFUSED;
-	if (comes_from_refused(worker, conn) || conn->hello.kind != HELLO_CONNECT || worker->cm ||
-	    conn_names_sender(worker, conn, &name, also))
+	if (comes_from_refused(worker, conn) || conn->hello.kind != HELLO_CONNECT ||
+	    worker->conn.cm || conn_names_sender(worker, conn, &name, also))
 		return NULL;
 	if (!conn->inside && name.kind == ADDR_STR) {
 		addr_free(&name);
 		return NULL;
 	}
-	if (!auth_admits(&worker->auth, conn, &name)) {
+	if (!auth_admits(&worker->conn.auth, conn, &name)) {
 		addr_free(&name);
 		*error = FI_EACCES;
 		return NULL;
@@ -129,7 +129,7 @@ static enum conn_event conn_on_hello_relation(const struct peer *peer, const str
 	if (peer->conn.state == PEER_CONNECTING &&
 	    (conn_reach_unanswered(peer) || auth_comes_from(conn, &peer->conn.key)))
 		return CONN_BELIEVED;
-	if (peer->conn.worker->incarnation < theirs)
+	if (peer->conn.worker->conn.incarnation < theirs)
 		return CONN_GREATER;
 	return same_process(peer, conn) ? CONN_SAME_PROCESS : CONN_LESSER;
 }

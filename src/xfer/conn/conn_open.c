@@ -22,7 +22,7 @@ int conn_control(struct worker *worker, int op, struct peer *peer, uint32_t even
 	struct epoll_event ev = {.events = events,
 				 .data.u64 = (uint64_t)WORKER_PEER << 32 | pool_id(peer)};
 
-	return epoll_ctl(worker->driven.fd, op, peer->conn.sock, &ev) ? -errno : 0;
+	return epoll_ctl(worker->conn.driven.fd, op, peer->conn.sock, &ev) ? -errno : 0;
 }
 
 int conn_watch(struct peer *peer, uint32_t events)
@@ -32,20 +32,21 @@ int conn_watch(struct peer *peer, uint32_t events)
 
 int conn_listen(struct worker *worker)
 {
-	struct listen_how how = {.inside = worker->via[LINK_HOST].state != NULL,
+	struct listen_how how = {.inside = worker->conn.via[LINK_HOST].state != NULL,
 				 .network = worker_on_network(worker),
 				 .backlog = SOMAXCONN};
-	struct addr all = {.kind = worker->name.kind, .port = worker->name.port};
+	struct addr all = {.kind = worker->conn.name.kind, .port = worker->conn.name.port};
 	int err;
 
 	/* An advertised port number stands for one address, a name within the host for one process. */
-	worker->opener.all &= how.network && !env_get()->advertise;
-	err = listen_open(&worker->acceptor, worker->opener.all ? &all : &worker->name, &how);
+	worker->conn.opener.all &= how.network && !env_get()->advertise;
+	err = listen_open(&worker->conn.acceptor,
+			  worker->conn.opener.all ? &all : &worker->conn.name, &how);
 	if (err)
 		return err;
-	if (worker->opener.all)
-		worker->name.port = all.port;
-	worker->key = addr_unmapped(&worker->name);
+	if (worker->conn.opener.all)
+		worker->conn.name.port = all.port;
+	worker->conn.key = addr_unmapped(&worker->conn.name);
 	return 0;
 }
 
@@ -56,9 +57,9 @@ static int connect_self(struct peer *peer)
 	struct accepted self = {.inside = true,
 				.pid = getpid(),
 				.hello = {.your_id = pool_id(peer),
-					  .incarnation = worker->incarnation,
-					  .probe_addr = (uintptr_t)&worker->probe,
-					  .probe_value = worker->probe}};
+					  .incarnation = worker->conn.incarnation,
+					  .probe_addr = (uintptr_t)&worker->conn.probe,
+					  .probe_value = worker->conn.probe}};
 	int pair[2], err;
 
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, pair))
@@ -87,16 +88,16 @@ close_pair:
 int conn_say_hello(struct peer *peer)
 {
 	struct worker *worker = peer->conn.worker;
-	struct hello_fields fields = {.kind = worker->cm ? HELLO_REQUEST : HELLO_CONNECT,
+	struct hello_fields fields = {.kind = worker->conn.cm ? HELLO_REQUEST : HELLO_CONNECT,
 				      .id = pool_id(peer),
-				      .data = worker->cm_data,
-				      .data_len = worker->cm_len,
+				      .data = worker->conn.cm_data,
+				      .data_len = worker->conn.cm_len,
 				      .auth = peer->conn.attempt->auth};
 	struct wire_rails rails;
 
-	if (worker->cm)
+	if (worker->conn.cm)
 		conn_single_sent(peer);
-	if (worker->auth.keyed && !peer->conn.attempt->auth)
+	if (worker->conn.auth.keyed && !peer->conn.attempt->auth)
 		return auth_greet(peer, peer->conn.sock, peer_inside(peer),
 				  &peer->conn.attempt->auth);
 	conn_prepare(peer, NULL, &fields.nic, &peer->conn.attempt->pending);
@@ -129,7 +130,7 @@ static int conn_open_attempt(struct peer *peer, int sock, bool inside)
 		return err;
 	}
 	conn_event(peer, inside ? CONN_GREETS : CONN_REACHES, NULL);
-	idle_end(&peer->conn.worker->driven.idle);
+	idle_end(&peer->conn.worker->conn.driven.idle);
 	return 0;
 }
 
@@ -156,13 +157,13 @@ static int connect_somehow(struct peer *peer)
 {
 	struct worker *worker = peer->conn.worker;
 	/* Others, if they are closed, too, know this endpoint by its address. */
-	const struct addr *source = worker->auth.closed ? &worker->name : NULL;
+	const struct addr *source = worker->conn.auth.closed ? &worker->conn.name : NULL;
 	struct addr to = conn_reach_address(peer);
 	int err = -FI_EHOSTUNREACH;
 
 	peer->conn.attempt_ms = clock_coarse_ms();
 	peer->conn.attempt->deadline = deadline_from_now();
-	if (worker->via[LINK_HOST].state &&
+	if (worker->conn.via[LINK_HOST].state &&
 	    (addr_is_local(&peer->conn.name) || advertise_is_own(&peer->conn.name)))
 		err = conn_open_attempt(peer, conn_reach_inside(peer), true);
 	peer->conn.host_error = -err;
@@ -185,18 +186,19 @@ static int attempt_now(struct peer *peer)
 
 	if (err == -FI_EAGAIN)
 		return conn_event(peer, CONN_PAUSES, NULL);
-	if (!err && peer->conn.worker->cm)
+	if (!err && peer->conn.worker->conn.cm)
 		conn_single_connecting(peer);
 	return err;
 }
 
 void conn_wait(struct peer *peer)
 {
-	idle_end(&peer->conn.worker->driven.idle);
-	if (peer->conn.worker->cm)
+	idle_end(&peer->conn.worker->conn.driven.idle);
+	if (peer->conn.worker->conn.cm)
 		conn_single_waits(peer->conn.worker);
 	else
-		peer->conn.worker->up->soon(peer); /* makes a sleeping waiter poll again soon */
+		peer->conn.worker->conn.up->soon(
+			peer); /* makes a sleeping waiter poll again soon */
 }
 
 /* Closes the attempt's socket, if it has one; the attempt goes on with another one. */
@@ -227,7 +229,7 @@ void conn_again(struct peer *peer)
 	uint64_t deadline = a->deadline;
 	int err;
 
-	if (peer->conn.worker->cm)
+	if (peer->conn.worker->conn.cm)
 		conn_single_unname(peer->conn.worker);
 	err = attempt_now(peer);
 	if (a->pauses || peer->conn.state == PEER_RETRYING)
@@ -246,7 +248,7 @@ void conn_restart(struct peer *peer)
 /* Is the peer to be proven a key that its address vector got after our endpoint was enabled? */
 static bool lacks_key(const struct peer *peer)
 {
-	const struct auth_own *own = &peer->conn.worker->auth;
+	const struct auth_own *own = &peer->conn.worker->conn.auth;
 
 	if (!own->keyed || auth_key(own, peer->conn.key_slot))
 		return false;
@@ -262,7 +264,8 @@ int conn_begin(struct peer *peer, const struct conn_with *with)
 	struct worker *worker = peer->conn.worker;
 	int err;
 
-	if (!worker->cm && worker_goes_by(worker, &peer->conn.key) && worker->via[LINK_HOST].state)
+	if (!worker->conn.cm && worker_goes_by(worker, &peer->conn.key) &&
+	    worker->conn.via[LINK_HOST].state)
 		return connect_self(peer);
 	err = attempt_begin(peer);
 	if (err)
@@ -273,7 +276,7 @@ int conn_begin(struct peer *peer, const struct conn_with *with)
 	if (!err)
 		return 0;
 	peer->conn.last_error = -err;
-	if (!worker->cm)
+	if (!worker->conn.cm)
 		conn_reach_explain(peer, -err);
 	attempt_end(peer);
 	return err;
@@ -281,7 +284,7 @@ int conn_begin(struct peer *peer, const struct conn_with *with)
 
 static int conn_open_start(struct peer *peer, const struct conn_with *how)
 {
-	return peer->conn.worker->cm ? -FI_ENOTCONN : conn_event(peer, CONN_START, how);
+	return peer->conn.worker->conn.cm ? -FI_ENOTCONN : conn_event(peer, CONN_START, how);
 }
 
 int conn_start(struct peer *peer)

@@ -6,7 +6,8 @@
 
 /* Each option of the worker that has this. */
 #define OPTIONS_EACH(o, worker, what)                                                              \
-	for (const struct conn_option *const *at = (worker)->options, *o; at && (o = *at); at++)   \
+	for (const struct conn_option *const *at = (worker)->conn.options, *o; at && (o = *at);    \
+	     at++)                                                                                 \
 		if (o->what)
 
 bool conn_hear(struct peer *peer, const struct packet *p)
@@ -29,7 +30,7 @@ int conn_options_open(struct worker *worker)
 	int err = 0;
 
 	OPTIONS_EACH (o, worker, flag)
-		worker->hello_flags |= o->flag;
+		worker->conn.hello_flags |= o->flag;
 	OPTIONS_EACH (o, worker, open)
 		err = err ? err : o->open(worker);
 	return err;

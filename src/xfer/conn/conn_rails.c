@@ -55,29 +55,29 @@ static void conn_rails_end(struct peer *peer, struct rail_attempt *a)
 		connect_close(a->sock);
 	auth_end(&a->auth);
 	peer->conn.rails->attempt[a->rail] = NULL;
-	pool_put(&peer->conn.worker->rails->pool, a);
+	pool_put(&peer->conn.worker->conn.rails->pool, a);
 }
 
 static void rails_close(struct worker *worker)
 {
-	if (!worker->rails)
+	if (!worker->conn.rails)
 		return;
-	pool_fini(&worker->rails->pool);
-	free(worker->rails);
-	worker->rails = NULL;
+	pool_fini(&worker->conn.rails->pool);
+	free(worker->conn.rails);
+	worker->conn.rails = NULL;
 }
 
 /* Finds the worker's interfaces when they are asked for first. NULL: no memory. */
 static struct rails *rails_of(struct worker *worker)
 {
-	if (worker->rails)
-		return worker->rails;
-	worker->rails = calloc(1, sizeof(*worker->rails));
-	if (!worker->rails)
+	if (worker->conn.rails)
+		return worker->conn.rails;
+	worker->conn.rails = calloc(1, sizeof(*worker->conn.rails));
+	if (!worker->conn.rails)
 		return NULL;
-	pool_init(&worker->rails->pool, sizeof(struct rail_attempt));
-	rails_find(worker->rails, &worker->name);
-	return worker->rails;
+	pool_init(&worker->conn.rails->pool, sizeof(struct rail_attempt));
+	rails_find(worker->conn.rails, &worker->conn.name);
+	return worker->conn.rails;
 }
 
 /* May the link to the peer have several rails? */
@@ -86,7 +86,7 @@ static bool conn_rails_usable(struct peer *peer)
 	struct worker *worker = peer->conn.worker;
 	const struct rails *rails;
 
-	if (!rails_asked() || worker->cm || peer_inside(peer) || !worker->opener.rails ||
+	if (!rails_asked() || worker->conn.cm || peer_inside(peer) || !worker->conn.opener.rails ||
 	    addr_is_local(&peer->conn.name))
 		return false;
 	rails = rails_of(worker);
@@ -128,7 +128,7 @@ static void rails_say(struct peer *peer, struct hello_fields *fields, struct wir
 	} else {
 		return;
 	}
-	*list = rails_list(peer->conn.worker->rails);
+	*list = rails_list(peer->conn.worker->conn.rails);
 	fields->rails = list;
 }
 
@@ -146,7 +146,7 @@ static int conn_rails_confirm(struct peer *peer, const struct accepted *conn,
 	}
 	link->agreed = true;
 	link->number = conn->hello.your_id;
-	link->count = rails_match(peer->conn.worker->rails, theirs, conn->sock, link->pair);
+	link->count = rails_match(peer->conn.worker->conn.rails, theirs, conn->sock, link->pair);
 	memcpy(link->token, conn->hello.nonce, sizeof(link->token));
 	return 0;
 }
@@ -160,8 +160,8 @@ static void conn_rails_agree(struct peer *peer, const struct accepted *conn,
 
 	if (!link)
 		return;
-	rails_listen(worker->rails, &worker->acceptor);
-	link->count = rails_match(worker->rails, theirs, conn->sock, link->pair);
+	rails_listen(worker->conn.rails, &worker->conn.acceptor);
+	link->count = rails_match(worker->conn.rails, theirs, conn->sock, link->pair);
 	link->agreed = link->count &&
 		       getrandom(link->token, sizeof(link->token), 0) == sizeof(link->token);
 	if (!link->agreed)
@@ -214,7 +214,7 @@ static int conn_rails_watch(struct worker *worker, struct rail_attempt *a, int o
 	struct epoll_event ev = {.events = events,
 				 .data.u64 = (uint64_t)WORKER_RAIL << 32 | pool_id(a)};
 
-	return epoll_ctl(worker->driven.fd, op, a->sock, &ev);
+	return epoll_ctl(worker->conn.driven.fd, op, a->sock, &ev);
 }
 
 static void log_failure(const struct rails_pair *pair, uint32_t rail, int err)
@@ -230,7 +230,7 @@ static void log_failure(const struct rails_pair *pair, uint32_t rail, int err)
 static void rail_wanted(struct opener *o, uint32_t src, uint32_t rail, uint32_t ms)
 {
 	struct worker *worker = worker_opener(o);
-	struct peer *peer = pool_find(&worker->peer_pool, src);
+	struct peer *peer = pool_find(&worker->conn.peer_pool, src);
 	struct peer_rails *link = peer ? conn_rails_agreed(peer) : NULL;
 	const struct rails_pair *pair;
 	uint64_t now = clock_coarse_ms();
@@ -238,7 +238,7 @@ static void rail_wanted(struct opener *o, uint32_t src, uint32_t rail, uint32_t 
 
 	if (!link || rail >= link->count || conn_rails_attempted(peer, rail, now))
 		return;
-	a = pool_get(&worker->rails->pool);
+	a = pool_get(&worker->conn.rails->pool);
 	if (!a)
 		return;
 	pair = &link->pair[rail];
@@ -255,7 +255,7 @@ static void rail_wanted(struct opener *o, uint32_t src, uint32_t rail, uint32_t 
 static bool rail_coming(struct opener *o, uint32_t src)
 {
 	const struct worker *worker = worker_opener(o);
-	const struct peer *peer = pool_find(&worker->peer_pool, src);
+	const struct peer *peer = pool_find(&worker->conn.peer_pool, src);
 
 	for (uint32_t i = 0; peer && peer->conn.rails && i < WIRE_RAILS_MAX; i++) {
 		const struct rail_attempt *a = peer->conn.rails->attempt[i];
@@ -298,7 +298,7 @@ static int conn_rails_connected(struct peer *peer, const struct peer_rails *link
 		return err;
 	if (conn_rails_watch(peer->conn.worker, a, EPOLL_CTL_MOD, EPOLLIN))
 		return -FI_ENOMEM;
-	if (!peer->conn.worker->auth.keyed)
+	if (!peer->conn.worker->conn.auth.keyed)
 		return conn_rails_ask(link, a);
 	conn_rails_enter(a, PROVING);
 	return auth_greet(peer, a->sock, false, &a->auth);
@@ -314,7 +314,7 @@ static bool conn_rails_joinable(const struct peer *peer)
 static int conn_rails_join(struct peer *peer, uint32_t rail, const struct accepted *conn,
 			   const struct auth *auth)
 {
-	const struct transport *t = peer->conn.worker->via[LINK_SOCKET].transport;
+	const struct transport *t = peer->conn.worker->conn.via[LINK_SOCKET].transport;
 	struct link_peer lp = {.hello = &conn->hello,
 			       .sock = conn->sock,
 			       .initiator = conn->hello.kind == HELLO_JOINED};
@@ -348,7 +348,7 @@ static int conn_rails_hear(struct peer *peer, const struct peer_rails *link, str
 	if (conn.hello.kind != HELLO_JOINED ||
 	    !hmac_equal(conn.hello.nonce, link->token + WIRE_TOKEN, WIRE_TOKEN))
 		return -FI_ECONNREFUSED;
-	epoll_ctl(peer->conn.worker->driven.fd, EPOLL_CTL_DEL, a->sock, NULL);
+	epoll_ctl(peer->conn.worker->conn.driven.fd, EPOLL_CTL_DEL, a->sock, NULL);
 	ret = conn_rails_join(peer, a->rail, &conn, a->auth);
 	if (ret)
 		return ret;
@@ -358,8 +358,9 @@ static int conn_rails_hear(struct peer *peer, const struct peer_rails *link, str
 
 static void rails_socket(struct worker *worker, uint32_t id)
 {
-	struct rail_attempt *a = worker->rails ? pool_find(&worker->rails->pool, id) : NULL;
-	struct peer *peer = a ? pool_find(&worker->peer_pool, a->peer) : NULL;
+	struct rail_attempt *a =
+		worker->conn.rails ? pool_find(&worker->conn.rails->pool, id) : NULL;
+	struct peer *peer = a ? pool_find(&worker->conn.peer_pool, a->peer) : NULL;
 	const struct peer_rails *link = peer ? conn_rails_agreed(peer) : NULL;
 	int ret;
 
@@ -399,7 +400,7 @@ static const char *conn_rails_fault(const struct peer *peer, const struct peer_r
 
 static void rails_join(struct worker *worker, struct accepted *conn)
 {
-	struct peer *peer = pool_find(&worker->peer_pool, conn->hello.your_id);
+	struct peer *peer = pool_find(&worker->conn.peer_pool, conn->hello.your_id);
 	struct peer_rails *link = peer ? conn_rails_agreed(peer) : NULL;
 	struct wire_rails which = {.number = WIRE_RAILS_MAX};
 	const char *why;
@@ -414,7 +415,7 @@ static void rails_join(struct worker *worker, struct accepted *conn)
 	hello_rails(&conn->hello, &which);
 	why = conn_rails_fault(peer, link, conn, which.number);
 	if (why) {
-		auth_refuse(&worker->auth, conn, why);
+		auth_refuse(&worker->conn.auth, conn, why);
 		acceptor_dismiss(conn);
 		return;
 	}

@@ -24,7 +24,7 @@
 bool conn_reach_firewalled(const struct peer *peer)
 {
 	return peer->conn.addr != FI_ADDR_NOTAVAIL &&
-	       av_firewalled(peer->conn.worker->av, peer->conn.addr);
+	       av_firewalled(peer->conn.worker->conn.av, peer->conn.addr);
 }
 
 /*
@@ -34,7 +34,7 @@ bool conn_reach_firewalled(const struct peer *peer)
 static bool conn_reach_nearby(const struct peer *peer, struct addr *at)
 {
 	return !peer->conn.attempt->outward &&
-	       connect_local(peer->conn.worker->acceptor.network[0], at) &&
+	       connect_local(peer->conn.worker->conn.acceptor.network[0], at) &&
 	       at->kind == peer->conn.name.kind && advertise_port(&peer->conn.name, &at->port);
 }
 
@@ -50,7 +50,7 @@ bool conn_reach_outward(struct peer *peer)
 
 struct addr conn_reach_address(const struct peer *peer)
 {
-	const struct addr *own = &peer->conn.worker->name;
+	const struct addr *own = &peer->conn.worker->conn.name;
 	struct addr to = peer->conn.key, at;
 
 	if (conn_reach_nearby(peer, &at))
@@ -81,7 +81,7 @@ bool conn_reach_unanswered(const struct peer *peer)
 
 void conn_reach_out(struct worker *worker, fi_addr_t addr)
 {
-	const struct addr *name = av_addr(worker->av, addr);
+	const struct addr *name = av_addr(worker->conn.av, addr);
 	struct peer *peer = name && !addr_is_local(name) ? peer_get(worker, addr) : NULL;
 
 	if (peer && peer->conn.state == PEER_IDLE && !conn_reach_firewalled(peer))
@@ -113,9 +113,9 @@ static void conn_reach_inside_text(const struct peer *peer, char *text, size_t l
 
 bool conn_reach_news(struct worker *worker, int err)
 {
-	bool news = err != worker->relay.err;
+	bool news = err != worker->conn.relay.err;
 
-	worker->relay.err = err;
+	worker->conn.relay.err = err;
 	return news;
 }
 
@@ -124,11 +124,11 @@ static bool is_news(const struct peer *peer, int err)
 {
 	struct worker *worker = peer->conn.worker;
 
-	if (!peer->conn.attempt->early || peer->conn.worker->up->waiting(peer))
+	if (!peer->conn.attempt->early || peer->conn.worker->conn.up->waiting(peer))
 		return true;
-	if (peer == worker->relay.peer)
+	if (peer == worker->conn.relay.peer)
 		return conn_reach_news(worker, err);
-	return !peer->conn.attempt->until || log_due(&worker->introduce.logged);
+	return !peer->conn.attempt->until || log_due(&worker->conn.introduce.logged);
 }
 
 void conn_reach_explain(const struct peer *peer, int err)
@@ -139,9 +139,9 @@ void conn_reach_explain(const struct peer *peer, int err)
 
 	if (!is_news(peer, err))
 		return;
-	addr_print(&peer->conn.worker->name, ours, sizeof(ours));
+	addr_print(&peer->conn.worker->conn.name, ours, sizeof(ours));
 	conn_reach_inside_text(peer, within, sizeof(within));
-	if (peer->conn.worker->cm)
+	if (peer->conn.worker->conn.cm)
 		LOG_WARN(LOG_EP_CTRL, "cannot connect to %s: %s%s after %llu ms", theirs, within,
 			 fi_strerror(err), ms);
 	else if (peer->conn.state == PEER_AWAITED)

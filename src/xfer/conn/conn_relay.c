@@ -23,7 +23,7 @@ static int relay_open(struct worker *worker)
 	if (!text || !worker_on_network(worker))
 		return 0;
 	if (!addr_parse(&relay, text) && relay.kind != ADDR_STR && relay.port) {
-		worker->relay.name = addr_unmapped(&relay);
+		worker->conn.relay.name = addr_unmapped(&relay);
 		return 0;
 	}
 	addr_free(&relay);
@@ -37,19 +37,19 @@ static int relay_open(struct worker *worker)
 /* Returns the relay, which is never freed while the worker is open. NULL: there is none beside the worker itself, or no memory. */
 static struct peer *relay_of(struct worker *worker)
 {
-	const struct addr *name = &worker->relay.name;
+	const struct addr *name = &worker->conn.relay.name;
 
-	if (worker->relay.peer || name->kind == ADDR_NONE || worker_goes_by(worker, name))
-		return worker->relay.peer;
-	worker->relay.peer = peer_by_name(worker, name, 0);
-	if (worker->relay.peer)
-		worker->relay.peer->conn.named++;
-	return worker->relay.peer;
+	if (worker->conn.relay.peer || name->kind == ADDR_NONE || worker_goes_by(worker, name))
+		return worker->conn.relay.peer;
+	worker->conn.relay.peer = peer_by_name(worker, name, 0);
+	if (worker->conn.relay.peer)
+		worker->conn.relay.peer->conn.named++;
+	return worker->conn.relay.peer;
 }
 
 static void relay_await(struct peer *awaited)
 {
-	awaited->conn.worker->relay.wanted = true;
+	awaited->conn.worker->conn.relay.wanted = true;
 	relay_of(awaited->conn.worker);
 }
 
@@ -70,20 +70,21 @@ static void relay_check(struct worker *worker, uint64_t now)
 {
 	struct peer *relay;
 
-	if (now < worker->relay.next || !(worker->reaches_out || worker->relay.wanted))
+	if (now < worker->conn.relay.next ||
+	    !(worker->conn.reaches_out || worker->conn.relay.wanted))
 		return;
 	relay = relay_of(worker);
 	if (!relay)
 		return;
-	worker->relay.wanted = false;
+	worker->conn.relay.wanted = false;
 	if (peer_linked(relay)) {
 		conn_timer_clear(worker);
 		if (conn_reach_news(worker, 0))
 			LOG_INFO(LOG_EP_CTRL, "the relay %s is connected again", peer_text(relay));
 		return;
 	}
-	worker->relay.next = now + RELAY_MS;
-	if (worker->reaches_out)
+	worker->conn.relay.next = now + RELAY_MS;
+	if (worker->conn.reaches_out)
 		conn_timer_set(worker, RELAY_MS + LAG_MS);
 	if (peer_addr(relay) != FI_ADDR_NOTAVAIL && conn_reach_firewalled(relay))
 		refuse_hidden(relay);

@@ -34,14 +34,14 @@ static bool may_retire(struct peer *peer)
 	const struct worker *worker = peer->conn.worker;
 
 	return (peer->conn.state == PEER_CONNECTED || peer->conn.state == PEER_RETIRING) &&
-	       peer->conn.kind == LINK_SOCKET && !peer_expelled(peer) && !worker->cm &&
-	       !worker->up->watched(worker) && !worker->reaches_out &&
+	       peer->conn.kind == LINK_SOCKET && !peer_expelled(peer) && !worker->conn.cm &&
+	       !worker->conn.up->watched(worker) && !worker->conn.reaches_out &&
 	       peer_addr(peer) != FI_ADDR_NOTAVAIL && !conn_reach_firewalled(peer);
 }
 
 static bool conn_retire_is_idle(struct peer *peer)
 {
-	const struct conn_upcalls *up = peer->conn.worker->up;
+	const struct conn_upcalls *up = peer->conn.worker->conn.up;
 
 	return may_retire(peer) && up->quiet(peer) && !up->awaited(peer);
 }
@@ -66,7 +66,7 @@ static void conn_retire_now(struct peer *peer)
 /* Has the peer all that was sent? A link that closes waits for that a short time only. */
 static bool has_all(struct peer *peer)
 {
-	const struct transport *t = peer->conn.worker->via[LINK_SOCKET].transport;
+	const struct transport *t = peer->conn.worker->conn.via[LINK_SOCKET].transport;
 
 	peer->conn.real->zcopy->cork(peer->conn.real, false);
 	return t->arrived(peer->conn.real);
@@ -77,9 +77,9 @@ static void conn_retire_hear_ask(struct peer *peer)
 {
 	uint64_t now = clock_coarse_ms();
 
-	if (now == peer->conn.worker->retire.heard)
+	if (now == peer->conn.worker->conn.retire.heard)
 		return;
-	peer->conn.worker->retire.heard = now;
+	peer->conn.worker->conn.retire.heard = now;
 	if (!conn_retire_is_idle(peer) || !conn_retire_say(peer, WIRE_RETIRE_AGREE))
 		return;
 	conn_event(peer, CONN_AGREES, NULL);
@@ -88,7 +88,7 @@ static void conn_retire_hear_ask(struct peer *peer)
 /* An asker that has begun something since it asked may not close: it would have said STAY. */
 static void hear_done(struct peer *peer)
 {
-	if (!peer->conn.worker->up->receiving(peer) && !peer_expelled(peer))
+	if (!peer->conn.worker->conn.up->receiving(peer) && !peer_expelled(peer))
 		conn_retire_now(peer);
 	else
 		conn_fail(peer, FI_EPROTO, NULL);
@@ -109,8 +109,8 @@ static void retire_hear(struct peer *peer, const struct packet *p)
 		    conn_retire_say(peer, WIRE_RETIRE_DONE))
 			conn_retire_now(peer);
 		else
-			peer->conn.worker->up->say(peer, WIRE_HEAD(WIRE_RETIRE, 0, 0, 0),
-						   WIRE_RETIRE_STAY);
+			peer->conn.worker->conn.up->say(peer, WIRE_HEAD(WIRE_RETIRE, 0, 0, 0),
+							WIRE_RETIRE_STAY);
 		break;
 	case WIRE_RETIRE_DONE:
 		if (agreed)
@@ -119,7 +119,7 @@ static void retire_hear(struct peer *peer, const struct packet *p)
 	case WIRE_RETIRE_STAY:
 		if (agreed) {
 			conn_event(peer, CONN_RESUMES, NULL);
-			peer->conn.worker->up->stays(peer);
+			peer->conn.worker->conn.up->stays(peer);
 		}
 		break;
 	default:
@@ -138,7 +138,7 @@ struct candidate {
 /* Enters a peer among those that were not used for longest, the first of all first. */
 static void conn_retire_consider(struct candidate oldest[ASKED_MOST], struct peer *peer)
 {
-	const struct transport *t = peer->conn.worker->via[LINK_SOCKET].transport;
+	const struct transport *t = peer->conn.worker->conn.via[LINK_SOCKET].transport;
 	struct candidate c = {peer, connect_quiet_ms(t->sock(peer->conn.real))};
 
 	if (c.quiet_ms < QUIET_MS)
@@ -165,17 +165,17 @@ static bool conn_retire_ask_some(struct worker *worker)
 	struct candidate oldest[ASKED_MOST] = {{.peer = NULL}};
 	unsigned int count = 0;
 
-	LIST_EACH (node, &worker->peers_list) {
+	LIST_EACH (node, &worker->conn.peers_list) {
 		struct peer *peer = LIST_ENTRY(node, struct peer, conn.in_worker);
 
 		bool connected = may_retire(peer);
 
 		count += connected || is_in_the_making(peer);
-		if (connected && peer->conn.state == PEER_CONNECTED && worker->up->quiet(peer))
+		if (connected && peer->conn.state == PEER_CONNECTED && worker->conn.up->quiet(peer))
 			conn_retire_consider(oldest, peer);
 	}
 	for (unsigned int i = 0; i < ASKED_MOST && i <= count / PART && oldest[i].peer; i++)
-		oldest[i].peer->conn.asked = !worker->up->awaited(oldest[i].peer) &&
+		oldest[i].peer->conn.asked = !worker->conn.up->awaited(oldest[i].peer) &&
 					     conn_retire_say(oldest[i].peer, WIRE_RETIRE_ASK);
 	return count;
 }
@@ -184,11 +184,11 @@ static bool retire_some(struct worker *worker)
 {
 	uint64_t now = clock_coarse_ms();
 
-	if (now >= worker->retire.next) {
-		worker->retire.next = now + PAUSE_MS;
-		worker->retire.possible = conn_retire_ask_some(worker);
+	if (now >= worker->conn.retire.next) {
+		worker->conn.retire.next = now + PAUSE_MS;
+		worker->conn.retire.possible = conn_retire_ask_some(worker);
 	}
-	return worker->retire.possible;
+	return worker->conn.retire.possible;
 }
 
 const struct conn_option conn_retire_option = {

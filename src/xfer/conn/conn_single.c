@@ -27,13 +27,13 @@ int conn_single(struct worker *worker)
 	peer = peer_new(worker, &nobody);
 	if (!peer)
 		return -FI_ENOMEM;
-	worker->peers[0] = peer;
+	worker->conn.peers[0] = peer;
 	return 0;
 }
 
 struct peer *conn_peer(const struct worker *worker)
 {
-	return worker->peers[0];
+	return worker->conn.peers[0];
 }
 
 /*
@@ -42,7 +42,7 @@ struct peer *conn_peer(const struct worker *worker)
  */
 static void name_inside(struct worker *worker, int sock)
 {
-	struct addr name = worker->name;
+	struct addr name = worker->conn.name;
 	struct sockaddr_un un;
 	socklen_t len;
 
@@ -52,7 +52,7 @@ static void name_inside(struct worker *worker, int sock)
 		name.port |= 0xc000; /* in the dynamic range, like those of the kernel */
 		len = connect_unix_name(&un, &name);
 		if (!bind(sock, (struct sockaddr *)&un, len)) {
-			worker->name.port = name.port;
+			worker->conn.name.port = name.port;
 			return;
 		}
 	}
@@ -67,7 +67,7 @@ static void name_network(struct worker *worker, int sock)
 
 	if (!getsockname(sock, (struct sockaddr *)&own, &len) &&
 	    !addr_from_user(&name, FI_SOCKADDR, &own, len))
-		worker->name = name;
+		worker->conn.name = name;
 }
 
 /* Completes a worker's name without a port number by the socket's. */
@@ -75,9 +75,9 @@ static void conn_single_complete_name(struct peer *peer)
 {
 	struct worker *worker = peer->conn.worker;
 
-	if (worker->name.kind == ADDR_STR || worker->name.port)
+	if (worker->conn.name.kind == ADDR_STR || worker->conn.name.port)
 		return;
-	worker->cm_named = true;
+	worker->conn.cm_named = true;
 	if (peer_inside(peer))
 		name_inside(worker, peer->conn.sock);
 	else
@@ -92,8 +92,8 @@ void conn_single_sent(struct peer *peer)
 
 void conn_single_unname(struct worker *worker)
 {
-	if (worker->cm_named)
-		worker->name.port = 0;
+	if (worker->conn.cm_named)
+		worker->conn.name.port = 0;
 }
 
 void conn_single_waits(struct worker *worker)
@@ -115,13 +115,13 @@ int conn_request(struct worker *worker, const struct addr *to, const void *data,
 	char text[ADDR_STR_MAX + 32];
 	int err = peer_rename(peer, to);
 
-	if (!err && len && !(worker->cm_data = malloc(len)))
+	if (!err && len && !(worker->conn.cm_data = malloc(len)))
 		err = -FI_ENOMEM;
 	if (err)
 		return err;
 	if (len)
-		memcpy(worker->cm_data, data, len);
-	worker->cm_len = len;
+		memcpy(worker->conn.cm_data, data, len);
+	worker->conn.cm_len = len;
 	err = conn_event(peer, CONN_START, &(struct conn_with){.early = false});
 	if (!err)
 		return 0;
@@ -139,7 +139,7 @@ int conn_adopt(struct worker *worker, struct accepted *conn, const void *data, s
 	int err = hello_name(&conn->hello, &name);
 
 	if (!err) {
-		addr_map(&name, worker->name.kind);
+		addr_map(&name, worker->conn.name.kind);
 		err = peer_rename(peer, &name);
 		addr_free(&name);
 	}

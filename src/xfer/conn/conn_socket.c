@@ -16,7 +16,7 @@
 
 bool conn_probe(struct peer *peer)
 {
-	const struct transport *t = peer->conn.worker->via[peer->conn.kind].transport;
+	const struct transport *t = peer->conn.worker->conn.via[peer->conn.kind].transport;
 
 	return t->probe && t->probe(peer->conn.real);
 }
@@ -26,7 +26,7 @@ static bool socket_outlives(struct peer *peer)
 	if (peer->conn.end == END_CLOSED || !conn_probe(peer))
 		return false;
 	LOG_INFO(LOG_EP_CTRL, "the link to %s has lost its socket", peer_text(peer));
-	epoll_ctl(peer->conn.worker->driven.fd, EPOLL_CTL_DEL, peer->conn.sock, NULL);
+	epoll_ctl(peer->conn.worker->conn.driven.fd, EPOLL_CTL_DEL, peer->conn.sock, NULL);
 	peer->conn.socket_lost = true;
 	return true;
 }
@@ -38,13 +38,13 @@ static bool socket_outlives(struct peer *peer)
 static struct peer *hear_out(struct peer *peer)
 {
 	struct worker *worker = peer->conn.worker;
-	const struct transport *t = worker->via[peer->conn.kind].transport;
-	void *state = worker->via[peer->conn.kind].state;
+	const struct transport *t = worker->conn.via[peer->conn.kind].transport;
+	void *state = worker->conn.via[peer->conn.kind].state;
 	uint32_t id = pool_id(peer);
 
 	for (unsigned int i = 0; i < LAST_CALLS && t->progress(state); i++)
 		;
-	peer = pool_find(&worker->peer_pool, id);
+	peer = pool_find(&worker->conn.peer_pool, id);
 	return peer && peer_linked(peer) ? peer : NULL;
 }
 

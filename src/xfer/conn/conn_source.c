@@ -11,8 +11,8 @@ void conn_wrong_key(struct peer *peer, uint64_t key)
 	char text[ADDR_STR_MAX + 32];
 
 	peer->conn.wrong_key = true;
-	if (!source_wrong_key(&worker->sources, source, key, now)) {
-		if (source_refused(&worker->sources, source, now))
+	if (!source_wrong_key(&worker->conn.sources, source, key, now)) {
+		if (source_refused(&worker->conn.sources, source, now))
 			peer_expel(peer, END_KEYS);
 		return;
 	}
@@ -21,7 +21,7 @@ void conn_wrong_key(struct peer *peer, uint64_t key)
 		 "%u wrong keys within %u ms from the address of %s: the connections that used "
 		 "some end, new ones are refused for %u ms",
 		 SOURCE_WRONG_MAX, SOURCE_WINDOW_MS, text, SOURCE_REFUSED_MS);
-	LIST_EACH (node, &worker->peers_list) {
+	LIST_EACH (node, &worker->conn.peers_list) {
 		struct peer *other = LIST_ENTRY(node, struct peer, conn.in_worker);
 
 		if (other->conn.source == source && other->conn.wrong_key && peer_linked(other))

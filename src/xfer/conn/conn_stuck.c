@@ -81,7 +81,7 @@ void conn_stuck_check(struct worker *worker, uint64_t now)
 	worker->next_stuck = ms > 0 ? now + (uint64_t)ms / CHECKS + 1 : UINT64_MAX;
 	if (ms <= 0)
 		return;
-	LIST_EACH_SAFE (node, &worker->peers_list) {
+	LIST_EACH_SAFE (node, &worker->conn.peers_list) {
 		struct peer *peer = LIST_ENTRY(node, struct peer, conn.in_worker);
 		bool exempt = peer_linked(peer) && (peer_inside(peer) || peer_expelled(peer));
 

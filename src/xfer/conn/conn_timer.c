@@ -17,9 +17,9 @@ void conn_timer_set(struct worker *worker, int ms)
 	conn_timer_clear(worker);
 	if (ms <= 0)
 		return;
-	worker->timer = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
-	if (worker->timer < 0 || timerfd_settime(worker->timer, 0, &when, NULL) ||
-	    epoll_ctl(worker->driven.fd, EPOLL_CTL_ADD, worker->timer, &ev))
+	worker->conn.timer = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
+	if (worker->conn.timer < 0 || timerfd_settime(worker->conn.timer, 0, &when, NULL) ||
+	    epoll_ctl(worker->conn.driven.fd, EPOLL_CTL_ADD, worker->conn.timer, &ev))
 		LOG_WARN(LOG_EP_CTRL,
 			 "no timer for a connection attempt: %s (ulimit -n limits descriptors)",
 			 fi_strerror(errno));
@@ -27,10 +27,10 @@ void conn_timer_set(struct worker *worker, int ms)
 
 void conn_timer_clear(struct worker *worker)
 {
-	if (worker->timer < 0)
+	if (worker->conn.timer < 0)
 		return;
 	/* A forked child has it open, too, so to close it does not end the watch. */
-	epoll_ctl(worker->driven.fd, EPOLL_CTL_DEL, worker->timer, NULL);
-	close(worker->timer);
-	worker->timer = -1;
+	epoll_ctl(worker->conn.driven.fd, EPOLL_CTL_DEL, worker->conn.timer, NULL);
+	close(worker->conn.timer);
+	worker->conn.timer = -1;
 }

@@ -20,9 +20,9 @@
 /* Descriptors of connections, and those that there could be. */
 static size_t conn_unknown_descriptors(const struct worker *worker)
 {
-	size_t n = connect_left() + worker->acceptor.count;
+	size_t n = connect_left() + worker->conn.acceptor.count;
 
-	LIST_EACH (node, &worker->peers_list) {
+	LIST_EACH (node, &worker->conn.peers_list) {
 		const struct peer *peer = LIST_ENTRY(node, struct peer, conn.in_worker);
 
 		n += peer_linked(peer) || peer_attempts(peer);
@@ -44,7 +44,7 @@ static size_t conn_unknown_most(const struct worker *worker)
 /* The relay is kept while it is not connected, too. */
 static bool is_kept_relay(const struct peer *peer)
 {
-	return peer == peer->conn.worker->relay.peer && peer->conn.state == PEER_IDLE;
+	return peer == peer->conn.worker->conn.relay.peer && peer->conn.state == PEER_IDLE;
 }
 
 /*
@@ -55,7 +55,7 @@ static size_t conn_unknown_count(const struct peer *newcomer)
 {
 	size_t n = 0;
 
-	LIST_EACH (node, &newcomer->conn.worker->peers_list) {
+	LIST_EACH (node, &newcomer->conn.worker->conn.peers_list) {
 		const struct peer *peer = LIST_ENTRY(node, struct peer, conn.in_worker);
 
 		n += peer != newcomer && peer->conn.addr == FI_ADDR_NOTAVAIL &&
@@ -67,12 +67,12 @@ static size_t conn_unknown_count(const struct peer *newcomer)
 /* Peers may have been inserted into the address vector after they connected. */
 static void conn_unknown_look_up(struct worker *worker)
 {
-	uint64_t version = worker->av ? av_version(worker->av) : 0;
+	uint64_t version = worker->conn.av ? av_version(worker->conn.av) : 0;
 
-	if (version == worker->unknown.seen_av)
+	if (version == worker->conn.unknown.seen_av)
 		return;
-	worker->unknown.seen_av = version;
-	LIST_EACH (node, &worker->peers_list)
+	worker->conn.unknown.seen_av = version;
+	LIST_EACH (node, &worker->conn.peers_list)
 		peer_addr(LIST_ENTRY(node, struct peer, conn.in_worker));
 }
 
@@ -87,12 +87,12 @@ bool conn_has_place(struct peer *newcomer)
 	conn_unknown_look_up(worker);
 	if (conn_unknown_count(newcomer) < conn_unknown_most(worker))
 		return true;
-	worker->unknown.refused++;
+	worker->conn.unknown.refused++;
 	addr_print(&newcomer->conn.name, text, sizeof(text));
 	LOG_PEER(LOG_EP_CTRL,
 		 "%s is refused: %zu peers are connected that the address vector does not "
 		 "hold (FI_WEFT_UNKNOWN_MAX=%zu); %llu were refused so far",
 		 text, conn_unknown_count(newcomer), env_get()->unknown_max,
-		 (unsigned long long)worker->unknown.refused);
+		 (unsigned long long)worker->conn.unknown.refused);
 	return false;
 }

@@ -48,15 +48,15 @@ static int describe_sender(struct worker *worker, struct wire_hello *hello)
 {
 	size_t len = sizeof(hello->name);
 
-	hello->flags = worker->hello_flags;
-	if (worker->opener.all && !worker->cm)
+	hello->flags = worker->conn.hello_flags;
+	if (worker->conn.opener.all && !worker->conn.cm)
 		hello->flags |= WIRE_HELLO_ALL;
-	hello->incarnation = worker->incarnation;
-	hello->serial = ++worker->hellos;
-	hello->probe_addr = (uintptr_t)&worker->probe;
-	hello->probe_value = worker->probe;
-	hello->name_format = name_formats[worker->name.kind];
-	if (addr_to_user(&worker->name, hello->name, &len))
+	hello->incarnation = worker->conn.incarnation;
+	hello->serial = ++worker->conn.hellos;
+	hello->probe_addr = (uintptr_t)&worker->conn.probe;
+	hello->probe_value = worker->conn.probe;
+	hello->name_format = name_formats[worker->conn.name.kind];
+	if (addr_to_user(&worker->conn.name, hello->name, &len))
 		return -FI_EINVAL;
 	hello->name_len = (uint32_t)len;
 	return 0;
@@ -121,7 +121,8 @@ int hello_send(struct worker *worker, int sock, bool inside, const struct hello_
 	if (fields->auth && fields->auth->key.len && auth_seal(fields->auth, &hello))
 		return -FI_EIO;
 	if (worker && inside && brings_fds(fields->kind)) {
-		worker->via[LINK_HOST].transport->hello_fds(worker->via[LINK_HOST].state, fds);
+		worker->conn.via[LINK_HOST].transport->hello_fds(worker->conn.via[LINK_HOST].state,
+								 fds);
 		attach_fds(&msg, &control, fds);
 	}
 	/* The buffer of a new connection can hold a hello. */
@@ -169,7 +170,7 @@ int hello_own_fds(struct worker *worker, int fds[WIRE_FDS])
 {
 	int err;
 
-	worker->via[LINK_HOST].transport->hello_fds(worker->via[LINK_HOST].state, fds);
+	worker->conn.via[LINK_HOST].transport->hello_fds(worker->conn.via[LINK_HOST].state, fds);
 	for (unsigned int i = 0; i < WIRE_FDS; i++) {
 		if (fds[i] < 0 || (fds[i] = fcntl(fds[i], F_DUPFD_CLOEXEC, 0)) >= 0)
 			continue;

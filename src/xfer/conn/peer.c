@@ -50,13 +50,13 @@ struct peer peer_nobody = {.conn = {.link = &peer_full_link,
 
 struct peer *peer_new(struct worker *worker, const struct addr *name)
 {
-	struct peer *peer = pool_get(&worker->peer_pool);
+	struct peer *peer = pool_get(&worker->conn.peer_pool);
 
 	if (!peer)
 		return NULL;
 	memset(peer, 0, sizeof(*peer));
 	if (addr_dup(&peer->conn.name, name)) {
-		pool_put(&worker->peer_pool, peer);
+		pool_put(&worker->conn.peer_pool, peer);
 		return NULL;
 	}
 	peer->conn.key = addr_unmapped(&peer->conn.name);
@@ -65,19 +65,19 @@ struct peer *peer_new(struct worker *worker, const struct addr *name)
 	peer->conn.addr = peer->conn.reported = FI_ADDR_NOTAVAIL;
 	peer->conn.sock = peer->conn.wake = -1;
 	peer->conn.kind = LINK_SOCKET;
-	list_push(&worker->peers_list, &peer->conn.in_worker);
-	worker->up->made(peer);
+	list_push(&worker->conn.peers_list, &peer->conn.in_worker);
+	worker->conn.up->made(peer);
 	return peer;
 }
 
 void peer_free(struct peer *peer)
 {
-	peer->conn.worker->up->freed(peer);
+	peer->conn.worker->conn.up->freed(peer);
 	list_remove(&peer->conn.in_worker);
 	addr_free(&peer->conn.name);
 	free(peer->conn.also);
 	conn_options_changed(peer);
-	pool_put(&peer->conn.worker->peer_pool, peer);
+	pool_put(&peer->conn.worker->conn.peer_pool, peer);
 }
 
 /*
@@ -87,16 +87,16 @@ void peer_free(struct peer *peer)
 static void read_out(struct peer *peer)
 {
 	peer->conn.unread_ms = 0;
-	peer->conn.worker->unread--;
+	peer->conn.worker->conn.unread--;
 	if (peer->conn.state == PEER_IDLE)
-		peer->conn.worker->up->read_out(peer, peer->conn.directed_err);
+		peer->conn.worker->conn.up->read_out(peer, peer->conn.directed_err);
 }
 
 void peer_connected(struct peer *peer)
 {
 	if (peer->conn.unread_ms)
 		read_out(peer);
-	idle_end(&peer->conn.worker->driven
+	idle_end(&peer->conn.worker->conn.driven
 			  .idle); /* a transport without a link may have been idle */
 	peer->conn.refused = 0;
 	conn_event(peer, peer->conn.real->securing ? CONN_SECURES : CONN_LINKS, NULL);
@@ -106,10 +106,10 @@ void peer_open(struct peer *peer)
 {
 	peer->conn.connections++;
 	PROBE2(connect, peer, peer->conn.kind);
-	peer->conn.worker->up->up(peer);
+	peer->conn.worker->conn.up->up(peer);
 	/* Messages that came before our link was made may have exceeded a budget. */
 	if (__builtin_expect(peer_expelled(peer), 0))
-		peer->conn.worker->up->soon(peer);
+		peer->conn.worker->conn.up->soon(peer);
 }
 
 void peer_expel(struct peer *peer, enum conn_end why)
@@ -120,7 +120,7 @@ void peer_expel(struct peer *peer, enum conn_end why)
 	if (peer->conn.real)
 		peer->conn.real->silent =
 			false; /* its receives end: we end the link, not the peer */
-	peer->conn.worker->up->soon(peer);
+	peer->conn.worker->conn.up->soon(peer);
 }
 
 void peer_over_budget(struct peer *peer, const char *of_what, size_t max)
@@ -146,7 +146,7 @@ void peer_starve(struct peer *peer, const char *what)
 
 void peer_starve_all(struct worker *worker)
 {
-	LIST_EACH (node, &worker->peers_list) {
+	LIST_EACH (node, &worker->conn.peers_list) {
 		struct peer *peer = LIST_ENTRY(node, struct peer, conn.in_worker);
 
 		if (peer_linked(peer) && !peer_expelled(peer))
@@ -208,15 +208,15 @@ static void peer_disconnect(struct peer *peer)
 	/* The peer may have sent through our hello's descriptors before we made our link. */
 	bool came = peer->conn.real || (peer->conn.state == PEER_HANDSHAKE && peer_inside(peer));
 	enum link_kind kind = peer->conn.real ? peer->conn.kind : LINK_HOST;
-	const struct transport *t = worker->via[kind].transport;
+	const struct transport *t = worker->conn.via[kind].transport;
 
-	idle_end(&worker->driven.idle);
+	idle_end(&worker->conn.driven.idle);
 	attempt_end(peer);
 	/* The requests end below, and the application may then reuse their memory. */
 	if (peer->conn.real)
 		peer->conn.real->memory->abort(peer->conn.real);
-	if (came && t->reap && t->reap(worker->via[kind].state, pool_id(peer))) {
-		worker->unread++;
+	if (came && t->reap && t->reap(worker->conn.via[kind].state, pool_id(peer))) {
+		worker->conn.unread++;
 		peer->conn.unread_ms = clock_coarse_ms();
 	}
 	conn_event(peer, CONN_ENDS, NULL);
@@ -237,7 +237,8 @@ bool peer_reads_out(struct peer *peer)
 
 	/* Do not reap while the peer connects anew: its new slot claims look like the old ones. */
 	if (!peer->conn.unread_ms || peer->conn.state != PEER_IDLE ||
-	    worker->via[LINK_HOST].transport->reap(worker->via[LINK_HOST].state, pool_id(peer)))
+	    worker->conn.via[LINK_HOST].transport->reap(worker->conn.via[LINK_HOST].state,
+							pool_id(peer)))
 		return false;
 	read_out(peer);
 	return true;
@@ -247,7 +248,7 @@ void peer_failed(struct peer *peer, int found)
 {
 	struct worker *worker = peer->conn.worker;
 	int err = conn_end_decide(peer, found);
-	bool waits = worker->up->waiting(peer);
+	bool waits = worker->conn.up->waiting(peer);
 	struct conn_down how = {.err = err};
 
 	peer->conn.refused = peer_attempts(peer) && !waits && !peer->conn.attempt->early ? err : 0;
@@ -257,7 +258,7 @@ void peer_failed(struct peer *peer, int found)
 	how.reason = conn_end_reason(peer, err);
 	peer->conn.directed_err = fails_directed(peer) ? err : 0;
 	how.directed = peer->conn.unread_ms ? 0 : peer->conn.directed_err;
-	worker->up->down(peer, &how);
+	worker->conn.up->down(peer, &how);
 	end_ended(peer);
 }
 
@@ -267,9 +268,9 @@ void peer_not_taken(struct peer *peer, int found)
 
 	conn_end_decide(peer, found);
 	peer_disconnect(peer);
-	peer->conn.worker->up->parted(peer);
+	peer->conn.worker->conn.up->parted(peer);
 	end_ended(peer);
-	if (!peer->conn.worker->up->again(peer))
+	if (!peer->conn.worker->conn.up->again(peer))
 		return;
 	err = conn_start(peer);
 	if (err)

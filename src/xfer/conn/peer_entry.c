@@ -11,20 +11,20 @@
 
 int peer_reserve(struct worker *worker, fi_addr_t addr)
 {
-	size_t count = worker->peer_count ? worker->peer_count : 16;
+	size_t count = worker->conn.peer_count ? worker->conn.peer_count : 16;
 	struct peer **peers;
 
-	if (addr < worker->peer_count)
+	if (addr < worker->conn.peer_count)
 		return 0;
 	while (count <= addr)
 		count *= 2;
-	peers = realloc(worker->peers, count * sizeof(*peers));
+	peers = realloc(worker->conn.peers, count * sizeof(*peers));
 	if (!peers)
 		return -FI_ENOMEM;
-	for (size_t i = worker->peer_count; i < count; i++)
+	for (size_t i = worker->conn.peer_count; i < count; i++)
 		peers[i] = &peer_nobody;
-	worker->peers = peers;
-	worker->peer_count = count;
+	worker->conn.peers = peers;
+	worker->conn.peer_count = count;
 	return 0;
 }
 
@@ -35,7 +35,7 @@ static struct peer *peer_entry_find_peer(struct worker *worker, const struct add
 	struct addr key = addr_unmapped(name);
 	struct peer *other = NULL;
 
-	LIST_EACH (node, &worker->peers_list) {
+	LIST_EACH (node, &worker->conn.peers_list) {
 		struct peer *peer = LIST_ENTRY(node, struct peer, conn.in_worker);
 
 		if (peer->conn.key_slot != key_slot)
@@ -50,7 +50,7 @@ static struct peer *peer_entry_find_peer(struct worker *worker, const struct add
 
 struct peer *peer_find(struct worker *worker, const struct addr *key, unsigned int key_slot)
 {
-	LIST_EACH (node, &worker->peers_list) {
+	LIST_EACH (node, &worker->conn.peers_list) {
 		struct peer *peer = LIST_ENTRY(node, struct peer, conn.in_worker);
 
 		if (addr_equal(&peer->conn.key, key) && peer->conn.key_slot == key_slot)
@@ -87,7 +87,7 @@ int peer_rename(struct peer *peer, const struct addr *name)
 /* The peer is in this entry now, whose address is the one to connect to, unless another process has removed it from a shared vector. */
 static void peer_entry_take_name(struct peer *peer, fi_addr_t entry)
 {
-	const struct addr *name = av_addr(peer->conn.worker->av, entry);
+	const struct addr *name = av_addr(peer->conn.worker->conn.av, entry);
 	struct addr key = name ? addr_unmapped(name) : peer->conn.key;
 
 	if (!addr_equal(&key, &peer->conn.key))
@@ -97,9 +97,9 @@ static void peer_entry_take_name(struct peer *peer, fi_addr_t entry)
 /* Enters the peer in worker->peers, unless another peer has the entry. */
 static void peer_entry_enter(struct peer *peer, fi_addr_t addr)
 {
-	if (peer->conn.worker->peers[addr] != &peer_nobody)
+	if (peer->conn.worker->conn.peers[addr] != &peer_nobody)
 		return;
-	peer->conn.worker->peers[addr] = peer;
+	peer->conn.worker->conn.peers[addr] = peer;
 	peer->conn.named++;
 }
 
@@ -107,10 +107,10 @@ void peer_hand_over(struct peer *peer, struct peer *other)
 {
 	struct worker *worker = peer->conn.worker;
 
-	for (size_t i = 0; i < worker->peer_count; i++) {
-		if (worker->peers[i] != peer)
+	for (size_t i = 0; i < worker->conn.peer_count; i++) {
+		if (worker->conn.peers[i] != peer)
 			continue;
-		worker->peers[i] = &peer_nobody;
+		worker->conn.peers[i] = &peer_nobody;
 		peer->conn.named--;
 		peer_entry_enter(other, i);
 	}
@@ -123,12 +123,12 @@ struct peer *peer_get(struct worker *worker, fi_addr_t addr)
 	unsigned int key_slot;
 	struct peer *peer;
 
-	if (addr < worker->peer_count && worker->peers[addr] != &peer_nobody)
-		return worker->peers[addr];
-	name = worker->av ? av_addr(worker->av, addr) : NULL;
+	if (addr < worker->conn.peer_count && worker->conn.peers[addr] != &peer_nobody)
+		return worker->conn.peers[addr];
+	name = worker->conn.av ? av_addr(worker->conn.av, addr) : NULL;
 	if (!name || peer_reserve(worker, addr))
 		return NULL;
-	key_slot = av_keys_of(worker->av, addr);
+	key_slot = av_keys_of(worker->conn.av, addr);
 	peer = peer_entry_find_peer(worker, name, key_slot);
 	if (!peer)
 		peer = peer_by_name(worker, name, key_slot);
@@ -143,15 +143,15 @@ struct peer *peer_get(struct worker *worker, fi_addr_t addr)
 	 * The connection may be to an earlier peer of this address, whose disconnect message we
 	 * have not read.
 	 */
-	if (peer->conn.state == PEER_CONNECTED && !worker->in_progress && conn_poll(worker) &&
-	    worker->opener.sleepers)
+	if (peer->conn.state == PEER_CONNECTED && !worker->conn.in_progress && conn_poll(worker) &&
+	    worker->conn.opener.sleepers)
 		worker_wake(worker);
 	return peer;
 }
 
 int peer_missing(const struct ep *ep, fi_addr_t addr, const char *call)
 {
-	struct av *av = ep->worker->av;
+	struct av *av = ep->worker->conn.av;
 
 	if (av && av_addr(av, addr & ep->addr_mask)) {
 		LOG_WARN(LOG_EP_DATA, "%s: out of memory for the peer of fi_addr %#llx", call,
@@ -167,7 +167,7 @@ int peer_missing(const struct ep *ep, fi_addr_t addr, const char *call)
 
 fi_addr_t peer_addr_lookup(struct peer *peer)
 {
-	struct av *av = peer->conn.worker->av;
+	struct av *av = peer->conn.worker->conn.av;
 	/* Before the search: another process may insert meanwhile. */
 	uint64_t version = av ? av_version(av) + 1 : 0;
 	fi_addr_t addr;
@@ -185,7 +185,7 @@ fi_addr_t peer_addr_lookup(struct peer *peer)
 	 * Only the peer in worker->peers notes its entry, so that removing the entry finds the
 	 * peer. With a link to ourselves there are two peers of one name.
 	 */
-	if (peer->conn.worker->peers[addr] != peer)
+	if (peer->conn.worker->conn.peers[addr] != peer)
 		return addr;
 	peer->conn.addr = addr;
 	peer_entry_take_name(peer, addr);
@@ -198,7 +198,7 @@ fi_addr_t peer_reported_lookup(struct peer *peer)
 
 	if (addr == FI_ADDR_NOTAVAIL)
 		return addr;
-	id = av_user_id(peer->conn.worker->av, addr);
+	id = av_user_id(peer->conn.worker->conn.av, addr);
 	if (peer->conn.addr == addr && !peer_expelled(peer))
 		peer->conn.reported = id;
 	return id;
@@ -206,7 +206,7 @@ fi_addr_t peer_reported_lookup(struct peer *peer)
 
 fi_addr_t peer_reported_key(const struct peer *peer)
 {
-	struct av *av = peer->conn.worker->av;
+	struct av *av = peer->conn.worker->conn.av;
 
 	return av ? av_keys_reported(av, peer->conn.key_slot) : FI_ADDR_NOTAVAIL;
 }

@@ -36,20 +36,20 @@ static fi_addr_t find_entry(struct worker *worker, const struct addr *name, unsi
 	struct addr key = addr_unmapped(name), mapped = *name;
 	fi_addr_t entry;
 
-	addr_map(&mapped, worker->name.kind);
-	entry = av_find(worker->av, &mapped, key_slot);
-	return entry != FI_ADDR_NOTAVAIL ? entry : av_find(worker->av, &key, key_slot);
+	addr_map(&mapped, worker->conn.name.kind);
+	entry = av_find(worker->conn.av, &mapped, key_slot);
+	return entry != FI_ADDR_NOTAVAIL ? entry : av_find(worker->conn.av, &key, key_slot);
 }
 
 /* All addresses of this host are too many to look for each. */
 static fi_addr_t find_entry_here(struct worker *worker, const struct peer_also *also,
 				 unsigned int key_slot)
 {
-	for (fi_addr_t i = 0; i < av_count(worker->av); i++) {
-		const struct addr *name = av_addr(worker->av, i);
+	for (fi_addr_t i = 0; i < av_count(worker->conn.av); i++) {
+		const struct addr *name = av_addr(worker->conn.av, i);
 		struct addr key = name ? addr_unmapped(name) : (struct addr){.kind = ADDR_NONE};
 
-		if (peer_also_has(also, &key) && av_keys_of(worker->av, i) == key_slot)
+		if (peer_also_has(also, &key) && av_keys_of(worker->conn.av, i) == key_slot)
 			return i;
 	}
 	return FI_ADDR_NOTAVAIL;
@@ -58,9 +58,9 @@ static fi_addr_t find_entry_here(struct worker *worker, const struct peer_also *
 fi_addr_t peer_entry(struct worker *worker, const struct addr *name, const struct peer_also *also,
 		     unsigned int key_slot)
 {
-	fi_addr_t entry = worker->av ? find_entry(worker, name, key_slot) : FI_ADDR_NOTAVAIL;
+	fi_addr_t entry = worker->conn.av ? find_entry(worker, name, key_slot) : FI_ADDR_NOTAVAIL;
 
-	for (unsigned int i = 0; worker->av && also && i < also->count; i++) {
+	for (unsigned int i = 0; worker->conn.av && also && i < also->count; i++) {
 		if (entry != FI_ADDR_NOTAVAIL)
 			break;
 		entry = addr_is_loopback(&also->at[i]) ? find_entry_here(worker, also, key_slot)

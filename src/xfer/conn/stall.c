@@ -22,13 +22,13 @@ void stall_begin(struct worker *worker)
 {
 	const struct itimerspec every = {{.tv_sec = TICK_S}, {.tv_sec = TICK_S}};
 	struct epoll_event ev = {.events = EPOLLIN, .data.u64 = (uint64_t)WORKER_STALL << 32};
-	struct stall *s = &worker->stall;
+	struct stall *s = &worker->conn.stall;
 
 	if (s->timer >= 0)
 		return;
 	s->timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
 	if (s->timer < 0 || timerfd_settime(s->timer, 0, &every, NULL) ||
-	    epoll_ctl(worker->driven.fd, EPOLL_CTL_ADD, s->timer, &ev))
+	    epoll_ctl(worker->conn.driven.fd, EPOLL_CTL_ADD, s->timer, &ev))
 		LOG_PEER(LOG_EP_CTRL, "no timer for looks at a ring: %s", strerror(errno));
 }
 
@@ -43,15 +43,15 @@ void stall_tick(struct worker *worker)
 {
 	uint64_t ticks;
 
-	if (read(worker->stall.timer, &ticks, sizeof(ticks)) < 0)
+	if (read(worker->conn.stall.timer, &ticks, sizeof(ticks)) < 0)
 		return;
-	LIST_EACH (node, &worker->peers_list) {
+	LIST_EACH (node, &worker->conn.peers_list) {
 		const struct peer *peer = LIST_ENTRY(node, struct peer, conn.in_worker);
 
 		if (peer_linked(peer) && peer_inside(peer))
 			return;
 	}
-	close_timer(&worker->stall);
+	close_timer(&worker->conn.stall);
 }
 
 static void stall_end(struct stall *s)
@@ -63,14 +63,14 @@ static void stall_end(struct stall *s)
 
 void stall_close(struct worker *worker)
 {
-	stall_end(&worker->stall);
-	close_timer(&worker->stall);
+	stall_end(&worker->conn.stall);
+	close_timer(&worker->conn.stall);
 }
 
 /* Returns the connected peer that claims by this owner, or NULL. */
 static struct peer *stall_claimer(struct worker *worker, uint32_t owner)
 {
-	LIST_EACH (node, &worker->peers_list) {
+	LIST_EACH (node, &worker->conn.peers_list) {
 		struct peer *peer = LIST_ENTRY(node, struct peer, conn.in_worker);
 
 		if ((pool_id(peer) & TRANSPORT_OWNER_MASK) == owner && peer->conn.sock >= 0)
@@ -100,7 +100,7 @@ static bool stall_is_elsewhere(struct stall *s, const struct peer *peer)
 static void stall_judge(struct worker *worker, uint32_t owner, uint64_t now)
 {
 	struct peer *peer = stall_claimer(worker, owner);
-	struct stall *s = &worker->stall;
+	struct stall *s = &worker->conn.stall;
 
 	if (peer && !stall_is_elsewhere(s, peer)) {
 		if (now >= s->say)
@@ -108,7 +108,7 @@ static void stall_judge(struct worker *worker, uint32_t owner, uint64_t now)
 		s->say = now >= s->say ? now + SAY_MS : s->say;
 		return;
 	}
-	worker->via[LINK_HOST].transport->skip(worker->via[LINK_HOST].state);
+	worker->conn.via[LINK_HOST].transport->skip(worker->conn.via[LINK_HOST].state);
 	stall_end(s);
 	if (peer) {
 		stall_warn(peer, "disconnected");
@@ -122,15 +122,15 @@ static void stall_judge(struct worker *worker, uint32_t owner, uint64_t now)
 
 void stall_watch(struct worker *worker)
 {
-	const struct transport *t = worker->via[LINK_HOST].transport;
+	const struct transport *t = worker->conn.via[LINK_HOST].transport;
 	uint64_t now = clock_coarse_ms();
-	struct stall *s = &worker->stall;
+	struct stall *s = &worker->conn.stall;
 	uint32_t owner;
 
 	if (now == s->looked || !t || !t->blocked)
 		return;
 	s->looked = now;
-	if (!t->blocked(worker->via[LINK_HOST].state, &s->mark, &owner)) {
+	if (!t->blocked(worker->conn.via[LINK_HOST].state, &s->mark, &owner)) {
 		if (s->since)
 			stall_end(s);
 		return;

@@ -35,7 +35,7 @@ int dgram_join(struct worker *worker, const struct addr *group, uint64_t flags, 
 	*g = (struct dgram_group){
 		.addr = *group, .sends = flags & FI_SEND, .receives = flags & FI_RECV, .fd = -1};
 	if (!g->addr.port)
-		g->addr.port = worker->name.port;
+		g->addr.port = worker->conn.name.port;
 	/* A group joined twice delivers each datagram once. */
 	if (!g->receives || !same_address(d, g))
 		err = d->ops->join(d, g);

@@ -28,7 +28,7 @@ int dgram_recv(struct ep *ep, const struct recv_args *args)
 	first = list_empty(&rx->posted[0]);
 	list_push(&rx->posted[0], &r->link);
 	/* A sleeping waiter does not watch the socket while no receive is posted. */
-	if (__builtin_expect(first && worker->opener.sleepers, 0))
+	if (__builtin_expect(first && worker->conn.opener.sleepers, 0))
 		worker_wake(worker);
 	return 0;
 }
@@ -76,7 +76,7 @@ static fi_addr_t dgram_rx_source(struct av *av, const struct addr *from)
 static void dgram_rx_came(struct dgram *d, struct recv *r, size_t len, const struct addr *from)
 {
 	struct message m = {
-		.src = dgram_rx_source(worker_opener(d->opener)->av, from),
+		.src = dgram_rx_source(worker_opener(d->opener)->conn.av, from),
 		.from = from,
 		.head = WIRE_HEAD(WIRE_MSG, 0, 0, 0),
 		.len = len,

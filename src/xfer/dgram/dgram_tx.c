@@ -25,7 +25,7 @@ static const struct addr *dgram_tx_destination(struct ep *ep, const struct xfer 
 		g = dgram_group_find(ep->worker->dgram, addr);
 		to = g && g->sends ? &g->addr : NULL;
 	} else if (!(x->flags & FI_MULTICAST)) {
-		to = av_addr(ep->worker->av, addr);
+		to = av_addr(ep->worker->conn.av, addr);
 	}
 	if (__builtin_expect(to != NULL, 1))
 		return to;

@@ -225,9 +225,9 @@ int xfer_enable(struct ep *ep)
 /* A link between RDMA devices fixes at its making whether the peer is notified of accesses. */
 bool xfer_notifies_late(const struct worker *worker)
 {
-	if (worker->opener.counts)
+	if (worker->conn.opener.counts)
 		return true;
-	LIST_EACH (node, &worker->peers_list) {
+	LIST_EACH (node, &worker->conn.peers_list) {
 		const struct peer *peer = LIST_ENTRY(node, struct peer, conn.in_worker);
 
 		if ((peer->conn.attempt && peer->conn.attempt->pending) ||

@@ -36,7 +36,7 @@ static void set_known(struct peer *peer, bool known)
  */
 static void answers_look_up(struct peer *peer)
 {
-	set_known(peer, peer_expelled(peer) || peer->conn.worker->cm ||
+	set_known(peer, peer_expelled(peer) || peer->conn.worker->conn.cm ||
 				peer_addr(peer) != FI_ADDR_NOTAVAIL);
 }
 
@@ -62,7 +62,7 @@ static struct peer *answers_worst(struct peer *peer)
 {
 	struct peer *most = peer;
 
-	LIST_EACH (node, &peer->conn.worker->peers_list) {
+	LIST_EACH (node, &peer->conn.worker->conn.peers_list) {
 		struct peer *other = LIST_ENTRY(node, struct peer, conn.in_worker);
 
 		if (!other->tx.reply_known && other->tx.reply_bytes > most->tx.reply_bytes)
@@ -87,7 +87,7 @@ static bool make_room(struct peer *peer, size_t bytes)
 
 	if (!answers_exceeds(a, bytes, limit))
 		return true;
-	LIST_EACH (node, &peer->conn.worker->peers_list)
+	LIST_EACH (node, &peer->conn.worker->conn.peers_list)
 		answers_look_up(LIST_ENTRY(node, struct peer, conn.in_worker));
 	while (answers_exceeds(a, bytes, limit) && !peer_expelled(peer))
 		answers_disconnect(answers_worst(peer), "half of FI_WEFT_UNEXPECTED_LIMIT", limit);

@@ -117,7 +117,7 @@ static void set_sources(struct list *messages, fi_addr_t src)
  */
 static void budget_reclassify(struct budget *b, struct account *a, fi_addr_t src)
 {
-	bool known = src != FI_ADDR_NOTAVAIL || b->worker->cm;
+	bool known = src != FI_ADDR_NOTAVAIL || b->worker->conn.cm;
 
 	if (a->src == src && a->known == known)
 		return;
@@ -221,7 +221,7 @@ void budget_account_fini(struct peer *peer)
 
 void budget_look_up(struct budget *b)
 {
-	struct av *av = b->worker->av;
+	struct av *av = b->worker->conn.av;
 	uint64_t version;
 
 	if (list_empty(&b->holders[0]) || !av)
@@ -353,7 +353,7 @@ static void count_allowed(struct budget *b)
 {
 	size_t sum = budget_half();
 
-	LIST_EACH (node, &b->worker->peers_list) {
+	LIST_EACH (node, &b->worker->conn.peers_list) {
 		const struct peer *peer = LIST_ENTRY(node, struct peer, conn.in_worker);
 
 		if (!peer_linked(peer) ||
@@ -389,7 +389,7 @@ void budget_recount(struct budget *b)
 bool budget_admit(struct peer *peer, fi_addr_t src, size_t bytes)
 {
 	struct budget *b = budget_of(peer);
-	bool known = src != FI_ADDR_NOTAVAIL || b->worker->cm;
+	bool known = src != FI_ADDR_NOTAVAIL || b->worker->conn.cm;
 
 	if (!(known ? admit_known(b, bytes) : admit_unknown(b, bytes)))
 		budget_disconnect(b, peer);

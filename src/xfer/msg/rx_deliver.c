@@ -42,7 +42,7 @@ static bool read_rts(const struct packet *p, struct wire_rts *rts)
 static void refuse_message(struct peer *peer, const struct packet *p, const char *why)
 {
 	/* The worker is closing: the sender will see the end of the connection. */
-	if (peer->conn.worker->closing)
+	if (peer->conn.worker->conn.closing)
 		return;
 	LOG_PEER(LOG_EP_DATA, "%s: message for receive context %u dropped: %s", peer_text(peer),
 		 wire_rx(p->head), why);
@@ -131,7 +131,7 @@ static void deliver_request(struct worker *worker, struct peer *peer, const stru
 	 */
 	if (__builtin_expect(!peer->conn.real && !(wire_flags(p->head) & WIRE_ORPHAN), 0))
 		conn_finish(peer);
-	worker->driven.served++;
+	worker->conn.driven.served++;
 	if (!matched)
 		rma_serve(worker, peer, p);
 	else if (!rx || !(rx->caps & FI_TAGGED))
@@ -217,7 +217,7 @@ static __attribute__((noinline, cold)) void drop_unknown(uint32_t src)
 void rx_deliver(struct opener *o, uint32_t src, const struct packet *p)
 {
 	struct worker *worker = worker_opener(o);
-	struct peer *peer = pool_find(&worker->peer_pool, src);
+	struct peer *peer = pool_find(&worker->conn.peer_pool, src);
 	struct rx *rx = worker->rx[wire_rx(p->head) % WORKER_RX_MAX];
 
 	if (__builtin_expect(!peer, 0))

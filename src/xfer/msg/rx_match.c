@@ -81,7 +81,7 @@ static void rx_match_look_up(struct rx *rx)
 		return;
 	}
 	LIST_EACH (node, &rx->dom->workers)
-		budget_look_up(&LIST_ENTRY(node, struct worker, driven.in_domain)->budget);
+		budget_look_up(&LIST_ENTRY(node, struct worker, conn.driven.in_domain)->budget);
 }
 
 /* The oldest message of just this tag. */

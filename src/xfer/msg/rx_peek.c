@@ -82,7 +82,7 @@ static struct unexpected *rx_peek_find(struct rx *rx, struct worker *worker, boo
 	uint64_t begin = u ? 0 : clock_ns();
 	unsigned int calls = 0;
 
-	while (!u && worker && driven_progress(&worker->driven)) {
+	while (!u && worker && driven_progress(&worker->conn.driven)) {
 		u = rx_unexpected(rx, tagged, args);
 		if (++calls >= LOOK_CALLS && clock_ns() - begin >= LOOK_NS)
 			break;

@@ -38,7 +38,7 @@ static __attribute__((always_inline)) inline bool rx_read_take(struct worker *wo
 							       fi_addr_t *src, struct packet p,
 							       bool shortest)
 {
-	link_place at = link_cursor_place(worker->driven.idle.cursor);
+	link_place at = link_cursor_place(worker->conn.driven.idle.cursor);
 	struct rx *rx = worker->rx[0];
 	struct cq_slot done;
 	struct peer *peer;
@@ -48,7 +48,7 @@ static __attribute__((always_inline)) inline bool rx_read_take(struct worker *wo
 		return false;
 	if (shortest)
 		p.len = 8; /* the compiler copies and reports a constant length */
-	peer = pool_find(&worker->peer_pool, link_place_src(at));
+	peer = pool_find(&worker->conn.peer_pool, link_place_src(at));
 	if (!peer || (peer->conn.reported == FI_ADDR_NOTAVAIL && (shortest || !is_noted(peer))))
 		return false;
 	p.tag = link_place_tag(at);
@@ -65,14 +65,14 @@ static __attribute__((always_inline)) inline bool rx_read_take(struct worker *wo
 		memcpy(r->iov[0].iov_base, p.payload, p.len);
 	done = rx_plain_end(rx, r, FI_ADDR_NOTAVAIL, &p);
 	cq_write(entry, cq->format, &done);
-	link_cursor_take(worker->driven.idle.cursor, at, &p, shortest);
+	link_cursor_take(worker->conn.driven.idle.cursor, at, &p, shortest);
 	return true;
 }
 
 /* The same for a message of up to READ_MAX bytes, if one has come. */
 static bool rx_read_take_any(struct worker *worker, struct cq *cq, void *entry, fi_addr_t *src)
 {
-	const struct link_cursor *cursor = worker->driven.idle.cursor;
+	const struct link_cursor *cursor = worker->conn.driven.idle.cursor;
 	struct packet p = {.data = 0};
 
 	if (link_cursor_stops(cursor) || !link_cursor_came(cursor))

@@ -131,7 +131,7 @@ static struct unexpected *of_payload(void *payload)
 bool rx_hold(struct opener *o, uint32_t src, size_t bytes)
 {
 	struct worker *worker = worker_opener(o);
-	struct peer *peer = pool_find(&worker->peer_pool, src);
+	struct peer *peer = pool_find(&worker->conn.peer_pool, src);
 
 	return peer && budget_hold(peer, bytes);
 }
@@ -139,7 +139,7 @@ bool rx_hold(struct opener *o, uint32_t src, size_t bytes)
 void rx_release(struct opener *o, uint32_t src, size_t bytes)
 {
 	struct worker *worker = worker_opener(o);
-	struct peer *peer = pool_find(&worker->peer_pool, src);
+	struct peer *peer = pool_find(&worker->conn.peer_pool, src);
 
 	if (peer)
 		budget_release(peer, bytes);
@@ -160,7 +160,7 @@ static void rx_unexpected_lose(struct worker *worker, struct peer *peer, const s
 void *rx_payload_new(struct opener *o, uint32_t src, const struct packet *p)
 {
 	struct worker *worker = worker_opener(o);
-	struct peer *peer = pool_find(&worker->peer_pool, src);
+	struct peer *peer = pool_find(&worker->conn.peer_pool, src);
 	struct unexpected *u;
 
 	if (!peer || !budget_hold(peer, sizeof(*u) + p->len))
@@ -296,7 +296,7 @@ void rx_store(struct rx *rx, const struct message *m, size_t payload_len)
 
 fi_addr_t rx_reported(const struct rx *rx, struct peer *peer, fi_addr_t src)
 {
-	struct av *av = rx->budget ? rx->budget->worker->av : NULL;
+	struct av *av = rx->budget ? rx->budget->worker->conn.av : NULL;
 
 	if (peer)
 		return peer_reported(peer);

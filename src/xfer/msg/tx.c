@@ -284,7 +284,7 @@ int tx_connect(struct peer *peer, const struct work *work)
 	int err = peer->conn.refused;
 
 	peer->conn.refused = 0;
-	return err && !work && !peer->conn.worker->cm ? -err : conn_start(peer);
+	return err && !work && !peer->conn.worker->conn.cm ? -err : conn_start(peer);
 }
 
 /*
@@ -295,9 +295,9 @@ int tx_connect(struct peer *peer, const struct work *work)
 struct peer *tx_progress(const struct ep *ep, fi_addr_t entry)
 {
 	if (worker_peer(ep->worker, entry)->conn.state == PEER_CONNECTED)
-		driven_progress(&ep->worker->driven);
+		driven_progress(&ep->worker->conn.driven);
 	else
-		driven_progress_all(ep->dom, ep->worker->driven.shard.shard);
+		driven_progress_all(ep->dom, ep->worker->conn.driven.shard.shard);
 	return worker_peer(ep->worker, entry);
 }
 

@@ -99,7 +99,7 @@ void tx_cancel_posted(struct worker *worker, int err,
 	static const enum txreq_state states[] = {TXREQ_ACK, TXREQ_ZCOPY, TXREQ_STREAM,
 						  TXREQ_AHEAD};
 
-	LIST_EACH (node, &worker->peers_list) {
+	LIST_EACH (node, &worker->conn.peers_list) {
 		struct peer *peer = LIST_ENTRY(node, struct peer, conn.in_worker);
 
 		for (unsigned int i = 0; i < sizeof(states) / sizeof(states[0]); i++)

@@ -237,7 +237,7 @@ static void cancel_reported(struct txreq *req)
 
 void tx_forget(struct worker *worker, struct ep *ep, struct ep *successor)
 {
-	LIST_EACH (node, &worker->peers_list) {
+	LIST_EACH (node, &worker->conn.peers_list) {
 		struct peer *peer = LIST_ENTRY(node, struct peer, conn.in_worker);
 
 		/* What only waits for more to send goes out, and completes. */
@@ -276,7 +276,7 @@ static const struct ep *tx_req_opened(const struct ep *ep)
 
 int tx_cancel(const struct ep *ep, void *context)
 {
-	LIST_EACH (node, &ep->worker->peers_list) {
+	LIST_EACH (node, &ep->worker->conn.peers_list) {
 		struct peer *peer = LIST_ENTRY(node, struct peer, conn.in_worker);
 
 		LIST_EACH (at, &peer->txreqs[TXREQ_BACKLOG]) {
@@ -338,7 +338,7 @@ static bool tx_req_readable(const struct txreq *req, uint64_t at, size_t len)
 
 bool tx_readable(struct opener *o, uint32_t src, uint64_t at, size_t len)
 {
-	const struct peer *peer = pool_find(&worker_opener(o)->peer_pool, src);
+	const struct peer *peer = pool_find(&worker_opener(o)->conn.peer_pool, src);
 
 	if (!peer)
 		return false;

@@ -112,7 +112,7 @@ bool rma_parse(struct rma_request *r, struct peer *peer, const struct packet *p)
 
 int rma_check(struct rma_request *r, uint64_t access)
 {
-	struct domain *dom = r->peer->conn.worker->driven.dom;
+	struct domain *dom = r->peer->conn.worker->conn.driven.dom;
 
 	for (size_t i = 0; i < r->count; i++) {
 		int err = mr_check(dom, r->range[i].key, r->range[i].addr, r->range[i].len, access,
@@ -392,7 +392,7 @@ static void on_notify(struct worker *worker, struct peer *peer, const struct pac
 		return;
 	}
 	for (size_t i = 0; i < r.count; i++) {
-		int err = mr_check_past(worker->driven.dom, r.range[i].key, r.range[i].addr,
+		int err = mr_check_past(worker->conn.driven.dom, r.range[i].key, r.range[i].addr,
 					r.range[i].len, event, &r.mr[i]);
 
 		if (err == -FI_ENOKEY)

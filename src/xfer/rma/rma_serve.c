@@ -15,7 +15,7 @@
 static void *rma_serve_memory(const struct worker *worker, const struct packet *p, size_t len,
 			      uint64_t access)
 {
-	const struct mr *mr = mr_granted(worker->driven.dom, p->data, p->tag, len, access);
+	const struct mr *mr = mr_granted(worker->conn.driven.dom, p->data, p->tag, len, access);
 
 	if (!mr || mr->iov_count != 1 || mr->cntr)
 		return NULL;

@@ -50,7 +50,7 @@ static inline __attribute__((always_inline)) void rma_await(struct peer *peer, s
 	if (list_empty(&peer->rma.in_awaiting))
 		list_push(&peer->conn.worker->awaiting, &peer->rma.in_awaiting);
 	/* If the peer sleeps too, no answer comes: our sleeper must wake and call rma_help. */
-	if (__builtin_expect(peer->conn.worker->opener.sleepers, 0) && peer->conn.real->local)
+	if (__builtin_expect(peer->conn.worker->conn.opener.sleepers, 0) && peer->conn.real->local)
 		worker_wake(peer->conn.worker);
 }
 
@@ -87,7 +87,8 @@ rma_short_fill(struct txreq *req, struct ep *ep, struct peer *peer, struct rma_s
 static inline __attribute__((always_inline)) bool rma_short_post(struct ep *ep, struct rma_short s)
 {
 	struct worker *worker = ep->worker;
-	struct peer *peer = s.addr < worker->peer_count ? worker->peers[s.addr] : &peer_nobody;
+	struct peer *peer =
+		s.addr < worker->conn.peer_count ? worker->conn.peers[s.addr] : &peer_nobody;
 	struct link *link = peer->conn.link;
 	const bool brings = s.wire == WIRE_GET || s.form != ATOMIC_BASE;
 	/* Reads inject nothing, and atomics with a result hardly ever. */

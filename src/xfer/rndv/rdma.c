@@ -18,7 +18,7 @@
 void rdma_link_failed(struct opener *o, uint32_t src)
 {
 	struct worker *worker = worker_opener(o);
-	struct peer *peer = pool_find(&worker->peer_pool, src);
+	struct peer *peer = pool_find(&worker->conn.peer_pool, src);
 
 	if (!peer || peer->conn.state != PEER_CONNECTED)
 		return;
@@ -29,7 +29,7 @@ void rdma_link_failed(struct opener *o, uint32_t src)
 void rdma_rma_failed(struct opener *o, uint32_t src)
 {
 	struct worker *worker = worker_opener(o);
-	struct peer *peer = pool_find(&worker->peer_pool, src);
+	struct peer *peer = pool_find(&worker->conn.peer_pool, src);
 
 	if (peer && peer->conn.state == PEER_CONNECTED)
 		rma_rdma_failed(peer);
@@ -47,7 +47,7 @@ static bool moves_of(const struct peer *peer, const struct ep *ep)
 /* Returns a peer with outstanding RDMA operations of the context or endpoint, or NULL. */
 static struct peer *rdma_mover(struct worker *worker, const struct rx *rx, const struct ep *ep)
 {
-	LIST_EACH (node, &worker->peers_list) {
+	LIST_EACH (node, &worker->conn.peers_list) {
 		struct peer *peer = LIST_ENTRY(node, struct peer, conn.in_worker);
 
 		if (ep ? moves_of(peer, ep) : rxreq_rdma(peer, rx))
@@ -63,7 +63,7 @@ static void rdma_quiesce(struct worker *worker, const struct rx *rx, const struc
 
 	while ((peer = rdma_mover(worker, rx, ep))) {
 		if (clock_coarse_ms() < until) {
-			driven_progress(&worker->driven);
+			driven_progress(&worker->conn.driven);
 			sched_yield();
 			continue;
 		}

@@ -49,7 +49,7 @@ void rxreq_end(struct rxreq *a, int err)
 	list_remove(&a->link);
 	if (a->ack_pending) /* no effect if the peer is disconnected */
 		tx_control(a->peer, WIRE_HEAD(WIRE_ATS, 0, 0, wire_id(a->head)), (uint64_t)err);
-	if (worker->closing)
+	if (worker->conn.closing)
 		rx_abandon(a->rx, a->recv);
 	else
 		rx_finish(a->rx, a->recv, &m, a->capacity, a->base, err);
@@ -203,7 +203,7 @@ static void rxreq_advance(struct rxreq *a, size_t len)
 	a->received += len;
 	a->peer->rx.came++;
 	if (a->received != a->len) {
-		shard_part(&a->peer->conn.worker->driven.shard);
+		shard_part(&a->peer->conn.worker->conn.driven.shard);
 		return;
 	}
 	if (a->asked)
@@ -254,7 +254,7 @@ static struct rxreq *place_message(struct worker *worker, struct peer *peer, con
 uint32_t rxreq_placement_begin(struct opener *o, uint32_t src, const struct packet *p)
 {
 	struct worker *worker = worker_opener(o);
-	struct peer *peer = pool_find(&worker->peer_pool, src);
+	struct peer *peer = pool_find(&worker->conn.peer_pool, src);
 	struct rxreq *a = NULL;
 
 	if (peer && wire_op(p->head) == WIRE_MSG)
@@ -311,7 +311,7 @@ void rxreq_fail_peer(struct peer *peer, int err)
 
 void rxreq_fail_context(struct worker *worker, struct rx *rx, int err)
 {
-	LIST_EACH (at, &worker->peers_list) {
+	LIST_EACH (at, &worker->conn.peers_list) {
 		struct peer *peer = LIST_ENTRY(at, struct peer, conn.in_worker);
 
 		LIST_EACH_SAFE (node, &peer->rx.rxreqs) {

@@ -23,7 +23,7 @@ static bool is_exempt(struct peer *peer)
 {
 	return !peer_linked(peer) || peer_inside(peer) || peer_expelled(peer) ||
 	       (env_get()->sender_timeout < 0 &&
-		(peer->conn.worker->cm || peer_addr(peer) != FI_ADDR_NOTAVAIL));
+		(peer->conn.worker->conn.cm || peer_addr(peer) != FI_ADDR_NOTAVAIL));
 }
 
 static void rxreq_check_peer(struct peer *peer, int ms)
@@ -48,6 +48,6 @@ void rxreq_check(struct worker *worker, uint64_t now)
 		return;
 	}
 	worker->next_check = now + (uint64_t)ms / CHECKS + 1;
-	LIST_EACH (node, &worker->peers_list)
+	LIST_EACH (node, &worker->conn.peers_list)
 		rxreq_check_peer(LIST_ENTRY(node, struct peer, conn.in_worker), ms);
 }
