@@ -12,7 +12,6 @@
 #include "cntr/cntr.h"
 #include "coll/coll.h"
 #include "core/av.h"
-#include "core/cq_read.h"
 #include "api/ep.h"
 #include "core/eq.h"
 #include "core/mr.h"

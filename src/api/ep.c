@@ -8,7 +8,7 @@
 #include "base/log.h"
 #include "api/ep_cm.h"
 #include "base/fid.h"
-#include "core/mr_object.h"
+#include "core/mr.h"
 #include "info/job_key.h"
 #include "link/link.h"
 #include "link/engine.h"

@@ -6,7 +6,7 @@
 #include "base/log.h"
 #include "api/cm.h"
 #include "api/ep_cm.h"
-#include "core/mr_share.h"
+#include "core/mr.h"
 #include "link/engine.h"
 
 static bool ep_enable_sends(const struct ep *ep)

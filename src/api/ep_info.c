@@ -9,7 +9,6 @@
 #include "info/caps.h"
 #include "info/hints.h"
 #include "info/providers.h"
-#include "link/engine.h"
 
 /*
  * Defaults (bytes) of FI_OPT_MIN_MULTI_RECV, equal to libfabric's. A multi-receive buffer is

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Waiting for a counter: fi_cntr_wait, and the parts of fi_trywait, wait sets and poll sets. */
-#include "base/log.h"
 #include "cntr/cntr.h"
 
 #define MUST_POLL_NAP_MS 1 /* nap when the sleeper drives workers that no descriptor announces */

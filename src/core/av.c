@@ -13,7 +13,6 @@
 #include "core/eq.h"
 #include "base/fid.h"
 #include "info/providers.h"
-#include "link/engine.h"
 
 #define OPEN_FLAGS (FI_EVENT | FI_READ | FI_SYMMETRIC | FI_AV_USER_ID)
 #define PRINT_MAX  128 /* bytes of an address as text with its NUL */

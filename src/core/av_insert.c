@@ -8,7 +8,6 @@
 #include "core/av_keys.h"
 #include "core/av_store.h"
 #include "core/eq.h"
-#include "link/engine.h"
 
 /* Of vectors without keys, and with some. */
 #define FLAGS_KNOWN (FI_MORE | FI_SYNC_ERR | FI_FIREWALL_ADDR | FI_AV_USER_ID)

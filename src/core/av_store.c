@@ -4,7 +4,6 @@
 
 #include "base/log.h"
 #include "core/av_store.h"
-#include "link/engine.h"
 
 #define COUNT_HINT_MAX (1u << 20) /* limit of entries reserved for attr->count */
 

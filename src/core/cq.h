@@ -184,4 +184,7 @@ void cq_push_error(struct cq *cq, const struct cq_slot *entry, const struct cq_e
 int cq_add_worker(struct cq *cq, struct driven *worker);
 void cq_del_worker(struct cq *cq, struct driven *worker);
 
+/* A read of an empty queue: makes the progress call of its only worker that is due, and reads. Shard locked. */
+ssize_t cq_read_due(struct cq *cq, void *buf, size_t count, fi_addr_t *src);
+
 #endif

@@ -28,8 +28,9 @@ struct mr {
 	void *handle; /* the device's registration, or NULL */
 };
 
-/* The domain's registration calls. */
+/* The domain's registration calls, and those on a region. */
 extern const struct fi_ops_mr mr_ops;
+extern struct fi_ops mr_object_ops;
 
 int mr_table_open(struct domain *dom); /* sets dom->mrs; 0 or -FI_ENOMEM */
 void mr_table_close(struct domain *dom);
@@ -56,5 +57,12 @@ int mr_check_past(struct domain *dom, uint64_t key, uint64_t addr, size_t len, u
 		  struct mr **mr);
 /* Returns whether the region of `key` is one of the last that were closed. Domain locked. */
 bool mr_closed_lately(const struct domain *dom, uint64_t key);
+
+/*
+ * Peers on this host have the table of regions as a memfd, owned by the domain; -1: none, or a forked child. They notify
+ * us of every access from mr_share_notify_all on (WIRE_NOTIFY). Domain locked.
+ */
+int mr_share_fd(const struct domain *dom);
+void mr_share_notify_all(struct domain *dom);
 
 #endif

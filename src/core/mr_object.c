@@ -11,7 +11,6 @@
 #include "core/mr_share.h"
 #include "info/hints.h"
 #include "link/link.h"
-#include "link/engine.h"
 
 bool mr_object_mode(const struct domain *dom, int bit)
 {

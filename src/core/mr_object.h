@@ -5,8 +5,6 @@
 
 #include "core/mr_table.h"
 
-extern struct fi_ops mr_object_ops;
-
 /* Frees a region that is in no table. */
 void mr_object_free(struct region *r);
 

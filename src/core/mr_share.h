@@ -71,9 +71,5 @@ void mr_share_close(struct domain *dom);
 void mr_share_update(struct domain *dom, const struct region *r);
 /* Removes a region. A process that found it before holds an access guard: see driven_quiesce_all. */
 void mr_share_remove(struct domain *dom, const struct region *r);
-/* Makes peers notify us of every access from now on (WIRE_NOTIFY). */
-void mr_share_notify_all(struct domain *dom);
-/* Returns the memfd to pass to peers, owned by the domain; -1: none, or a forked child. */
-int mr_share_fd(const struct domain *dom);
 
 #endif

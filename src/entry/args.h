@@ -11,7 +11,6 @@
 #include "base/iov.h"
 #include "base/misuse.h"
 #include "entry/tables.h"
-#include "link/wire.h"
 
 /* A send of one buffer. */
 struct entry_msg {

@@ -16,14 +16,11 @@
 #include <sys/sysinfo.h>
 
 #include "base/clock.h"
-#include "base/env.h"
 #include "base/log.h"
 #include "coll/group/early.h"
 #include "coll/group/kept.h"
 #include "coll/group/leave.h"
 #include "coll/group/managed.h"
-#include "core/av_set.h"
-#include "core/ep.h"
 #include "xfer/worker.h"
 
 #define FAILURES_MAX  1024 /* limit of remembered failed joins */

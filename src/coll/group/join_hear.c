@@ -9,7 +9,6 @@
 #include "coll/group/kept.h"
 #include "coll/group/managed.h"
 #include "coll/group/member.h"
-#include "xfer/worker.h"
 
 #define PATIENCE 6 /* this part of FI_WEFT_PEER_TIMEOUT */
 

@@ -4,7 +4,6 @@
 #include <rdma/fi_errno.h>
 #include <stdlib.h>
 
-#include "base/log.h"
 #include "coll/exchange.h"
 #include "coll/group/kept.h"
 #include "coll/group/managed.h"

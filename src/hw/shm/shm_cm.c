@@ -8,7 +8,7 @@
 #include "base/clock.h"
 #include "base/env.h"
 #include "base/log.h"
-#include "core/mr_share.h"
+#include "core/mr.h"
 #include "info/providers.h"
 #include "hw/shm/shm.h"
 #include "hw/shm/shm_guard.h"

@@ -16,7 +16,6 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/forked.h"
 #include "base/log.h"
 #include "hw/tcp/tcp_flusher.h"
 #include "hw/tcp/tcp_gather.h"

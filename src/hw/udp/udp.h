@@ -11,7 +11,6 @@
 #include <sys/socket.h>
 
 #include "link/dgram.h"
-#include "link/link.h"
 #include "link/opener.h"
 
 struct udp {

@@ -6,7 +6,7 @@
  */
 #include "base/copy.h"
 #include "base/probe.h"
-#include "core/cq_read.h"
+#include "core/cq.h"
 #include "link/wire.h"
 #include "xfer/msg/rx_plain.h"
 #include "xfer/worker.h"

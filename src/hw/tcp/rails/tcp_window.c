@@ -4,7 +4,6 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "base/copy.h"
 #include "base/iov.h"
 
 #define MEMORY (TCP_WINDOW + TCP_SPANS * sizeof(struct tcp_span))

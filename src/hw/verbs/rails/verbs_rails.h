@@ -15,7 +15,6 @@
 #ifndef WEFT_HW_VERBS_RAILS_H
 #define WEFT_HW_VERBS_RAILS_H
 
-#include "base/addr.h"
 #include "hw/verbs/rdm/verbs.h"
 
 /* Rails of a link. The key of a message's segment has an rkey of 32 bits for each. */
