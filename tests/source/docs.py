@@ -137,7 +137,7 @@ for row in [r for r in told_ends + ends if told_ends.count(r) != 1 or ends.count
 
 # A sentence of these pages that says "all" or "never" is held by a test, or says less.
 ABSOLUTE = re.compile(r"\b(alone|all|never|at most|none)\b", re.I)
-HELD = {"A header includes at most 12 headers": "source_includes", "way.h alone compares the length": "source_contract"}
+HELD = {"A header includes at most 12 headers": "source_rooms", "way.h alone compares the length": "source_contract"}
 
 
 def absolute(text):
