@@ -16,6 +16,15 @@
 
 static struct list all = {&all, &all}; /* guarded by FORKED_DEVICES */
 
+int verbs_failed(const char *what)
+{
+	int err = errno ? errno : ENOMEM;
+
+	LOG_WARN(LOG_EP_CTRL, "cannot make %s: %s (ulimit -l limits what devices may lock)", what,
+		 fi_strerror(err));
+	return -err;
+}
+
 /*
  * The device may have been removed, and another one of its name added. Reads removal only, not
  * other events: a sleeping user would not wake for events that are read here.

@@ -51,6 +51,18 @@ struct verbs_path {
 int verbs_dev_open(const struct addr *a, struct verbs_path *path);
 void verbs_dev_close(struct verbs_path *path);
 
+/* Logs that `what` cannot be made, with errno. Returns the negative error. */
+int verbs_failed(const char *what);
+
+/* verbs_channel.c */
+/* Makes a completion channel that wakes epfd; events of the device wake `news`. 0 or a negative error. */
+int verbs_channel_open(const struct verbs_dev *dev, int epfd, int news,
+		       struct ibv_comp_channel **channel);
+void verbs_channel_close(const struct verbs_dev *dev, struct ibv_comp_channel *channel, int news);
+/* Reads the events of its only queue that made the channel readable. */
+void verbs_channel_read(const struct verbs_dev *dev, struct ibv_comp_channel *channel,
+			struct ibv_cq *cq);
+
 static inline bool verbs_dev_removed(const struct verbs_dev *dev)
 {
 	return __builtin_expect(__atomic_load_n(&dev->removed, __ATOMIC_RELAXED), 0);

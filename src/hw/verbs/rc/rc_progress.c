@@ -286,20 +286,6 @@ bool rc_progress(void *state)
 	return n > 0 || heard;
 }
 
-/* Reads the events that made the channel readable. */
-static void rc_progress_read_events(struct rc *rc)
-{
-	const struct verbs_lib *lib = rc->path->dev->lib;
-	unsigned int n = 0;
-	struct ibv_cq *cq;
-	void *context;
-
-	while (!lib->get_cq_event(rc->channel, &cq, &context))
-		n++;
-	if (n)
-		lib->ack_cq_events(rc->cq, n);
-}
-
 bool rc_arm(void *state)
 {
 	struct rc *rc = state;
@@ -309,7 +295,7 @@ bool rc_arm(void *state)
 		return true;
 	if (rc->got)
 		return false;
-	rc_progress_read_events(rc);
+	verbs_channel_read(rc->path->dev, rc->channel, rc->cq);
 	if (ibv_req_notify_cq(rc->cq, 0))
 		return false;
 	n = ibv_poll_cq(rc->cq, RC_BATCH, rc->wc);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Life of a queue pair: rc_open makes the state; rc_enable makes the queues, by size. */
 #include <errno.h>
-#include <fcntl.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
@@ -9,7 +8,6 @@
 
 #define LOG_PROV "verbs"
 #include "base/clock.h"
-#include "base/forked.h"
 #include "base/log.h"
 #include "info/providers.h"
 #include "hw/transports.h"
@@ -31,15 +29,6 @@
 	 IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM | IBV_QP_EX_WITH_RDMA_READ |                           \
 	 IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP | IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD |                 \
 	 IBV_QP_EX_WITH_ATOMIC_WRITE)
-
-static int rc_up_failed(const char *what)
-{
-	int err = errno ? errno : FI_ENOMEM;
-
-	LOG_WARN(LOG_EP_CTRL, "cannot make %s: %s (ulimit -l limits what devices may lock)", what,
-		 fi_strerror(err));
-	return -err;
-}
 
 static const struct offload_ops ops = {
 	.connect = rc_connect,
@@ -106,23 +95,6 @@ static int rc_open(struct opener *opener, void **state)
 }
 
 /* ---- Queues ---------------------------------------------------------------------------------- */
-
-static int rc_up_make_channel(struct rc *rc)
-{
-	const struct verbs_dev *dev = rc->path->dev;
-	int fd, err;
-
-	rc->channel = dev->lib->create_comp_channel(dev->ctx);
-	if (!rc->channel)
-		return rc_up_failed("a completion channel");
-	fd = rc->channel->fd;
-	err = forked_guard(fd);
-	if (!err && fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK))
-		err = -errno;
-	if (!err)
-		err = rc_up_watch(rc->epfd, fd);
-	return err ? err : verbs_news_add(dev, rc->news_fd);
-}
 
 static int make_ring(struct rc_ring *ring, size_t size, const struct verbs_dev *dev)
 {
@@ -208,13 +180,13 @@ static int make_qp(struct rc *rc)
 
 	rc_up_create(rc, &init);
 	if (!rc->qp)
-		return rc_up_failed("a queue pair");
+		return verbs_failed("a queue pair");
 	rc->inline_most = init.cap.max_inline_data;
 	/* In state INIT receives can be posted. */
 	errno = dev->lib->modify_qp(rc->qp, &attr,
 				    IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT |
 					    IBV_QP_ACCESS_FLAGS);
-	return errno ? rc_up_failed("a queue pair ready") : 0;
+	return errno ? verbs_failed("a queue pair ready") : 0;
 }
 
 static int rc_up_make_queues(struct rc *rc, const struct fi_info *info)
@@ -227,12 +199,12 @@ static int rc_up_make_queues(struct rc *rc, const struct fi_info *info)
 	else if (!err)
 		err = make_ring(&rc->rx, info->rx_attr->size, dev);
 	if (!err)
-		err = rc_up_make_channel(rc);
+		err = verbs_channel_open(dev, rc->epfd, rc->news_fd, &rc->channel);
 	if (err)
 		return err;
 	rc->cq = dev->lib->create_cq(dev->ctx, (int)(rc->tx.size + rc->rx.size), &rc->note,
 				     rc->channel, 0);
-	return rc->cq ? make_qp(rc) : rc_up_failed("a completion queue");
+	return rc->cq ? make_qp(rc) : verbs_failed("a completion queue");
 }
 
 static void return_slot(struct rc *rc, const struct ibv_wc *wc)
@@ -296,11 +268,8 @@ static void drop_queues(struct rc *rc)
 		lib->destroy_qp(rc->qp);
 	if (rc->cq)
 		lib->destroy_cq(rc->cq);
-	if (rc->channel) {
-		verbs_news_remove(rc->path->dev, rc->news_fd);
-		forked_release(rc->channel->fd);
-		lib->destroy_comp_channel(rc->channel);
-	}
+	if (rc->channel)
+		verbs_channel_close(rc->path->dev, rc->channel, rc->news_fd);
 	if (rc->probe_mr)
 		lib->dereg_mr(rc->probe_mr);
 	free(rc->tx.work);

@@ -294,20 +294,6 @@ bool verbs_idle(const void *state)
 	return !v->up && !v->early.dev && !v->multi;
 }
 
-/* Reads the events that made the channel readable. */
-static void verbs_progress_read_events(struct verbs *v)
-{
-	const struct verbs_lib *lib = v->path.dev->lib;
-	unsigned int n = 0;
-	struct ibv_cq *cq;
-	void *context;
-
-	while (!lib->get_cq_event(v->channel, &cq, &context))
-		n++;
-	if (n)
-		lib->ack_cq_events(v->cq, n);
-}
-
 static bool arm_device(struct verbs *v)
 {
 	int n;
@@ -319,7 +305,7 @@ static bool arm_device(struct verbs *v)
 		return true;
 	if (v->got || v->kept.count || !list_empty(&v->attend))
 		return false;
-	verbs_progress_read_events(v);
+	verbs_channel_read(v->path.dev, v->channel, v->cq);
 	if (ibv_req_notify_cq(v->cq, 0))
 		return false;
 	n = ibv_poll_cq(v->cq, BATCH, v->wc);

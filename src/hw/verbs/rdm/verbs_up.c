@@ -1,56 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Objects that all links of a worker share: device, completion queue, receive slots. */
-#include <errno.h>
-#include <fcntl.h>
 #include <rdma/fi_errno.h>
-#include <sys/epoll.h>
-#include <unistd.h>
 
-#define LOG_PROV "verbs"
 #include "base/forked.h"
-#include "base/log.h"
 #include "hw/verbs/rdm/verbs.h"
 
 #define SRQ_MAX (VERBS_CHUNK * VERBS_CHUNKS)
-
-static int verbs_up_failed(const char *what)
-{
-	int err = errno ? errno : ENOMEM;
-
-	LOG_WARN(LOG_EP_CTRL, "cannot make %s: %s (ulimit -l limits what devices may lock)", what,
-		 fi_strerror(err));
-	return -err;
-}
-
-static int verbs_up_make_channel(struct verbs *v)
-{
-	struct epoll_event ev = {.events = EPOLLIN};
-	int fd, err;
-
-	v->channel = v->path.dev->lib->create_comp_channel(v->path.dev->ctx);
-	if (!v->channel)
-		return verbs_up_failed("a completion channel");
-	fd = v->channel->fd;
-	err = forked_guard(fd);
-	if (!err && (fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK) ||
-		     epoll_ctl(v->epfd, EPOLL_CTL_ADD, fd, &ev)))
-		err = -errno;
-	if (!err)
-		err = verbs_news_add(v->path.dev, v->epfd);
-	if (!err)
-		return 0;
-	verbs_news_remove(v->path.dev, v->epfd);
-	forked_release(fd);
-	v->path.dev->lib->destroy_comp_channel(v->channel);
-	return err;
-}
-
-static void drop_channel(struct verbs *v)
-{
-	verbs_news_remove(v->path.dev, v->epfd);
-	forked_release(v->channel->fd);
-	v->path.dev->lib->destroy_comp_channel(v->channel);
-}
 
 static unsigned int srq_limit(const struct verbs *v)
 {
@@ -67,12 +22,12 @@ static int verbs_up_make_queues(struct verbs *v)
 
 	v->cq = lib->create_cq(v->path.dev->ctx, 2 * VERBS_CHUNK, &v->note, v->channel, 0);
 	if (!v->cq)
-		return verbs_up_failed("a completion queue");
+		return verbs_failed("a completion queue");
 	v->srq = lib->create_srq(v->path.dev->pd, &attr);
 	if (v->srq)
 		return 0;
 	lib->destroy_cq(v->cq);
-	return verbs_up_failed("a shared receive queue");
+	return verbs_failed("a shared receive queue");
 }
 
 void verbs_let_go(struct verbs *v)
@@ -91,12 +46,12 @@ int verbs_up(struct verbs *v)
 	err = verbs_dev_open(v->at, &v->path);
 	if (err)
 		return err;
-	err = verbs_up_make_channel(v);
+	err = verbs_channel_open(v->path.dev, v->epfd, v->epfd, &v->channel);
 	if (err)
 		goto close_device;
 	err = verbs_up_make_queues(v);
 	if (err)
-		goto drop_channel;
+		goto close_channel;
 	verbs_slots_init(&v->recv, v->path.dev, VERBS_SLOT);
 	verbs_slots_init(&v->send, v->path.dev, VERBS_SLOT);
 	v->note = (struct verbs_note){false, false};
@@ -104,8 +59,8 @@ int verbs_up(struct verbs *v)
 	v->up = true;
 	verbs_let_go(v);
 	return 0;
-drop_channel:
-	drop_channel(v);
+close_channel:
+	verbs_channel_close(v->path.dev, v->channel, v->epfd);
 close_device:
 	verbs_dev_close(&v->path);
 	return err;
@@ -121,7 +76,7 @@ void verbs_down(struct verbs *v)
 	if (!forked) {
 		lib->destroy_srq(v->srq);
 		lib->destroy_cq(v->cq);
-		drop_channel(v);
+		verbs_channel_close(v->path.dev, v->channel, v->epfd);
 	}
 	verbs_slots_fini(&v->recv, forked);
 	verbs_slots_fini(&v->send, forked);

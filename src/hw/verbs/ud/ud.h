@@ -76,7 +76,5 @@ int ud_make_pair(struct ud *u);
 int ud_mend(struct ud *u);
 /* Handles events of the device. */
 void ud_poll_device(struct ud *u);
-/* Logs that `what` cannot be made, with errno. Returns the negative error. */
-int ud_failed(const char *what);
 
 #endif

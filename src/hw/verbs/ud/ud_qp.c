@@ -7,15 +7,6 @@
 #include "base/log.h"
 #include "hw/verbs/ud/ud.h"
 
-int ud_failed(const char *what)
-{
-	int err = errno ? errno : FI_ENOMEM;
-
-	LOG_WARN(LOG_EP_CTRL, "cannot make %s: %s (ulimit -l limits what devices may lock)", what,
-		 fi_strerror(err));
-	return -err;
-}
-
 static int ud_qp_make_queues(struct ud *u)
 {
 	const struct verbs_dev *dev = u->path.dev;
@@ -30,11 +21,11 @@ static int ud_qp_make_queues(struct ud *u)
 	if (u->recv_cq)
 		u->send_cq = dev->lib->create_cq(dev->ctx, UD_SENDS, &u->note, NULL, 0);
 	if (!u->send_cq)
-		return ud_failed("a completion queue");
+		return verbs_failed("a completion queue");
 	init.recv_cq = u->recv_cq;
 	init.send_cq = u->send_cq;
 	u->qp = dev->lib->create_qp(dev->pd, &init);
-	return u->qp ? 0 : ud_failed("a queue pair for datagrams");
+	return u->qp ? 0 : verbs_failed("a queue pair for datagrams");
 }
 
 static int ud_qp_step(struct ud *u, enum ibv_qp_state state, int mask)
@@ -43,7 +34,7 @@ static int ud_qp_step(struct ud *u, enum ibv_qp_state state, int mask)
 		.qp_state = state, .port_num = u->path.port.port, .qkey = UD_QKEY};
 
 	errno = u->path.dev->lib->modify_qp(u->qp, &attr, mask | IBV_QP_STATE);
-	return errno ? ud_failed("a queue pair for datagrams ready") : 0;
+	return errno ? verbs_failed("a queue pair for datagrams ready") : 0;
 }
 
 static int get_ready(struct ud *u)

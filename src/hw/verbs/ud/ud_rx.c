@@ -156,19 +156,6 @@ bool ud_progress(void *state)
 	return progressed;
 }
 
-static void ud_rx_read_events(struct ud *u)
-{
-	const struct verbs_lib *lib = u->path.dev->lib;
-	unsigned int n = 0;
-	struct ibv_cq *cq;
-	void *context;
-
-	while (!lib->get_cq_event(u->channel, &cq, &context))
-		n++;
-	if (n)
-		lib->ack_cq_events(u->recv_cq, n);
-}
-
 /* With a batch no sleep: no event announces that sends have completed, within microseconds. */
 bool ud_arm(void *state)
 {
@@ -179,7 +166,7 @@ bool ud_arm(void *state)
 	ud_poll_device(u);
 	if (u->broken && (!u->dead || u->dgram.events->wanted(&u->dgram)))
 		return false;
-	ud_rx_read_events(u);
+	verbs_channel_read(u->path.dev, u->channel, u->recv_cq);
 	if (!u->dgram.events->wanted(&u->dgram))
 		return true;
 	return !ud_rx_fetch(u) && !ibv_req_notify_cq(u->recv_cq, 0) && !ud_rx_fetch(u);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Opens and closes the queue pair for datagrams. */
 #include <errno.h>
-#include <fcntl.h>
 #include <rdma/fi_errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,9 +8,6 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#define LOG_PROV "verbs"
-#include "base/forked.h"
-#include "base/log.h"
 #include "info/providers.h"
 #include "hw/transports.h"
 #include "hw/verbs/ud/ud.h"
@@ -53,24 +49,7 @@ static int ud_up_make_slots(const struct ud *u, struct ud_slots *s, size_t size,
 	/* A fork's copy-on-write could replace registered pages. */
 	madvise(mem, s->len, MADV_DONTFORK);
 	s->mr = dev->lib->reg_mr(dev->pd, mem, s->len, IBV_ACCESS_LOCAL_WRITE);
-	return s->mr ? 0 : ud_failed("memory for datagrams (how much may be locked? ulimit -l)");
-}
-
-static int ud_up_make_channel(struct ud *u)
-{
-	struct epoll_event ev = {.events = EPOLLIN};
-	const struct verbs_dev *dev = u->path.dev;
-	int fd, err;
-
-	u->channel = dev->lib->create_comp_channel(dev->ctx);
-	if (!u->channel)
-		return ud_failed("a completion channel");
-	fd = u->channel->fd;
-	err = forked_guard(fd);
-	if (!err && (fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK) ||
-		     epoll_ctl(u->epfd, EPOLL_CTL_ADD, fd, &ev)))
-		err = -errno;
-	return err ? err : verbs_news_add(dev, u->epfd);
+	return s->mr ? 0 : verbs_failed("memory for datagrams (how much may be locked? ulimit -l)");
 }
 
 static int make_all(struct ud *u)
@@ -81,7 +60,7 @@ static int make_all(struct ud *u)
 	if (!err)
 		err = ud_up_make_slots(u, &u->send, most, UD_SENDS);
 	if (!err)
-		err = ud_up_make_channel(u);
+		err = verbs_channel_open(u->path.dev, u->epfd, u->epfd, &u->channel);
 	return err ? err : ud_make_pair(u);
 }
 
@@ -104,10 +83,8 @@ static void ud_up_drop_all(struct ud *u)
 		lib->destroy_cq(u->send_cq);
 	if (u->recv_cq)
 		lib->destroy_cq(u->recv_cq);
-	if (u->channel) {
-		forked_release(u->channel->fd);
-		lib->destroy_comp_channel(u->channel);
-	}
+	if (u->channel)
+		verbs_channel_close(u->path.dev, u->channel, u->epfd);
 	drop_slots(u, &u->send);
 	drop_slots(u, &u->recv);
 	verbs_dev_close(&u->path);
