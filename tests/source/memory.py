@@ -44,7 +44,7 @@ SITES = {
     "src/hw/verbs/rdm/verbs_link.c": {"link_new": PEER},
     "src/hw/verbs/rails/verbs_rails.c": {"rails_find": OWN, "rails_connect": PEER},
     "src/hw/verbs/rails/verbs_rails_keys.c": {"make_registration": OWN, "add_asked": OWN},  # one for each region and device
-    "src/hw/verbs/rdm/verbs_slots.c": {"verbs_slots_grow": PEER},
+    "src/hw/verbs/dev/verbs_slots.c": {"verbs_slots_grow": PEER},
     "src/hw/verbs/rails/*": {"*": OWN},
     "src/hw/verbs/rdm/*": {"*": OWN},
     "src/hw/verbs/ud/*": {"*": OWN},

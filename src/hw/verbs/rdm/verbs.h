@@ -16,7 +16,7 @@
 #include "link/opener.h"
 #include "hw/verbs/dev/verbs_dev.h"
 #include "hw/verbs/rdm/verbs_rdma.h"
-#include "hw/verbs/rdm/verbs_slots.h"
+#include "hw/verbs/dev/verbs_slots.h"
 #include "link/wire.h"
 
 /* Header before every payload, in host byte order. */

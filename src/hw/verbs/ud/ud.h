@@ -7,7 +7,7 @@
 #ifndef WEFT_HW_UD_H
 #define WEFT_HW_UD_H
 
-#include "hw/verbs/dev/verbs_dev.h"
+#include "hw/verbs/dev/verbs_slots.h"
 #include "link/dgram.h"
 #include "link/opener.h"
 
@@ -17,14 +17,6 @@
 #define UD_BATCH 16
 #define UD_GRH   40         /* bytes of the routing header */
 #define UD_QKEY  0x11111111 /* key that both sides must use */
-
-/* Slots in one mapping. */
-struct ud_slots {
-	unsigned char *mem;
-	struct ibv_mr *mr;
-	size_t size; /* bytes of a slot */
-	size_t len;  /* bytes of the mapping */
-};
 
 /* Path to a worker: the device's address handle. */
 struct ud_way {
@@ -40,7 +32,7 @@ struct ud {
 	struct ibv_comp_channel *channel; /* of recv_cq */
 	struct ibv_cq *recv_cq, *send_cq;
 	struct ibv_qp *qp;
-	struct ud_slots recv, send;
+	struct verbs_slots recv, send; /* each used in order, not by its list of free ones */
 	uint32_t sent, over;    /* sends posted; sends before number `over` have completed */
 	bool broken;            /* the queue pair has failed and is not reset yet */
 	int dead;               /* positive: the queue pair cannot be reset, by this error */

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #define LOG_PROV "verbs"
+#include "base/iov.h"
 #include "base/log.h"
 #include "hw/verbs/ud/ud.h"
 #include "link/recv.h"
@@ -15,9 +16,7 @@
 
 int ud_post(struct ud *u, uint32_t slot)
 {
-	struct ibv_sge sge = {.addr = (uintptr_t)(u->recv.mem + slot * u->recv.size),
-			      .length = (uint32_t)u->recv.size,
-			      .lkey = u->recv.mr->lkey};
+	struct ibv_sge sge = verbs_slots_sge(&u->recv, (uint16_t)slot, (uint32_t)u->recv.size);
 	struct ibv_recv_wr wr = {.wr_id = slot, .sg_list = &sge, .num_sge = 1}, *bad;
 
 	return ibv_post_recv(u->qp, &wr, &bad);
@@ -68,21 +67,9 @@ static bool read_source(const struct ud *u, const struct ibv_wc *wc, const uint8
 	return wc->wc_flags & IBV_WC_GRH && ud_rx_read_gid(grh, from->ip);
 }
 
-/* Copies as much as fits. */
-static void ud_rx_scatter(const struct recv *r, const uint8_t *from, size_t len)
-{
-	for (size_t i = 0; i < r->iov_count && len; i++) {
-		size_t n = r->iov[i].iov_len < len ? r->iov[i].iov_len : len;
-
-		memcpy(r->iov[i].iov_base, from, n);
-		from += n;
-		len -= n;
-	}
-}
-
 static void ud_rx_deliver(struct ud *u, const struct ibv_wc *wc)
 {
-	const uint8_t *slot = u->recv.mem + wc->wr_id * u->recv.size;
+	const uint8_t *slot = verbs_slots_at(&u->recv, (uint16_t)wc->wr_id);
 	size_t len = wc->byte_len - UD_GRH;
 	struct recv *r;
 	struct addr from;
@@ -90,7 +77,7 @@ static void ud_rx_deliver(struct ud *u, const struct ibv_wc *wc)
 
 	u->dgram.events->receives(&u->dgram, &r, 1);
 	known = u->dgram.events->wants_source(&u->dgram) && read_source(u, wc, slot, &from);
-	ud_rx_scatter(r, slot + UD_GRH, len);
+	iov_scatter(r->iov, r->iov_count, 0, slot + UD_GRH, len);
 	u->dgram.events->came(&u->dgram, r, len, known ? &from : NULL);
 }
 

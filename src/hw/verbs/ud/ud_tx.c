@@ -146,9 +146,8 @@ static size_t ud_tx_gather(unsigned char *to, const struct iovec *iov, size_t co
 static int ud_tx_post(struct ud *u, const struct addr *to, const struct iovec *iov, size_t count,
 		      unsigned int flags)
 {
-	uint32_t slot = u->sent & (UD_SENDS - 1);
-	unsigned char *at = u->send.mem + slot * u->send.size;
-	struct ibv_sge sge = {.addr = (uintptr_t)at, .lkey = u->send.mr->lkey};
+	uint16_t slot = u->sent & (UD_SENDS - 1);
+	struct ibv_sge sge = verbs_slots_sge(&u->send, slot, 0);
 	struct ibv_send_wr wr = {.wr_id = u->sent,
 				 .sg_list = &sge,
 				 .num_sge = 1,
@@ -162,7 +161,7 @@ static int ud_tx_post(struct ud *u, const struct addr *to, const struct iovec *i
 		return -FI_EHOSTUNREACH;
 	wr.wr.ud.remote_qpn = to->scope & ADDR_IB_QP;
 	wr.wr.ud.remote_qkey = UD_QKEY;
-	sge.length = (uint32_t)ud_tx_gather(at, iov, count);
+	sge.length = (uint32_t)ud_tx_gather(verbs_slots_at(&u->send, slot), iov, count);
 	err = ibv_post_send(u->qp, &wr, &bad);
 	if (err)
 		return err == ENOMEM ? -FI_EAGAIN : -err;

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include "info/providers.h"
@@ -35,21 +34,15 @@ static size_t ud_up_bytes_of(enum ibv_mtu mtu)
 	return (size_t)128 << mtu;
 }
 
-static int ud_up_make_slots(const struct ud *u, struct ud_slots *s, size_t size, size_t count)
+static int ud_up_make_slots(const struct ud *u, struct verbs_slots *s, size_t size, size_t count)
 {
-	const struct verbs_dev *dev = u->path.dev;
-	void *mem;
+	int err = 0;
 
-	s->size = size;
-	s->len = size * count;
-	mem = mmap(NULL, s->len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (mem == MAP_FAILED)
-		return -errno;
-	s->mem = mem;
-	/* A fork's copy-on-write could replace registered pages. */
-	madvise(mem, s->len, MADV_DONTFORK);
-	s->mr = dev->lib->reg_mr(dev->pd, mem, s->len, IBV_ACCESS_LOCAL_WRITE);
-	return s->mr ? 0 : verbs_failed("memory for datagrams (how much may be locked? ulimit -l)");
+	verbs_slots_init(s, u->path.dev, size);
+	while (s->count < count && !err)
+		err = verbs_slots_grow(s);
+	errno = -err;
+	return err ? verbs_failed("memory for datagrams") : 0;
 }
 
 static int make_all(struct ud *u)
@@ -62,14 +55,6 @@ static int make_all(struct ud *u)
 	if (!err)
 		err = verbs_channel_open(u->path.dev, u->epfd, u->epfd, &u->channel);
 	return err ? err : ud_make_pair(u);
-}
-
-static void drop_slots(const struct ud *u, struct ud_slots *s)
-{
-	if (s->mr)
-		u->path.dev->lib->dereg_mr(s->mr);
-	if (s->mem)
-		munmap(s->mem, s->len);
 }
 
 static void ud_up_drop_all(struct ud *u)
@@ -85,8 +70,8 @@ static void ud_up_drop_all(struct ud *u)
 		lib->destroy_cq(u->recv_cq);
 	if (u->channel)
 		verbs_channel_close(u->path.dev, u->channel, u->epfd);
-	drop_slots(u, &u->send);
-	drop_slots(u, &u->recv);
+	verbs_slots_fini(&u->send, false);
+	verbs_slots_fini(&u->recv, false);
 	verbs_dev_close(&u->path);
 	if (u->epfd >= 0)
 		close(u->epfd);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "hw/verbs/rdm/verbs_slots.h"
+#include "hw/verbs/dev/verbs_slots.h"
 
 #include <errno.h>
 #include <rdma/fi_errno.h>
