@@ -11,27 +11,22 @@
 /* Flags that a read does not have. */
 #define NOT_READ (FI_INJECT | FI_REMOTE_CQ_DATA | FI_COMMIT_COMPLETE)
 
-static ssize_t write_one(struct ep *ep, struct entry_rma e)
+static inline ssize_t post_write(struct ep *ep, struct ibv_send_wr *wr, struct rc_op op, bool keyed,
+				 uint64_t data)
 {
-	struct ibv_sge sge = rc_sge(e.local->iov_base, e.local->iov_len, e.desc);
-	struct ibv_send_wr wr = {
-		.sg_list = &sge, .num_sge = e.local->iov_len != 0, .opcode = IBV_WR_RDMA_WRITE};
-	struct rc_op op = {.flags = e.flags & ~FI_REMOTE_CQ_DATA,
-			   .kind = WRITE,
-			   .context = e.context,
-			   .len = e.local->iov_len};
-
-	wr.wr.rdma.remote_addr = e.remote->addr;
-	wr.wr.rdma.rkey = (uint32_t)e.remote->key;
-	if (e.flags & FI_REMOTE_CQ_DATA) {
-		wr.opcode = IBV_WR_RDMA_WRITE_WITH_IMM;
-		wr.imm_data = htonl((uint32_t)e.data);
+	op.kind = WRITE;
+	wr->opcode = IBV_WR_RDMA_WRITE;
+	if (op.flags & FI_REMOTE_CQ_DATA) {
+		wr->opcode = IBV_WR_RDMA_WRITE_WITH_IMM;
+		wr->imm_data = htonl((uint32_t)data);
 	}
-	return rc_post_out(ep, &wr, op, sge.lkey != 0);
+	return rc_post_out(ep, wr, op, keyed);
 }
 
-static ssize_t post_read(struct ep *ep, struct ibv_send_wr *wr, struct rc_op op, bool keyed)
+static inline ssize_t post_read(struct ep *ep, struct ibv_send_wr *wr, struct rc_op op, bool keyed)
 {
+	op.kind = READ;
+	wr->opcode = IBV_WR_RDMA_READ;
 	if (__builtin_expect((op.flags & FI_REMOTE_CQ_DATA) != 0, 0))
 		return -FI_EOPNOTSUPP;
 	if (__builtin_expect(!keyed || op.len > rc_of_ep(ep)->message_most, 0))
@@ -39,80 +34,36 @@ static ssize_t post_read(struct ep *ep, struct ibv_send_wr *wr, struct rc_op op,
 	return rc_post(ep, wr, op, 0);
 }
 
-static ssize_t rc_rma_read_one(struct ep *ep, struct entry_rma e)
+static inline ssize_t rma_one(struct ep *ep, struct entry_rma e, bool write)
 {
 	struct ibv_sge sge = rc_sge(e.local->iov_base, e.local->iov_len, e.desc);
-	struct ibv_send_wr wr = {
-		.sg_list = &sge, .num_sge = e.local->iov_len != 0, .opcode = IBV_WR_RDMA_READ};
+	struct ibv_send_wr wr = {.sg_list = &sge, .num_sge = e.local->iov_len != 0};
+	struct rc_op op = {.flags = e.flags, .context = e.context, .len = e.local->iov_len};
+	bool keyed = e.desc || !op.len;
 
 	wr.wr.rdma.remote_addr = e.remote->addr;
 	wr.wr.rdma.rkey = (uint32_t)e.remote->key;
-	return post_read(ep, &wr,
-			 (struct rc_op){.flags = e.flags,
-					.kind = READ,
-					.context = e.context,
-					.len = e.local->iov_len},
-			 e.desc || !e.local->iov_len);
+	return write ? post_write(ep, &wr, op, keyed, e.data) : post_read(ep, &wr, op, keyed);
 }
 
-/* Fills in lists of segments and one remote range of the same length. 0 or a negative error. */
-static int rc_rma_gather(struct rc_list *list, struct ibv_send_wr *wr, const struct fi_msg_rma *msg)
+/* The device takes one remote range, of the same length as the segments. */
+static ssize_t rma_lists(struct ep *ep, const struct fi_msg_rma *msg, uint64_t flags, bool write)
 {
-	int err = rc_gather(list, msg->msg_iov, msg->desc, msg->iov_count);
+	struct ibv_send_wr wr = {.num_sge = (int)msg->iov_count};
+	struct rc_op op = {.flags = flags, .context = msg->context};
+	struct rc_list list;
+	int err = rc_gather(&list, msg->msg_iov, msg->desc, msg->iov_count);
 
-	if (!err && (msg->rma_iov_count != 1 || !msg->rma_iov || msg->rma_iov->len != list->len))
+	if (!err && (msg->rma_iov_count != 1 || !msg->rma_iov || msg->rma_iov->len != list.len))
 		err = -FI_EINVAL;
 	if (err)
 		return err;
-	wr->sg_list = list->sge;
-	wr->num_sge = (int)msg->iov_count;
-	wr->wr.rdma.remote_addr = msg->rma_iov->addr;
-	wr->wr.rdma.rkey = (uint32_t)msg->rma_iov->key;
-	return 0;
-}
-
-static ssize_t read_lists(struct ep *ep, const struct fi_msg_rma *msg, uint64_t flags)
-{
-	struct ibv_send_wr wr = {.opcode = IBV_WR_RDMA_READ};
-	struct rc_list list;
-	int err = rc_rma_gather(&list, &wr, msg);
-
-	if (err)
-		return err;
-	return post_read(
-		ep, &wr,
-		(struct rc_op){
-			.flags = flags, .kind = READ, .context = msg->context, .len = list.len},
-		list.keyed);
-}
-
-static ssize_t write_lists(struct ep *ep, const struct fi_msg_rma *msg, uint64_t flags)
-{
-	struct ibv_send_wr wr = {.opcode = IBV_WR_RDMA_WRITE};
-	struct rc_list list;
-	int err = rc_rma_gather(&list, &wr, msg);
-
-	if (err)
-		return err;
-	if (flags & FI_REMOTE_CQ_DATA) {
-		wr.opcode = IBV_WR_RDMA_WRITE_WITH_IMM;
-		wr.imm_data = htonl((uint32_t)msg->data);
-	}
-	return rc_post_out(
-		ep, &wr,
-		(struct rc_op){
-			.flags = flags, .kind = WRITE, .context = msg->context, .len = list.len},
-		list.keyed);
-}
-
-static inline ssize_t rma_one(struct ep *ep, struct entry_rma e, bool write)
-{
-	return write ? write_one(ep, e) : rc_rma_read_one(ep, e);
-}
-
-static ssize_t rma_lists(struct ep *ep, const struct fi_msg_rma *msg, uint64_t flags, bool write)
-{
-	return write ? write_lists(ep, msg, flags) : read_lists(ep, msg, flags);
+	op.len = list.len;
+	wr.sg_list = list.sge;
+	wr.wr.rdma.remote_addr = msg->rma_iov->addr;
+	wr.wr.rdma.rkey = (uint32_t)msg->rma_iov->key;
+	return write ? post_write(ep, &wr, op, list.keyed, msg->data)
+		     : post_read(ep, &wr, op, list.keyed);
 }
 
 #define ENTRY_READ_FLAGS(ep)       ((ep)->tx_flags & ~NOT_READ)
