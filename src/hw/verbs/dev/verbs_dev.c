@@ -14,6 +14,8 @@
 #include "base/log.h"
 #include "hw/verbs/dev/verbs_cache.h"
 
+#define DEVICE_ATOMIC_WRITE (UINT64_C(1) << 40) /* in device_cap_flags_ex */
+
 static struct list all = {&all, &all}; /* guarded by FORKED_DEVICES */
 
 int verbs_failed(const char *what)
@@ -72,11 +74,10 @@ static bool is_software(const struct ibv_device *device)
 }
 
 /*
- * Learns whether the device has on-demand paging. Not tested: no device at hand has it. The query
- * goes through the device's table, since the header's inline function would need the library to be
- * linked.
+ * Learns whether the device has on-demand paging, which is not tested: no device at hand has it; and atomic writes.
+ * The query goes through the device's table, since the header's inline function would need the library to be linked.
  */
-static void learn_paging(struct verbs_dev *dev)
+static void learn_more(struct verbs_dev *dev)
 {
 	const uint32_t needed = IBV_ODP_SUPPORT_WRITE | IBV_ODP_SUPPORT_READ;
 	const struct verbs_context *table = verbs_get_ctx_op(dev->ctx, query_device_ex);
@@ -85,6 +86,8 @@ static void learn_paging(struct verbs_dev *dev)
 
 	if (!table || table->query_device_ex(dev->ctx, NULL, &attr, sizeof(attr)))
 		return;
+	dev->writes_atomically = attr.device_cap_flags_ex & DEVICE_ATOMIC_WRITE &&
+				 verbs_get_ctx_op(dev->ctx, create_qp_ex);
 	general = attr.odp_caps.general_caps;
 	dev->pages = general & IBV_ODP_SUPPORT &&
 		     (attr.odp_caps.per_transport_caps.rc_odp_caps & needed) == needed;
@@ -118,7 +121,7 @@ static int verbs_dev_fill(struct verbs_dev *dev)
 		goto close_context;
 	if (verbs_news_open(dev))
 		goto dealloc_pd;
-	learn_paging(dev);
+	learn_more(dev);
 	dev->software = is_software(dev->ctx->device);
 	fcntl(dev->ctx->async_fd, F_SETFL, fcntl(dev->ctx->async_fd, F_GETFL) | O_NONBLOCK);
 	/* A forked child must not close its parent's objects. */

@@ -152,8 +152,6 @@ void rc_leave(struct rc *rc);
 
 /* rc_listen.c */
 extern const struct offload_cm rc_cm;
-/* Frees the request without its id and channel. */
-void rc_forget_request(struct offload_request *req);
 void rc_reject(struct offload_request *req, const void *data, size_t len);
 
 /* rc_removed.c */
@@ -161,6 +159,12 @@ void rc_reject(struct offload_request *req, const void *data, size_t len);
 bool rc_device_news(struct rc *rc, bool waiting);
 /* Handles the device's removal: all operations have ended on return. */
 void rc_removed(struct rc *rc);
+/*
+ * Waits for what the device still completes, and gives it to `take`: until `is_over` says that all is in the completion queue,
+ * or a while after the last one, which is not long.
+ */
+void rc_collect(struct rc *rc, bool (*is_over)(const struct rc *rc),
+		void (*take)(struct rc *rc, const struct ibv_wc *wc));
 
 /* rc_progress.c */
 bool rc_progress(void *state);

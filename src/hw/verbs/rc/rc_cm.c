@@ -2,6 +2,7 @@
 /* The connection of an endpoint. See rc.h for its states. */
 #include <errno.h>
 #include <netinet/in.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/timerfd.h>
@@ -312,7 +313,7 @@ int rc_accept(struct offload *n, struct offload_request *req, const void *data, 
 		rc->reads = req->reads;
 	if (req->writes_back < rc->writes_back)
 		rc->writes_back = req->writes_back;
-	rc_forget_request(req);
+	free(req);
 	if (!err)
 		err = say_yes(rc, data, len);
 	if (err)

@@ -198,11 +198,6 @@ static const void *request_data(const struct offload_request *req, size_t *len)
 	return req->data;
 }
 
-void rc_forget_request(struct offload_request *req)
-{
-	free(req);
-}
-
 void rc_reject(struct offload_request *req, const void *data, size_t len)
 {
 	if (len > RC_REJECT) {
@@ -212,7 +207,7 @@ void rc_reject(struct offload_request *req, const void *data, size_t len)
 	verbs_cmlib()->reject(req->id, data, (uint8_t)len);
 	verbs_cmlib()->destroy_id(req->id);
 	verbs_cmlib_drop(req->events);
-	rc_forget_request(req);
+	free(req);
 }
 
 const struct offload_cm rc_cm = {

@@ -150,10 +150,18 @@ static struct rc_work of_shared(struct rc *rc, const struct ibv_wc *wc)
 	return work;
 }
 
+static void not_received(struct rc *rc, const struct rc_work *work, enum ibv_wc_status status)
+{
+	int err = rc_progress_error_of(rc, status, true);
+
+	push_failure(rc->ep->rx_cq, rc->ep->cntrs[1],
+		     &(struct cq_slot){.context = work->context, .flags = FI_MSG | FI_RECV},
+		     &(struct cq_error){.err = err, .prov_errno = (int)status});
+}
+
 void rc_came(struct rc *rc, const struct ibv_wc *wc)
 {
 	struct rc_work shared, *work;
-	int err;
 
 	if (rc->srx) {
 		shared = of_shared(rc, wc);
@@ -169,18 +177,12 @@ void rc_came(struct rc *rc, const struct ibv_wc *wc)
 			rc_progress_received(rc, work, wc);
 		return;
 	}
-	err = rc_progress_error_of(rc, wc->status, true);
-	push_failure(rc->ep->rx_cq, rc->ep->cntrs[1],
-		     &(struct cq_slot){.context = work->context, .flags = FI_MSG | FI_RECV},
-		     &(struct cq_error){.err = err, .prov_errno = (int)wc->status});
+	not_received(rc, work, wc->status);
 }
 
 void rc_give_back(struct rc *rc, const struct rc_work *work)
 {
-	push_failure(rc->ep->rx_cq, rc->ep->cntrs[1],
-		     &(struct cq_slot){.context = work->context, .flags = FI_MSG | FI_RECV},
-		     &(struct cq_error){.err = rc_progress_error_of(rc, IBV_WC_WR_FLUSH_ERR, true),
-					.prov_errno = IBV_WC_WR_FLUSH_ERR});
+	not_received(rc, work, IBV_WC_WR_FLUSH_ERR);
 }
 
 void rc_give_up(struct rc *rc)

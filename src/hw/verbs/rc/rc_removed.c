@@ -9,10 +9,7 @@
 #include "hw/verbs/rc/rc_srx.h"
 #include "hw/verbs/dev/verbs_cache.h"
 
-/*
- * A device that still works completes its requests: wait until none has completed for QUIET_US, at
- * most RETURN_US.
- */
+/* How long rc_collect waits for the next completion, and in all. */
 #define QUIET_US  2000
 #define RETURN_US 10000
 
@@ -21,18 +18,20 @@ static bool rc_removed_is_idle(const struct rc *rc)
 	return rc->tx.over == rc->tx.posted && (rc->srx || rc->rx.over == rc->rx.posted);
 }
 
-static void rc_removed_collect(struct rc *rc)
+void rc_collect(struct rc *rc, bool (*is_over)(const struct rc *rc),
+		void (*take)(struct rc *rc, const struct ibv_wc *wc))
 {
 	uint64_t now = clock_us(), quiet = now + QUIET_US, end = now + RETURN_US;
+	bool over = false;
 	struct ibv_wc wc;
 
-	while (!rc_removed_is_idle(rc) && now < quiet && now < end) {
+	for (; !over && now < quiet && now < end; now = clock_us()) {
+		over = is_over(rc);
 		while (ibv_poll_cq(rc->cq, 1, &wc) > 0) {
-			rc_complete(rc, &wc);
+			take(rc, &wc);
 			quiet = clock_us() + QUIET_US;
 		}
 		sched_yield();
-		now = clock_us();
 	}
 }
 
@@ -44,7 +43,7 @@ void rc_removed(struct rc *rc)
 	rc->removed = true;
 	verbs_news_remove(rc->path->dev, rc->news_fd);
 	rc_end(rc, FI_ENODEV);
-	rc_removed_collect(rc);
+	rc_collect(rc, rc_removed_is_idle, rc_complete);
 	rc_give_up(rc);
 }
 

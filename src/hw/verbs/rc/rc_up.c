@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Life of a queue pair: rc_open makes the state; rc_enable makes the queues, by size. */
 #include <errno.h>
-#include <sched.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <unistd.h>
 
 #define LOG_PROV "verbs"
-#include "base/clock.h"
 #include "base/log.h"
 #include "info/providers.h"
 #include "hw/transports.h"
@@ -18,12 +16,6 @@
 #define SPARSE_MIN 64  /* queues of this size signal one send of SPARSE + 1 */
 #define SPARSE     15
 
-/* Closing waits for shared receives: until none has come back for QUIET_US, at most RETURN_US. */
-#define QUIET_US  2000
-#define RETURN_US 10000
-
-/* In device_cap_flags_ex: the device has IBV_WR_ATOMIC_WRITE. */
-#define DEVICE_ATOMIC_WRITE (UINT64_C(1) << 40)
 #define ATOMIC_QP_OPS                                                                              \
 	(IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM | IBV_QP_EX_WITH_RDMA_WRITE |          \
 	 IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM | IBV_QP_EX_WITH_RDMA_READ |                           \
@@ -120,18 +112,6 @@ static uint32_t rc_up_segments(const struct verbs_dev *dev)
 						    : RULES_RC_IOV_MAX;
 }
 
-/* Do the device and its library have a work request for atomic writes? */
-static bool writes_atomically(const struct verbs_dev *dev)
-{
-	const struct verbs_context *ops = verbs_get_ctx(dev->ctx);
-	struct ibv_device_attr_ex attr = {.comp_mask = 0};
-
-	return ops && verbs_get_ctx_op(dev->ctx, query_device_ex) &&
-	       verbs_get_ctx_op(dev->ctx, create_qp_ex) &&
-	       !ops->query_device_ex(dev->ctx, NULL, &attr, sizeof(attr)) &&
-	       attr.device_cap_flags_ex & DEVICE_ATOMIC_WRITE;
-}
-
 static struct ibv_qp *create_atomic(const struct verbs_dev *dev,
 				    const struct ibv_qp_init_attr *init)
 {
@@ -153,7 +133,7 @@ static void rc_up_create(struct rc *rc, struct ibv_qp_init_attr *init)
 {
 	const struct verbs_dev *dev = rc->path->dev;
 
-	if (writes_atomically(dev)) {
+	if (dev->writes_atomically) {
 		rc->qp = create_atomic(dev, init);
 		rc->ex = rc->qp ? dev->lib->qp_to_qp_ex(rc->qp) : NULL;
 	}
@@ -213,49 +193,27 @@ static void return_slot(struct rc *rc, const struct ibv_wc *wc)
 		rc_came(rc, wc);
 }
 
-/* Has the device reported that all receives taken by the queue pair are in the completion queue? */
-static bool is_last(struct rc *rc)
+/* Has the device reported that all receives taken by the queue pair are in the completion queue, or are all back? */
+static bool has_all_slots(const struct rc *rc)
 {
 	verbs_news_read(rc->path->dev);
-	return verbs_note_read(&rc->note.last);
-}
-
-static bool return_some(struct rc *rc)
-{
-	struct ibv_wc wc;
-	bool any = false;
-
-	while (ibv_poll_cq(rc->cq, 1, &wc) > 0) {
-		return_slot(rc, &wc);
-		any = true;
-	}
-	return any;
+	return verbs_note_read(&rc->note.last) || rc->srx->free_count == rc->srx->size;
 }
 
 /*
  * The shared receive queue outlives the queue pair: reports the messages that came, and frees the
- * slots of receives that the device had taken. If the device does not report the last one, a time
- * limit ends the wait.
+ * slots of receives that the device had taken.
  */
 static void return_slots(struct rc *rc)
 {
 	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_ERR};
-	bool was_connected = rc->state >= RC_ANSWERING;
-	uint64_t now = clock_us(), quiet = now + QUIET_US, end = now + RETURN_US;
-	bool last = false;
 
 	rc->path->dev->lib->modify_qp(rc->qp, &attr, IBV_QP_STATE);
 	for (unsigned int i = 0; i < rc->got; i++)
 		return_slot(rc, &rc->wc[i]);
 	rc->got = 0;
-	while (was_connected && !last && rc->srx->free_count < rc->srx->size && now < quiet &&
-	       now < end) {
-		last = is_last(rc);
-		if (return_some(rc))
-			quiet = clock_us() + QUIET_US;
-		sched_yield();
-		now = clock_us();
-	}
+	if (rc->state >= RC_ANSWERING)
+		rc_collect(rc, has_all_slots, return_slot);
 }
 
 static void drop_queues(struct rc *rc)
