@@ -18,12 +18,9 @@
 #define UD_GRH   40         /* bytes of the routing header */
 #define UD_QKEY  0x11111111 /* key that both sides must use */
 
-/* Path to a worker: the device's address handle. */
 struct ud_way {
-	uint8_t gid[16];
-	uint16_t lid;
-	uint8_t sl;
-	struct ibv_ah *ah; /* NULL: a free entry */
+	struct addr port;  /* where it leads, and the service level: an address without a queue pair */
+	struct ibv_ah *ah; /* the device's address handle; NULL: a free entry */
 };
 
 struct ud {

@@ -18,23 +18,22 @@
 
 /* ---- Paths to other workers ------------------------------------------------------------------ */
 
-static uint8_t ud_tx_level_of(const struct addr *to)
-{
-	return (uint8_t)(to->scope >> ADDR_IB_SL_SHIFT);
-}
-
-/* Returns the entry of the path, or a free one. All queue pairs of one port share a path. */
-static struct ud_way *ud_tx_place(struct ud_way *ways, uint32_t room, const struct addr *to)
+/* All queue pairs of one port share a path. */
+static struct addr ud_tx_port_of(const struct addr *to)
 {
 	struct addr port = *to;
-	uint32_t at;
 
-	port.scope = 0;
-	for (at = (uint32_t)addr_hash(&port);; at++) {
+	port.scope &= ~ADDR_IB_QP;
+	return port;
+}
+
+/* Returns the entry of the path, or a free one. */
+static struct ud_way *ud_tx_place(struct ud_way *ways, uint32_t room, const struct addr *port)
+{
+	for (uint32_t at = (uint32_t)addr_hash(port);; at++) {
 		struct ud_way *w = &ways[at & (room - 1)];
 
-		if (!w->ah || (w->lid == to->port && w->sl == ud_tx_level_of(to) &&
-			       memcmp(w->gid, to->ip, sizeof(w->gid)) == 0))
+		if (!w->ah || !addr_compare(&w->port, port))
 			return w;
 	}
 }
@@ -50,16 +49,9 @@ static int ud_tx_make_space(struct ud *u)
 	ways = calloc(room, sizeof(*ways));
 	if (!ways)
 		return -FI_ENOMEM;
-	for (uint32_t i = 0; i < u->way_capacity; i++) {
-		const struct ud_way *w = &u->ways[i];
-		struct addr a = {.kind = ADDR_IB,
-				 .port = w->lid,
-				 .scope = (uint32_t)w->sl << ADDR_IB_SL_SHIFT};
-
-		memcpy(a.ip, w->gid, sizeof(a.ip));
-		if (w->ah)
-			*ud_tx_place(ways, room, &a) = *w;
-	}
+	for (uint32_t i = 0; i < u->way_capacity; i++)
+		if (u->ways[i].ah)
+			*ud_tx_place(ways, room, &u->ways[i].port) = u->ways[i];
 	free(u->ways);
 	u->ways = ways;
 	u->way_capacity = room;
@@ -72,7 +64,7 @@ static struct ibv_ah *make_way(const struct ud *u, const struct addr *to)
 	struct ibv_ah_attr attr = {
 		.grh = {.sgid_index = (uint8_t)path->port.gid_index, .hop_limit = HOPS},
 		.dlid = to->port,
-		.sl = ud_tx_level_of(to),
+		.sl = (uint8_t)(to->scope >> ADDR_IB_SL_SHIFT),
 		.is_global = 1,
 		.port_num = path->port.port};
 	struct ibv_ah *ah;
@@ -91,15 +83,15 @@ static struct ibv_ah *make_way(const struct ud *u, const struct addr *to)
 /* Returns the address handle of the path to `to`; NULL: error. */
 static struct ibv_ah *way_to(struct ud *u, const struct addr *to)
 {
+	struct addr port = ud_tx_port_of(to);
 	struct ud_way *w;
 
 	if (ud_tx_make_space(u))
 		return NULL;
-	w = ud_tx_place(u->ways, u->way_capacity, to);
+	w = ud_tx_place(u->ways, u->way_capacity, &port);
 	if (__builtin_expect(w->ah != NULL, 1))
 		return w->ah;
-	*w = (struct ud_way){.lid = to->port, .sl = ud_tx_level_of(to), .ah = make_way(u, to)};
-	memcpy(w->gid, to->ip, sizeof(w->gid));
+	*w = (struct ud_way){port, make_way(u, to)};
 	u->way_count += w->ah != NULL;
 	return w->ah;
 }
@@ -213,14 +205,11 @@ void ud_drain(struct ud *u, const struct addr *own)
 		sched_yield();
 }
 
+/* One by one: who asks for more calls again. */
 int ud_send_many(struct dgram *d, const struct dgram_out *outs, unsigned int count)
 {
-	unsigned int done = 0;
-	int err = 0;
+	int err = ud_send(d, &outs->to, outs->iov, outs->count);
 
-	while (done < count && !err) {
-		err = ud_send(d, &outs[done].to, outs[done].iov, outs[done].count);
-		done += !err;
-	}
-	return done ? (int)done : err;
+	(void)count;
+	return err ? err : 1;
 }
