@@ -1,5 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "hw/verbs/dev/verbs_cache.h"
+/*
+ * Registration cache: registrations outlive their transfer, since memory is often used again. One
+ * cache for all devices of the process, opened with the first. A registration is of pages, not of
+ * addresses: everything that puts other pages behind an address (munmap, mmap over it, mremap,
+ * madvise, a shrinking heap) must be noticed before the address is used again; see watch.h. Only
+ * private anonymous memory is cached: nobody else can change its pages unnoticed.
+ *
+ * The kernel reports neither MADV_GUARD_INSTALL (Linux 6.13) nor shmat with SHM_REMAP. And it
+ * reports memory that is to be discarded before discarding it: if one thread sends from memory that
+ * another one discards, a registration of the discarded pages may stay in the cache.
+ */
+#include "hw/verbs/dev/verbs_mem.h"
 
 #include <errno.h>
 #include <rdma/fi_errno.h>

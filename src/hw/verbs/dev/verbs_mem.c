@@ -7,7 +7,6 @@
 #define LOG_PROV "verbs"
 #include "base/forked.h"
 #include "base/log.h"
-#include "hw/verbs/dev/verbs_cache.h"
 
 struct ibv_mr *verbs_mem_register(struct verbs_dev *dev, const struct iovec *iov,
 				  unsigned int access)

@@ -12,7 +12,7 @@
 struct verbs_mem {
 	struct verbs_dev *dev;
 	struct ibv_mr *mr;
-	bool kept;          /* it is in the cache of verbs_cache.h */
+	bool kept;          /* it is in the cache: verbs_cache.c */
 	bool watched;       /* `kept`: its memory is watched */
 	struct range range; /* range in the cache, if `kept` */
 };
@@ -29,5 +29,18 @@ void verbs_mem_put(struct verbs_mem *mem);
  */
 struct ibv_mr *verbs_mem_register(struct verbs_dev *dev, const struct iovec *iov,
 				  unsigned int access);
+
+/* verbs_cache.c: the cache behind these. */
+/* As verbs_mem_get. NULL: the cache cannot serve it. From any thread. */
+struct verbs_mem *verbs_cache_get(struct verbs_dev *dev, const struct iovec *iov,
+				  unsigned int access);
+void verbs_cache_put(struct verbs_mem *mem);
+
+/* Deregisters all registrations that are not in use. False: there were none. */
+bool verbs_cache_spare(const struct verbs_dev *dev);
+/* Deregisters registrations whose memory has changed. */
+void verbs_cache_sweep(const struct verbs_dev *dev);
+/* The device is being closed: drops its registrations, none of which is in use. */
+void verbs_cache_leave(struct verbs_dev *dev);
 
 #endif

@@ -7,7 +7,7 @@
 #include "base/log.h"
 #include "hw/verbs/rc/rc.h"
 #include "hw/verbs/rc/rc_srx.h"
-#include "hw/verbs/dev/verbs_cache.h"
+#include "hw/verbs/dev/verbs_mem.h"
 
 /* How long rc_collect waits for the next completion, and in all. */
 #define QUIET_US  2000

@@ -267,10 +267,8 @@ void verbs_tell(struct verbs_link *l);
 void verbs_sent(struct verbs_link *l, uint32_t posted);
 
 /* verbs_ack.c: for software devices. No function calls up. */
-/* Waits, a bounded time, until the peer has acknowledged all packets of the link. */
-void verbs_ack_wait(struct verbs_link *l);
-/* Waits likewise for the link's RDMA requests. */
-void verbs_ack_write(struct verbs_link *l);
+/* Waits, a bounded time, until the peer has acknowledged all packets of the link or, with `direct`, its RDMA requests. */
+void verbs_ack_wait(struct verbs_link *l, bool direct);
 /* Moves the oldest kept completions to `wc`, at most `most`. Returns their number. */
 int verbs_ack_kept(struct verbs *v, struct ibv_wc *wc, int most);
 void verbs_ack_drop(struct verbs *v);

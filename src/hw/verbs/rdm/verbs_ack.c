@@ -80,7 +80,7 @@ static uint32_t verbs_ack_missing(const struct verbs_link *l, bool direct)
 	return direct ? l->direct.posted - l->direct.seen : l->posted - l->arrived;
 }
 
-static void verbs_ack_await(struct verbs_link *l, bool direct)
+void verbs_ack_wait(struct verbs_link *l, bool direct)
 {
 	uint64_t until = clock_coarse_ms() + WAIT_MS;
 	bool *late = direct ? &l->direct.late : &l->late;
@@ -98,16 +98,6 @@ static void verbs_ack_await(struct verbs_link *l, bool direct)
 			sched_yield();
 	}
 	*late = verbs_ack_missing(l, direct);
-}
-
-void verbs_ack_wait(struct verbs_link *l)
-{
-	verbs_ack_await(l, false);
-}
-
-void verbs_ack_write(struct verbs_link *l)
-{
-	verbs_ack_await(l, true);
 }
 
 int verbs_ack_kept(struct verbs *v, struct ibv_wc *wc, int most)

@@ -4,7 +4,7 @@
 
 #include "core/mr_nic.h"
 #include "hw/verbs/rdm/verbs.h"
-#include "hw/verbs/dev/verbs_cache.h"
+#include "hw/verbs/dev/verbs_mem.h"
 
 static bool verbs_event_is_broken(const struct verbs_link *l)
 {

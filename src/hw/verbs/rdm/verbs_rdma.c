@@ -176,7 +176,7 @@ int verbs_rdma(struct link *link, const struct link_copy *from)
 	verbs_rdma_on(l);
 	/* An injected write has no other place that waits for its acknowledgement. */
 	if (l->software && m->write && m->len <= VERBS_SLOT && !m->left && !l->direct.failed)
-		verbs_ack_write(l);
+		verbs_ack_wait(l, true);
 	return 0;
 }
 

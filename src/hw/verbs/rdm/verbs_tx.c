@@ -126,7 +126,7 @@ static int verbs_tx_send_packet(struct verbs_link *l, const struct packet *p,
 	l->credits -= !disconnect;
 	l->freed = 0;
 	if (__builtin_expect(l->software, 0) && verbs_tx_carries(p->head))
-		verbs_ack_wait(l);
+		verbs_ack_wait(l, false);
 	return 0;
 }
 
@@ -155,7 +155,7 @@ int verbs_send_kept(struct verbs_link *l, struct verbs_head *h, const struct iov
 	l->credits--;
 	l->freed = l->spares_freed = 0;
 	if (__builtin_expect(l->software, 0) && verbs_tx_carries(h->head))
-		verbs_ack_wait(l);
+		verbs_ack_wait(l, false);
 	return 0;
 }
 
