@@ -40,19 +40,6 @@ int udp_bind(const struct addr *at, bool group);
 
 socklen_t udp_name(const struct addr *a, union udp_name *name);
 
-/* The arguments of sendmsg; `name` holds the address. */
-struct msghdr udp_message(union udp_name *name, const struct addr *to, const struct iovec *iov,
-			  size_t count);
-
-/*
- * Returns how many messages went out, or why the first did not. Tries again after an error that may
- * be that of an earlier datagram.
- */
-int udp_send_messages(const struct udp *u, struct mmsghdr *messages, unsigned int count);
-
-/* Logs that a datagram cannot be sent. Returns `err`. */
-int udp_refused(const struct addr *to, int err);
-
 /* Finds out whether the kernel can send datagrams together. */
 void udp_batch_init(struct udp *u);
 
