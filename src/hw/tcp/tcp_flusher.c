@@ -119,10 +119,12 @@ static void *tcp_flusher_run(void *arg)
 void tcp_flusher_set(struct tcp_link *l, enum tcp_pace pace)
 {
 	struct tcp_output *out = &l->output;
+	int err = errno;
 
 	out->since_ms = pace == TCP_LOOKS ? clock_coarse_ms() : 0;
 	if (pace && !tcp_flusher_open(l->own))
 		pace = TCP_NEVER;
+	errno = err; /* a call that has failed may end here */
 	if (out->pace == pace)
 		return;
 	out->pace = pace;

@@ -42,4 +42,14 @@ static inline void tcp_flusher_unlock(struct tcp_link *l)
 	lock_give(&l->output.lock);
 }
 
+static inline void tcp_flusher_release(struct tcp_link *const *l)
+{
+	tcp_flusher_unlock(*l);
+}
+
+/* The owner holds the lock from here to the end of the block, whatever leads there. */
+#define TCP_OUTPUT_LOCKED(l)                                                                       \
+	struct tcp_link *locked __attribute__((cleanup(tcp_flusher_release), unused)) = (l);       \
+	tcp_flusher_lock(locked)
+
 #endif

@@ -74,12 +74,14 @@ static struct tcp_gather *tcp_gather_take(struct tcp_link *l)
 	return g;
 }
 
-/* Locked. */
-static void tcp_gather_end_wait(struct tcp_link *l)
+void tcp_gather_end(struct tcp_link *l)
 {
 	struct tcp_gather *g;
 	struct iovec left;
 
+	if (!l->gather)
+		return;
+	TCP_OUTPUT_LOCKED(l);
 	tcp_gather_send(l);
 	g = tcp_gather_take(l);
 	left = (struct iovec){g->bytes + g->sent, g->len - g->sent};
@@ -92,22 +94,12 @@ static void tcp_gather_end_wait(struct tcp_link *l)
 	free(g);
 }
 
-void tcp_gather_end(struct tcp_link *l)
-{
-	if (!l->gather)
-		return;
-	tcp_flusher_lock(l);
-	tcp_gather_end_wait(l);
-	tcp_flusher_unlock(l);
-}
-
 void tcp_gather_drop(struct tcp_link *l)
 {
 	if (!l->gather)
 		return;
-	tcp_flusher_lock(l);
+	TCP_OUTPUT_LOCKED(l);
 	free(tcp_gather_take(l));
-	tcp_flusher_unlock(l);
 }
 
 bool tcp_gather_end_all(struct tcp *t)
@@ -156,15 +148,13 @@ static bool tcp_gather_add_packet(struct tcp_link *l, const struct packet *p,
 				  const struct iovec *iov, size_t count)
 {
 	struct tcp_gather *g;
-	bool fits;
 
-	tcp_flusher_lock(l);
+	TCP_OUTPUT_LOCKED(l);
 	g = buffer_of(l);
-	fits = g && tcp_gather_make_space(l, g, sizeof(struct tcp_frame) + p->len);
-	if (fits)
-		copy_in(g, p, iov, count);
-	tcp_flusher_unlock(l);
-	return fits;
+	if (!g || !tcp_gather_make_space(l, g, sizeof(struct tcp_frame) + p->len))
+		return false;
+	copy_in(g, p, iov, count);
+	return true;
 }
 
 int tcp_gather_add(struct tcp_link *l, const struct packet *p, const struct iovec *iov,

@@ -87,10 +87,9 @@ int tcp_rest_keep(struct tcp_link *l, const struct tcp_outgoing *o, size_t sent)
 		tcp_fail(l, FI_ENOMEM);
 		return -FI_EAGAIN;
 	}
-	tcp_flusher_lock(l);
+	TCP_OUTPUT_LOCKED(l);
 	tcp_rest_put(l, r);
 	l->link.zcopy_posted += o->zcopy;
-	tcp_flusher_unlock(l);
 	return 0;
 }
 
@@ -121,15 +120,14 @@ int tcp_rest_end(struct tcp_link *l, const void *bytes, size_t len)
 {
 	struct tcp_rest *r;
 
-	tcp_flusher_lock(l);
+	TCP_OUTPUT_LOCKED(l);
 	r = copy_left(l->rest, len);
-	if (r) {
-		memcpy((unsigned char *)&r->iov[1] + r->left, bytes, len);
-		r->left = r->iov[0].iov_len = r->left + len;
-		tcp_rest_replace(l, r);
-	}
-	tcp_flusher_unlock(l);
-	return r ? 0 : -FI_EAGAIN;
+	if (!r)
+		return -FI_EAGAIN;
+	memcpy((unsigned char *)&r->iov[1] + r->left, bytes, len);
+	r->left = r->iov[0].iov_len = r->left + len;
+	tcp_rest_replace(l, r);
+	return 0;
 }
 
 int tcp_zcopy_copy_out(struct link *link)
@@ -140,13 +138,12 @@ int tcp_zcopy_copy_out(struct link *link)
 	tcp_gather_end(l);
 	if (!link_holds(link) || !l->rest)
 		return 0;
-	tcp_flusher_lock(l);
+	TCP_OUTPUT_LOCKED(l);
 	r = copy_left(l->rest, 0);
 	if (r)
 		tcp_rest_replace(l, r);
 	else
 		tcp_fail(l, FI_ENOMEM);
-	tcp_flusher_unlock(l);
 	return r ? 0 : -FI_ENOMEM;
 }
 
@@ -182,16 +179,16 @@ int tcp_rest_batch(struct tcp_link *l, const struct tcp_frame *f, const struct i
 {
 	struct tcp_rest *r;
 
-	tcp_flusher_lock(l);
+	TCP_OUTPUT_LOCKED(l);
 	r = l->rest && !l->rest->packets ? NULL : batch_of(l);
-	if (r)
-		batch_add(l, r, f, payload);
-	if (r && r->left >= l->row) {
+	if (!r)
+		return -FI_EAGAIN;
+	batch_add(l, r, f, payload);
+	if (r->left >= l->row) {
 		tcp_row_add(l, r->left);
 		tcp_flush(l);
 	}
-	tcp_flusher_unlock(l);
-	return r ? 0 : -FI_EAGAIN;
+	return 0;
 }
 
 static void tcp_rest_advance(struct tcp_rest *r, size_t len)
@@ -233,12 +230,13 @@ void tcp_push(struct tcp_link *l)
 		tcp_rest_send(l);
 }
 
-/* As tcp_flush, locked. */
-static bool tcp_rest_flush(struct tcp_link *l)
+bool tcp_flush(struct tcp_link *l)
 {
-	struct tcp_rest *r = l->rest;
+	struct tcp_rest *r;
 	size_t left;
 
+	TCP_OUTPUT_LOCKED(l);
+	r = l->rest;
 	l->room = 0; /* the next send asks the kernel */
 	/* The kernel had no space for this rest: later packets may as well be batched. */
 	if (!r->packets)
@@ -257,14 +255,4 @@ static bool tcp_rest_flush(struct tcp_link *l)
 		return true;
 	}
 	return r->left != left;
-}
-
-bool tcp_flush(struct tcp_link *l)
-{
-	bool went;
-
-	tcp_flusher_lock(l);
-	went = tcp_rest_flush(l);
-	tcp_flusher_unlock(l);
-	return went;
 }

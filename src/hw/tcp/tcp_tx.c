@@ -51,10 +51,9 @@ void tcp_fail(struct tcp_link *l, int err)
 {
 	LOG_INFO(LOG_EP_DATA, "tcp: the connection to peer %#x broke: %s", l->id, fi_strerror(err));
 	l->err = err == EPIPE ? FI_ECONNRESET : err;
-	tcp_flusher_lock(l);
+	TCP_OUTPUT_LOCKED(l);
 	tcp_gather_drop(l);
 	tcp_block(l, TCP_FAILED);
-	tcp_flusher_unlock(l);
 }
 
 bool tcp_passing(int err)

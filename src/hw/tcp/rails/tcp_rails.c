@@ -42,7 +42,7 @@ static int tcp_rails_watch(struct tcp_link *l, uint32_t events)
 {
 	int err = 0;
 
-	tcp_flusher_lock(l);
+	TCP_OUTPUT_LOCKED(l);
 	for (uint32_t i = 0; i < WIRE_RAILS_MAX; i++) {
 		struct tcp_rail *r = &l->rails->rail[i];
 		bool waits = r->busy && tcp_rails_usable(r);
@@ -57,7 +57,6 @@ static int tcp_rails_watch(struct tcp_link *l, uint32_t events)
 		else
 			r->events = wanted;
 	}
-	tcp_flusher_unlock(l);
 	l->events = events;
 	return err;
 }
@@ -125,11 +124,15 @@ static void tcp_rails_ready(struct tcp_link *l, uint32_t rail)
 	tcp_rails_flush(l);
 }
 
-/* As join, locked. */
-static int tcp_rails_join_locked(struct tcp_link *l, uint32_t rail, const struct link_peer *peer)
+static int tcp_rails_join(struct link *link, uint32_t rail, const struct link_peer *peer)
 {
+	struct tcp_link *l = (struct tcp_link *)link;
 	int err;
 
+	if (link->ops->send != tcp_rails_send || rail >= WIRE_RAILS_MAX || l->ended || l->closed ||
+	    l->tx == TCP_FAILED)
+		return -FI_ENOTCONN;
+	TCP_OUTPUT_LOCKED(l);
 	if (l->rails->rail[rail].sock >= 0)
 		tcp_rails_end(l, rail, FI_ETIMEDOUT);
 	err = tcp_rails_begin(l, rail, peer);
@@ -141,20 +144,6 @@ static int tcp_rails_join_locked(struct tcp_link *l, uint32_t rail, const struct
 	if (!peer->key)
 		tcp_rails_ready(l, rail);
 	return 0;
-}
-
-static int tcp_rails_join(struct link *link, uint32_t rail, const struct link_peer *peer)
-{
-	struct tcp_link *l = (struct tcp_link *)link;
-	int err;
-
-	if (link->ops->send != tcp_rails_send || rail >= WIRE_RAILS_MAX || l->ended || l->closed ||
-	    l->tx == TCP_FAILED)
-		return -FI_ENOTCONN;
-	tcp_flusher_lock(l);
-	err = tcp_rails_join_locked(l, rail, peer);
-	tcp_flusher_unlock(l);
-	return err;
 }
 
 void tcp_rails_shake(struct tcp_link *l, uint32_t rail)
@@ -196,9 +185,11 @@ static bool is_dead(struct tcp_link *l, uint32_t timeout)
 	return false;
 }
 
-/* As linger, locked. */
-static bool linger_locked(struct tcp_link *l)
+static bool tcp_rails_linger(struct tcp_link *l)
 {
+	if (l->tx == TCP_FAILED)
+		return true;
+	TCP_OUTPUT_LOCKED(l);
 	if (!tcp_rails_drop(l))
 		return true;
 	tcp_rails_flush(l);
@@ -214,18 +205,6 @@ static bool linger_locked(struct tcp_link *l)
 			return tcp_rails_arrived(l);
 	}
 	return true;
-}
-
-static bool tcp_rails_linger(struct tcp_link *l)
-{
-	bool done;
-
-	if (l->tx == TCP_FAILED)
-		return true;
-	tcp_flusher_lock(l);
-	done = linger_locked(l);
-	tcp_flusher_unlock(l);
-	return done;
 }
 
 static void tcp_rails_forget_link(struct tcp_link *l)

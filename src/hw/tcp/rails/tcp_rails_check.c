@@ -251,8 +251,7 @@ void tcp_rails_poll(struct tcp *t, uint64_t now)
 
 		if (!l->rails || l->tx == TCP_FAILED)
 			continue;
-		tcp_flusher_lock(l);
+		TCP_OUTPUT_LOCKED(l);
 		check_link(l, elapsed, period);
-		tcp_flusher_unlock(l);
 	}
 }

@@ -284,14 +284,14 @@ static void open_up(struct tcp_link *l)
 	l->own->opener->events->ready(l->own->opener, l->id);
 }
 
-/* As tcp_rails_recv, locked. */
-static ssize_t recv_locked(struct tcp_link *l, const struct iovec *iov, size_t count)
+ssize_t tcp_rails_recv(struct tcp_link *l, const struct iovec *iov, size_t count)
 {
 	const struct room room = {{l->own->buf, TCP_READ}, tcp_tls_room(l->own)};
 	struct tcp_rails *rails = l->rails;
 	size_t len;
 	int err;
 
+	TCP_OUTPUT_LOCKED(l);
 	shake_all(l);
 	if (l->tx == TCP_SECURING && any_secured(rails)) {
 		open_up(l);
@@ -310,19 +310,6 @@ static ssize_t recv_locked(struct tcp_link *l, const struct iovec *iov, size_t c
 	    !(rails->wanted && l->own->opener->events->rail_coming(l->own->opener, l->id)))
 		return rails->err ? tcp_rails_rx_fail(rails->err) : 0;
 	return tcp_rails_rx_fail(EAGAIN);
-}
-
-ssize_t tcp_rails_recv(struct tcp_link *l, const struct iovec *iov, size_t count)
-{
-	ssize_t len;
-	int err;
-
-	tcp_flusher_lock(l);
-	len = recv_locked(l, iov, count);
-	err = errno;
-	tcp_flusher_unlock(l);
-	errno = err;
-	return len;
 }
 
 /* The link is closed: the worker's buffers may hold what another link has received. */

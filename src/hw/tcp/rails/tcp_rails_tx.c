@@ -234,11 +234,14 @@ void tcp_rails_fill(struct tcp_link *l)
 	fill_all(l);
 }
 
-/* As tcp_rails_flush, locked. */
-static bool tcp_rails_tx_flush(struct tcp_link *l)
+bool tcp_rails_flush(struct tcp_link *l)
 {
-	bool any = fill_all(l);
+	bool any;
 
+	if (l->tx >= TCP_SECURING || l->shut)
+		return false;
+	TCP_OUTPUT_LOCKED(l);
+	any = fill_all(l);
 	tcp_rails_tx_ask(l->rails);
 	tcp_rails_tx_control(l);
 	tcp_rails_tx_report(l);
@@ -246,18 +249,6 @@ static bool tcp_rails_tx_flush(struct tcp_link *l)
 		tcp_block(l, TCP_REST);
 	else if (l->tx == TCP_REST)
 		tcp_reopen(l);
-	return any;
-}
-
-bool tcp_rails_flush(struct tcp_link *l)
-{
-	bool any;
-
-	if (l->tx >= TCP_SECURING || l->shut)
-		return false;
-	tcp_flusher_lock(l);
-	any = tcp_rails_tx_flush(l);
-	tcp_flusher_unlock(l);
 	return any;
 }
 
@@ -349,14 +340,15 @@ void tcp_rails_hear(struct tcp_link *l, const struct packet *p)
 	}
 }
 
-/* As put, locked. */
-static int tcp_rails_tx_take(struct tcp_link *l, const struct packet *p, const struct iovec *iov,
-			     size_t count, bool counted)
+/* A packet is taken if it fits the window, and if it need not wait for those before it. */
+static int tcp_rails_tx_put(struct tcp_link *l, const struct packet *p, const struct iovec *iov,
+			    size_t count, bool counted)
 {
 	struct tcp_window *out = &l->rails->out;
 	struct tcp_frame f = tcp_frame_of(p);
 	bool last = wire_op(p->head) == WIRE_DISCONNECT; /* there is always space for it */
 
+	TCP_OUTPUT_LOCKED(l);
 	if (p->len > TCP_PACKET_MAX)
 		return -FI_EMSGSIZE;
 	if (l->tx >= TCP_SECURING || (l->tx == TCP_REST && !may_follow(l->rails, p)) ||
@@ -371,18 +363,6 @@ static int tcp_rails_tx_take(struct tcp_link *l, const struct packet *p, const s
 		tcp_rails_tx_mark(l);
 	tcp_rails_flush(l);
 	return 0;
-}
-
-/* A packet is taken if it fits the window, and if it need not wait for those before it. */
-static int tcp_rails_tx_put(struct tcp_link *l, const struct packet *p, const struct iovec *iov,
-			    size_t count, bool counted)
-{
-	int err;
-
-	tcp_flusher_lock(l);
-	err = tcp_rails_tx_take(l, p, iov, count, counted);
-	tcp_flusher_unlock(l);
-	return err;
 }
 
 int tcp_rails_sendv(struct link *link, const struct packet *p, const struct iovec *iov,
