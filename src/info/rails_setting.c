@@ -8,6 +8,8 @@
 #include "base/log.h"
 #include "link/wire.h"
 
+#define TIMEOUT_LEAST 40 /* ms */
+
 struct rails_setting rails_setting(void)
 {
 	static uint64_t logged;
@@ -26,4 +28,11 @@ struct rails_setting rails_setting(void)
 		most = most > 1 ? WIRE_RAILS_MAX : 1;
 	}
 	return (struct rails_setting){NULL, (uint32_t)most, false};
+}
+
+uint32_t rails_time_limit(void)
+{
+	int ms = env_get()->rail_timeout;
+
+	return ms > TIMEOUT_LEAST ? (uint32_t)ms : TIMEOUT_LEAST;
 }

@@ -17,5 +17,7 @@ struct rails_setting {
 
 /* A number out of range is logged, and counts as the nearest one in it. */
 struct rails_setting rails_setting(void);
+/* FI_WEFT_RAIL_TIMEOUT, in ms; there is a least one. */
+uint32_t rails_time_limit(void);
 
 #endif

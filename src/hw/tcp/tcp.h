@@ -6,6 +6,8 @@
 #ifndef WEFT_HW_TCP_H
 #define WEFT_HW_TCP_H
 
+#include <errno.h>
+
 #include "base/list.h"
 #include "base/lock.h"
 #include "base/tls.h"
@@ -235,6 +237,13 @@ bool tcp_socket_linger(struct tcp_link *l);
 void tcp_socket_close(struct tcp_link *l, bool abort);
 /* Has the peer's kernel all that was sent, as far as can be known? */
 bool tcp_acknowledged(int sock);
+
+/* Fails as a system call does. */
+static inline ssize_t tcp_fails(int err)
+{
+	errno = err;
+	return -1;
+}
 
 /* tcp_tx.c */
 int tcp_send(struct link *link, const void *buf, size_t len, uint64_t data, uint64_t head,

@@ -90,12 +90,6 @@ void tcp_tls_end(struct tcp_tls *s)
 	s->tls = NULL;
 }
 
-static ssize_t tcp_tls_broken(int err)
-{
-	errno = err;
-	return -1;
-}
-
 /* Takes from the socket only what belongs to the handshake: the kernel may be who decrypts what is behind. */
 ssize_t tcp_tls_shake(struct tcp_link *l, struct tcp_tls *s)
 {
@@ -111,12 +105,12 @@ ssize_t tcp_tls_shake(struct tcp_link *l, struct tcp_tls *s)
 	tls_input(s->tls, NULL, 0);
 	l->heard += (size_t)len;
 	if (recv(s->sock, buf, (size_t)len, MSG_DONTWAIT) != len)
-		return tcp_tls_broken(EIO);
+		return tcp_fails(EIO);
 	if (ret > 0 && s->kernel)
 		err = tcp_tls_hand_over(l, s);
 	if (ret > 0 && !err)
 		return 1;
-	return tcp_tls_broken(err ? -err : ret ? -ret : EAGAIN);
+	return tcp_fails(err ? -err : ret ? -ret : EAGAIN);
 }
 
 int tcp_tls_fault(const struct tcp_link *l)
@@ -142,12 +136,12 @@ static ssize_t tcp_tls_decrypt(const struct tcp_link *l, struct tls *tls, const 
 			LOG_PEER(LOG_EP_DATA,
 				 "tcp: peer %#x: what came is not what it encrypted: %s", l->id,
 				 tls_error(tls));
-			return tcp_tls_broken(tls_starved(tls) ? ENOMEM : EPROTO);
+			return tcp_fails(tls_starved(tls) ? ENOMEM : EPROTO);
 		}
 		if (len < (ssize_t)iov[i].iov_len)
 			break;
 	}
-	return have ? (ssize_t)have : tcp_tls_broken(EAGAIN);
+	return have ? (ssize_t)have : tcp_fails(EAGAIN);
 }
 
 ssize_t tcp_tls_read(struct tcp_link *l, struct tcp_tls *s, const struct iovec *cipher,
@@ -171,7 +165,7 @@ ssize_t tcp_tls_read(struct tcp_link *l, struct tcp_tls *s, const struct iovec *
 		"tcp: peer %#x: what came makes TLS answer with %zu bytes, as by a request for new "
 		"keys: no peer of ours asks for an answer",
 		l->id, s->out->len - output);
-	return tcp_tls_broken(EPROTO);
+	return tcp_fails(EPROTO);
 }
 
 /* Bytes that are being encrypted and sent. */
@@ -277,7 +271,7 @@ static ssize_t tcp_tls_receive(struct tcp_link *l, const struct iovec *iov, size
 	if (ret <= 0)
 		return ret;
 	tcp_tls_secured(l);
-	return tcp_tls_broken(EAGAIN);
+	return tcp_fails(EAGAIN);
 }
 
 static bool tcp_tls_unread(const struct tcp_link *l)

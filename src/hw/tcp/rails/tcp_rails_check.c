@@ -12,30 +12,22 @@
 #include "base/log.h"
 #include "hw/tcp/tcp_flusher.h"
 #include "hw/tcp/rails/tcp_rails.h"
+#include "info/rails_setting.h"
 
 /*
  * Bytes that a kernel keeps unsent for a rail: what it carries in UNSENT_MS, while the process may not run. More would
  * wait at a slow rail while a fast one has nothing to do.
  */
-#define UNSENT_MS     8
-#define UNSENT_LEAST  65536u
-#define UNSENT_MOST   1048576u
-#define ON_WAY_MS     16 /* limits what a rail has on its way, but for the fastest */
-#define POLLS         8  /* checks within a limit of time */
-#define TIMEOUT_LEAST 40 /* ms */
-
-/* FI_WEFT_RAIL_TIMEOUT, in ms; there is a least one. */
-static uint32_t time_limit(void)
-{
-	int ms = env_get()->rail_timeout;
-
-	return ms > TIMEOUT_LEAST ? (uint32_t)ms : TIMEOUT_LEAST;
-}
+#define UNSENT_MS    8
+#define UNSENT_LEAST 65536u
+#define UNSENT_MOST  1048576u
+#define ON_WAY_MS    16 /* limits what a rail has on its way, but for the fastest */
+#define POLLS        8  /* checks within a limit of time */
 
 uint32_t tcp_rails_period(void)
 {
 	int peer = env_get()->peer_timeout;
-	uint32_t limit = time_limit();
+	uint32_t limit = rails_time_limit();
 
 	if (peer > 0 && (uint32_t)peer < limit)
 		limit = (uint32_t)peer;
@@ -96,7 +88,7 @@ static void set_silent(struct tcp_link *l, uint32_t rail)
 	LOG_INFO(LOG_EP_CTRL,
 		 "tcp: rail %u to peer %#x has not answered for %llu ms "
 		 "(FI_WEFT_RAIL_TIMEOUT=%u): %llu bytes on it go over others",
-		 rail, l->id, (unsigned long long)r->silence, time_limit(),
+		 rail, l->id, (unsigned long long)r->silence, rails_time_limit(),
 		 (unsigned long long)bytes);
 }
 
@@ -116,8 +108,8 @@ static void check_handshake(struct tcp_link *l, uint32_t rail, uint64_t elapsed)
 {
 	struct tcp_rail *r = &l->rails->rail[rail];
 
-	r->silence += tcp_rails_check_counted(elapsed, time_limit());
-	if (r->silence >= time_limit())
+	r->silence += tcp_rails_check_counted(elapsed, rails_time_limit());
+	if (r->silence >= rails_time_limit())
 		tcp_rails_end(l, rail, FI_ETIMEDOUT);
 }
 
@@ -140,9 +132,9 @@ static bool tcp_rails_check_rail(struct tcp_link *l, uint32_t rail, uint64_t ela
 		r->silent = false;
 		return true;
 	}
-	r->silence += tcp_rails_check_counted(elapsed, time_limit());
+	r->silence += tcp_rails_check_counted(elapsed, rails_time_limit());
 	/* The next look would be too late, and what was under way has to go again. */
-	if (!r->silent && r->silence + 2ull * period >= time_limit())
+	if (!r->silent && r->silence + 2ull * period >= rails_time_limit())
 		set_silent(l, rail);
 	return false;
 }
@@ -171,7 +163,8 @@ static bool check_rails(struct tcp_link *l, uint64_t elapsed, uint32_t period)
 		if (tcp_rails_usable(r) && (!fastest || r->rate > fastest->rate))
 			fastest = r;
 		if (i < l->rails->wanted && (r->sock < 0 || r->silent) && l->tx != TCP_SECURING)
-			l->own->opener->events->rail_wanted(l->own->opener, l->id, i, time_limit());
+			l->own->opener->events->rail_wanted(l->own->opener, l->id, i,
+							    rails_time_limit());
 	}
 	if (fastest)
 		fastest->most = UINT64_MAX;

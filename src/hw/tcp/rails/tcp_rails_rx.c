@@ -252,21 +252,6 @@ static void tcp_rails_rx_answer(struct tcp_link *l)
 		tcp_rails_flush(l);
 }
 
-/* As a system call fails. */
-static ssize_t tcp_rails_rx_fail(int err)
-{
-	errno = err;
-	return -1;
-}
-
-static bool any_open(const struct tcp_rails *rails)
-{
-	for (uint32_t i = 0; i < WIRE_RAILS_MAX; i++)
-		if (rails->rail[i].sock >= 0)
-			return true;
-	return false;
-}
-
 /* Is the handshake of a rail done? It may leave packets unanswered nevertheless: the next look finds others. */
 static bool any_secured(const struct tcp_rails *rails)
 {
@@ -295,21 +280,21 @@ ssize_t tcp_rails_recv(struct tcp_link *l, const struct iovec *iov, size_t count
 	shake_all(l);
 	if (l->tx == TCP_SECURING && any_secured(rails)) {
 		open_up(l);
-		return tcp_rails_rx_fail(EAGAIN);
+		return tcp_fails(EAGAIN);
 	}
 	err = rails->in.begin != rails->in.next ? 0 : pull_all(l, &room);
 	if (err)
-		return tcp_rails_rx_fail(err);
+		return tcp_fails(err);
 	len = tcp_window_read(&rails->in, iov, count);
 	tcp_rails_rx_answer(l);
 	if (len)
 		return (ssize_t)len;
 	rails->end_due = false;
 	/* The peer closes the old socket of a rail that it makes anew: its answer may come later. */
-	if (!any_open(rails) &&
+	if (l->sock < 0 &&
 	    !(rails->wanted && l->own->opener->events->rail_coming(l->own->opener, l->id)))
-		return rails->err ? tcp_rails_rx_fail(rails->err) : 0;
-	return tcp_rails_rx_fail(EAGAIN);
+		return rails->err ? tcp_fails(rails->err) : 0;
+	return tcp_fails(EAGAIN);
 }
 
 /* The link is closed: the worker's buffers may hold what another link has received. */
@@ -322,5 +307,5 @@ bool tcp_rails_drop(struct tcp_link *l)
 
 	in->begin = in->next;
 	tcp_rails_rx_answer(l);
-	return !err && any_open(l->rails);
+	return !err && l->sock >= 0;
 }

@@ -25,7 +25,7 @@ struct verbs_dev {
 	struct ibv_device_attr attr;
 	bool software; /* software device: this host's kernel sends, perhaps after the post */
 	bool pages;    /* on-demand paging: the device looks up pages by itself */
-	bool writes_atomically;    /* it has IBV_WR_ATOMIC_WRITE, and its library queue pairs for that */
+	bool writes_atomically; /* it has IBV_WR_ATOMIC_WRITE, and its library queue pairs for that */
 	struct ibv_mr *anywhere;   /* registration of all memory for our side, or NULL */
 	struct verbs_cache *cache; /* registration cache or NULL; valid if cache_asked */
 	bool cache_asked;          /* atomic: `cache` was decided */

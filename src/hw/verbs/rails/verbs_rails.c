@@ -13,11 +13,10 @@
 #include "info/ifaces.h"
 #include "info/rails_setting.h"
 
-#define GID_IPV4      96u   /* bits of a GID before those of an IPv4 address */
-#define TIMEOUT_LEAST 40    /* ms */
-#define PROBE_MS      10000 /* until an idle rail is probed, without FI_WEFT_PEER_TIMEOUT */
-#define ACK_UNIT_NS   4096u
-#define ACK_MOST      31u /* largest exponent of a device */
+#define GID_IPV4    96u   /* bits of a GID before those of an IPv4 address */
+#define PROBE_MS    10000 /* until an idle rail is probed, without FI_WEFT_PEER_TIMEOUT */
+#define ACK_UNIT_NS 4096u
+#define ACK_MOST    31u /* largest exponent of a device */
 
 static const struct link_ops rails_ops;
 
@@ -36,17 +35,10 @@ static const struct link_memory_ops rails_memory_ops = {
 	.perform = link_performs_nothing,
 };
 
-uint64_t verbs_rails_time_limit(void)
-{
-	int ms = env_get()->rail_timeout;
-
-	return ms > TIMEOUT_LEAST ? (uint64_t)ms : TIMEOUT_LEAST;
-}
-
 /* All tries of a packet take half of the limit; until a packet goes out takes the other one. */
 static uint8_t rails_ack_timeout(void)
 {
-	uint64_t tries_ns = verbs_rails_time_limit() / 2 * 1000000 / (VERBS_RETRIES + 1);
+	uint64_t tries_ns = rails_time_limit() / 2 * UINT64_C(1000000) / (VERBS_RETRIES + 1);
 	uint8_t exponent = 1;
 
 	while (exponent < ACK_MOST && (uint64_t)ACK_UNIT_NS << (exponent + 1) <= tries_ns)
@@ -281,7 +273,7 @@ static void rails_broke(struct verbs_link *l)
 	unsigned int rail = r->rail[0].link == l ? 0 : 1;
 	int err;
 
-	r->propose_due = clock_coarse_ms() + verbs_rails_time_limit();
+	r->propose_due = clock_coarse_ms() + rails_time_limit();
 	if (verbs_rails_detach(r, rail, l->err))
 		return;
 	r->rail[rail].closing = true;
@@ -346,7 +338,7 @@ static void verbs_rails_look(struct verbs_rails *r, uint64_t now)
 	verbs_rails_flush(r);
 	verbs_rails_resume(r);
 	if (r->initiator && !r->pending && now >= r->propose_due) {
-		r->propose_due = now + verbs_rails_time_limit();
+		r->propose_due = now + rails_time_limit();
 		verbs_rails_propose(r);
 	}
 }
@@ -382,7 +374,7 @@ static bool rails_progress(struct verbs *v)
 		any |= verbs_progress_device(&m->further[i]);
 	if (now < m->due)
 		return any;
-	m->due = now + verbs_rails_time_limit() / 4;
+	m->due = now + rails_time_limit() / 4;
 	LIST_EACH (node, &m->links) {
 		return_credits(LIST_ENTRY(node, struct verbs_rails, in_all));
 		verbs_rails_look(LIST_ENTRY(node, struct verbs_rails, in_all), now);

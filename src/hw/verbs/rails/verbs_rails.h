@@ -113,8 +113,6 @@ static inline bool verbs_rail_usable(const struct verbs_rail *rail)
 /* What has no comment implements struct verbs_rails_ops. */
 
 /* verbs_rails.c */
-/* FI_WEFT_RAIL_TIMEOUT, in ms; there is a least one. */
-uint64_t verbs_rails_time_limit(void);
 bool verbs_rails_disconnected(const struct verbs_rails *r);
 /* A link becomes a rail, before its queue pairs are connected; and is none if that fails. */
 void verbs_rails_add(struct verbs_rails *r, unsigned int rail, struct verbs_link *l,

@@ -10,8 +10,9 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "hw/verbs/rails/verbs_rails.h"
+#include "info/rails_setting.h"
 
-#define PAUSE          30u /* times FI_WEFT_RAIL_TIMEOUT: when no device has become a rail */
+#define PAUSE          30ull /* times FI_WEFT_RAIL_TIMEOUT: when no device has become a rail */
 #define GID_BITS       128u
 #define GID_INFINIBAND 64u /* bits of a GID that name the subnet */
 
@@ -42,7 +43,7 @@ void verbs_rails_next(struct verbs_rails *r, unsigned int rail)
 	r->propose_due = 0;
 	if (++r->refusals % count)
 		return;
-	r->propose_due = clock_coarse_ms() + PAUSE * verbs_rails_time_limit();
+	r->propose_due = clock_coarse_ms() + PAUSE * rails_time_limit();
 	LOG_INFO(LOG_EP_CTRL,
 		 "peer %#x is reached by one device: no other one of ours reaches one of its",
 		 r->id);

@@ -19,7 +19,8 @@
 #define UD_QKEY  0x11111111 /* key that both sides must use */
 
 struct ud_way {
-	struct addr port;  /* where it leads, and the service level: an address without a queue pair */
+	struct addr
+		port; /* where it leads, and the service level: an address without a queue pair */
 	struct ibv_ah *ah; /* the device's address handle; NULL: a free entry */
 };
 
@@ -30,10 +31,10 @@ struct ud {
 	struct ibv_cq *recv_cq, *send_cq;
 	struct ibv_qp *qp;
 	struct verbs_slots recv, send; /* each used in order, not by its list of free ones */
-	uint32_t sent, over;    /* sends posted; sends before number `over` have completed */
-	bool broken;            /* the queue pair has failed and is not reset yet */
-	int dead;               /* positive: the queue pair cannot be reset, by this error */
-	struct verbs_note note; /* events of the queues */
+	uint32_t sent, over;           /* sends posted; sends before number `over` have completed */
+	bool broken;                   /* the queue pair has failed and is not reset yet */
+	int dead;                      /* positive: the queue pair cannot be reset, by this error */
+	struct verbs_note note;        /* events of the queues */
 	unsigned int progress_calls;
 	uint64_t looked;  /* when the queue pair was last queried (coarse ms) */
 	uint32_t at, got; /* next completion in `wc`, and number of completions there */
