@@ -20,17 +20,10 @@
 
 static const struct link_ops rails_ops;
 
-static int rails_copy(struct link *link, const struct link_copy *copy)
-{
-	int err = copy->at_once ? -FI_ENOSYS : verbs_rails_rdma(link, copy);
-
-	return err ? err : LINK_UNDER_WAY;
-}
-
 static const struct link_memory_ops rails_memory_ops = {
 	.reg = verbs_rails_register,
 	.dereg = verbs_rails_deregister,
-	.copy = rails_copy,
+	.copy = verbs_rails_rdma,
 	.abort = verbs_rails_abort,
 	.perform = link_performs_nothing,
 };

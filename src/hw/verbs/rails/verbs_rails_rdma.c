@@ -111,6 +111,8 @@ int verbs_rails_rdma(struct link *link, const struct link_copy *op)
 	struct verbs_rails *r = (struct verbs_rails *)link;
 	struct verbs_transfer *t;
 
+	if (op->at_once)
+		return -FI_ENOSYS;
 	if (!op->message && (r->giving_up || (op->now && r->next)))
 		return -FI_EAGAIN;
 	t = verbs_transfer_new(r, op);
@@ -125,7 +127,7 @@ int verbs_rails_rdma(struct link *link, const struct link_copy *op)
 		serve_operations(r);
 	if (!is_hopeless(r, t) && !(t->now && !verbs_transfer_is_posted(t))) {
 		t->now = false;
-		return 0;
+		return LINK_UNDER_WAY;
 	}
 	free_transfer(r, t);
 	return -FI_ENOMEM;

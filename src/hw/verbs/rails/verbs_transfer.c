@@ -176,8 +176,7 @@ static size_t verbs_transfer_ranges(struct fi_rma_iov *to, const struct verbs_pi
 	return count;
 }
 
-/* 0 or a negative error. */
-static int post_piece(struct verbs_rails *r, struct verbs_piece *piece, unsigned int rail)
+static bool post_piece(struct verbs_rails *r, struct verbs_piece *piece, unsigned int rail)
 {
 	const struct verbs_transfer *t = piece->transfer;
 	struct iovec local[WIRE_IOV_MAX];
@@ -188,14 +187,13 @@ static int post_piece(struct verbs_rails *r, struct verbs_piece *piece, unsigned
 			       .now = t->now,
 			       .local = local,
 			       .remote = remote};
-	int err;
 
 	op.local_count = iov_slice(local, t->local, t->local_count, piece->at, &len);
 	op.remote_count = verbs_transfer_ranges(remote, piece, rail);
-	err = verbs_rdma(&r->rail[rail].link->link, &op);
-	if (!err)
-		verbs_transfer_give(r, piece, rail);
-	return err;
+	if (verbs_rdma(&r->rail[rail].link->link, &op) < 0)
+		return false;
+	verbs_transfer_give(r, piece, rail);
+	return true;
 }
 
 /* A rail whose device refuses the memory is not used for the transfer. */
@@ -206,7 +204,7 @@ void verbs_transfer_serve(struct verbs_rails *r, struct verbs_transfer *t, unsig
 
 	while (!verbs_transfer_is_posted(t) &&
 	       (rail = verbs_transfer_choose(r, t, mask)) != NO_RAIL && (piece = next_piece(r, t)))
-		if (post_piece(r, piece, rail))
+		if (!post_piece(r, piece, rail))
 			t->refused |= 1u << rail;
 }
 

@@ -219,6 +219,10 @@ void verbs_let_go(struct verbs *v);
 /* Reserves slots and completions for one more link. Returns the credits it grants; 0: none left. */
 unsigned int verbs_grant(struct verbs *v);
 void verbs_revoke(struct verbs *v, unsigned int window);
+/* Handles events of the device, and fails the links they concern. May call verbs_down. */
+void verbs_poll_events(struct verbs *v);
+/* Can links still be made? v->up is set. */
+bool verbs_usable(const struct verbs *v);
 
 /* verbs_link.c */
 int verbs_prepare(void *state, const struct wire_nic *theirs, struct wire_nic *ours,
@@ -273,12 +277,6 @@ void verbs_ack_wait(struct verbs_link *l, bool direct);
 int verbs_ack_kept(struct verbs *v, struct ibv_wc *wc, int most);
 void verbs_ack_drop(struct verbs *v);
 
-/* verbs_event.c */
-/* Handles events of the device, and fails the links they concern. May call verbs_down. */
-void verbs_poll_events(struct verbs *v);
-/* Can links still be made? v->up is set. */
-bool verbs_usable(const struct verbs *v);
-
 /* verbs_progress.c */
 bool verbs_progress(void *state);
 /* The same for one device of the worker. */
@@ -289,6 +287,8 @@ int verbs_read(struct verbs *v);
 bool verbs_arm(void *state);
 /* Handles a completion while the worker closes: only disconnect messages are looked at. */
 void verbs_last_messages(struct verbs *v, const struct ibv_wc *wc);
+/* The next progress call looks after the link. */
+void verbs_attend(struct verbs_link *l);
 /* Marks the link as broken; `err` is positive. The next progress call tells the engine. */
 void verbs_fail(struct verbs_link *l, int err);
 /* The same for the reason that a completion gives. */

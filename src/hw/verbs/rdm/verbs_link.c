@@ -144,17 +144,10 @@ static const struct link_ops verbs_link_ops = {
 	.close = verbs_close_link,
 };
 
-static int verbs_copy(struct link *link, const struct link_copy *copy)
-{
-	int err = copy->at_once ? -FI_ENOSYS : verbs_rdma(link, copy);
-
-	return err ? err : LINK_UNDER_WAY;
-}
-
 static const struct link_memory_ops verbs_memory_ops = {
 	.reg = verbs_rndv_register,
 	.dereg = verbs_rndv_deregister,
-	.copy = verbs_copy,
+	.copy = verbs_rdma,
 	.abort = verbs_rdma_abort,
 	.perform = link_performs_nothing,
 };

@@ -36,14 +36,19 @@ static int verbs_progress_error_of(enum ibv_wc_status status)
 	}
 }
 
+void verbs_attend(struct verbs_link *l)
+{
+	list_remove(&l->in_attend);
+	list_push(&l->own->attend, &l->in_attend);
+}
+
 void verbs_fail(struct verbs_link *l, int err)
 {
 	if (l->err)
 		return;
 	l->err = err;
 	l->credits = 0;
-	list_remove(&l->in_attend);
-	list_push(&l->own->attend, &l->in_attend);
+	verbs_attend(l);
 }
 
 void verbs_fail_status(struct verbs_link *l, enum ibv_wc_status status)

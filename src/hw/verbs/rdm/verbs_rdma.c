@@ -160,6 +160,8 @@ int verbs_rdma(struct link *link, const struct link_copy *from)
 	struct verbs_link *l = (struct verbs_link *)link;
 	struct verbs_rdma *m;
 
+	if (from->at_once)
+		return -FI_ENOSYS;
 	if (from->now && !goes_now(l))
 		return -FI_EAGAIN;
 	m = l->direct.failed ? NULL : pool_get(&l->own->rdma_posted);
@@ -177,7 +179,7 @@ int verbs_rdma(struct link *link, const struct link_copy *from)
 	/* An injected write has no other place that waits for its acknowledgement. */
 	if (l->software && m->write && m->len <= VERBS_SLOT && !m->left && !l->direct.failed)
 		verbs_ack_wait(l, true);
-	return 0;
+	return LINK_UNDER_WAY;
 }
 
 /* Returns the unposted bytes in the current remote range. */
@@ -254,8 +256,7 @@ static void verbs_rdma_give_up(struct verbs_link *l, int err)
 	LOG_WARN(LOG_EP_DATA,
 		 "%s: cannot post an RDMA request to peer %#x: %s; packets from now on",
 		 l->own->path.dev->name, l->id, fi_strerror(err));
-	list_remove(&l->in_attend);
-	list_push(&l->own->attend, &l->in_attend);
+	verbs_attend(l);
 }
 
 /* Posts the next fragment of the operation. False: given up. */

@@ -43,6 +43,7 @@ struct verbs_direct {
 
 /* Makes the pool of operations for the functions below. */
 void verbs_rdma_pool(struct pool *pool);
+/* As link_memory_ops.copy. */
 int verbs_rdma(struct link *link, const struct link_copy *m);
 void verbs_rdma_abort(struct link *link);
 int verbs_rndv_register(struct link *link, const struct iovec *iov, size_t count,

@@ -211,8 +211,7 @@ void verbs_say(struct verbs_link *l, bool signaled)
 		l->owes = false;
 		return;
 	}
-	list_remove(&l->in_attend);
-	list_push(&l->own->attend, &l->in_attend);
+	verbs_attend(l);
 }
 
 void verbs_tell(struct verbs_link *l)
