@@ -122,15 +122,7 @@ static int query_collective(struct fid_domain *fid, enum fi_collective_op coll,
 	return coll_query(coll, attr, flags);
 }
 
-static struct fi_ops domain_fi_ops = {
-	.size = sizeof(struct fi_ops),
-	.close = domain_close,
-	.bind = domain_bind,
-	.control = domain_control,
-	.ops_open = fid_no_ops_open,
-	.tostr = fid_no_tostr,
-	.ops_set = fid_no_ops_set,
-};
+static struct fi_ops domain_fi_ops = FID_OPS(domain_close, domain_bind, domain_control);
 
 static struct fi_ops_domain domain_ops = {
 	.size = sizeof(struct fi_ops_domain),

@@ -159,15 +159,7 @@ static int profile_close(struct fid *fid)
 	return 0;
 }
 
-static struct fi_ops fid_ops = {
-	.size = sizeof(struct fi_ops),
-	.close = profile_close,
-	.bind = fid_no_bind,
-	.control = fid_no_control,
-	.ops_open = fid_no_ops_open,
-	.tostr = fid_no_tostr,
-	.ops_set = fid_no_ops_set,
-};
+static struct fi_ops fid_ops = FID_OPS(profile_close, fid_no_bind, fid_no_control);
 
 static struct fi_profile_ops profile_ops = {
 	.size = sizeof(struct fi_profile_ops),

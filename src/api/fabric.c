@@ -41,15 +41,7 @@ static int fabric_wait_open(struct fid_fabric *fid, struct fi_wait_attr *attr,
 	return wait_set_open(fabric_of(fid), attr, set);
 }
 
-static struct fi_ops fid_ops = {
-	.size = sizeof(struct fi_ops),
-	.close = fabric_close,
-	.bind = fid_no_bind,
-	.control = fid_no_control,
-	.ops_open = fid_no_ops_open,
-	.tostr = fid_no_tostr,
-	.ops_set = fid_no_ops_set,
-};
+static struct fi_ops fid_ops = FID_OPS(fabric_close, fid_no_bind, fid_no_control);
 
 static struct fi_ops_fabric fabric_ops = {
 	.size = sizeof(struct fi_ops_fabric),

@@ -32,15 +32,7 @@ static int mc_close(struct fid *fid)
 	return 0;
 }
 
-static struct fi_ops mc_fi_ops = {
-	.size = sizeof(struct fi_ops),
-	.close = mc_close,
-	.bind = fid_no_bind,
-	.control = fid_no_control,
-	.ops_open = fid_no_ops_open,
-	.tostr = fid_no_tostr,
-	.ops_set = fid_no_ops_set,
-};
+static struct fi_ops mc_fi_ops = FID_OPS(mc_close, fid_no_bind, fid_no_control);
 
 /*
  * Sets *ways to the directions of the membership: those of `flags`, else all of the endpoint. 0 or

@@ -113,15 +113,7 @@ static int open_import_close(struct fid *fid)
 	return 0;
 }
 
-static struct fi_ops import_ops = {
-	.size = sizeof(struct fi_ops),
-	.close = open_import_close,
-	.bind = fid_no_bind,
-	.control = fid_no_control,
-	.ops_open = fid_no_ops_open,
-	.tostr = fid_no_tostr,
-	.ops_set = fid_no_ops_set,
-};
+static struct fi_ops import_ops = FID_OPS(open_import_close, fid_no_bind, fid_no_control);
 
 static int logging_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 {
@@ -149,15 +141,7 @@ static int logging_close(struct fid *fid)
 	return 0;
 }
 
-static struct fi_ops logging_ops = {
-	.size = sizeof(struct fi_ops),
-	.close = logging_close,
-	.bind = logging_bind,
-	.control = fid_no_control,
-	.ops_open = fid_no_ops_open,
-	.tostr = fid_no_tostr,
-	.ops_set = fid_no_ops_set,
-};
+static struct fi_ops logging_ops = FID_OPS(logging_close, logging_bind, fid_no_control);
 
 static struct fid logging = {.fclass = FI_CLASS_LOG, .ops = &logging_ops};
 

@@ -22,15 +22,7 @@ static int open_cache_close(struct fid *fid)
 	return 0;
 }
 
-static struct fi_ops cache_ops = {
-	.size = sizeof(struct fi_ops),
-	.close = open_cache_close,
-	.bind = cache_bind,
-	.control = fid_no_control,
-	.ops_open = fid_no_ops_open,
-	.tostr = fid_no_tostr,
-	.ops_set = fid_no_ops_set,
-};
+static struct fi_ops cache_ops = FID_OPS(open_cache_close, cache_bind, fid_no_control);
 
 int open_cache(size_t attr_len, uint64_t flags, struct fid **fid)
 {

@@ -110,15 +110,7 @@ static int pep_control(struct fid *fid, int command, void *arg)
 	return 0;
 }
 
-static struct fi_ops fid_ops = {
-	.size = sizeof(struct fi_ops),
-	.close = pep_close,
-	.bind = pep_bind,
-	.control = pep_control,
-	.ops_open = fid_no_ops_open,
-	.tostr = fid_no_tostr,
-	.ops_set = fid_no_ops_set,
-};
+static struct fi_ops fid_ops = FID_OPS(pep_close, pep_bind, pep_control);
 
 static int pep_getopt(fid_t fid, int level, int name, void *value, size_t *len)
 {

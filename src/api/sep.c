@@ -209,15 +209,7 @@ static int stx_close(struct fid *fid)
 	return 0;
 }
 
-static struct fi_ops stx_fi_ops = {
-	.size = sizeof(struct fi_ops),
-	.close = stx_close,
-	.bind = fid_no_bind,
-	.control = fid_no_control,
-	.ops_open = fid_no_ops_open,
-	.tostr = fid_no_tostr,
-	.ops_set = fid_no_ops_set,
-};
+static struct fi_ops stx_fi_ops = FID_OPS(stx_close, fid_no_bind, fid_no_control);
 
 int sep_stx_open(struct fid_domain *domain, struct fi_tx_attr *attr, struct fid_stx **out,
 		 void *context)

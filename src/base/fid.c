@@ -68,15 +68,7 @@ static int closed_control(struct fid *fid, int command, void *arg)
 	return -FI_EINVAL;
 }
 
-static struct fi_ops closed_ops = {
-	.size = sizeof(struct fi_ops),
-	.close = closed_close,
-	.bind = closed_bind,
-	.control = closed_control,
-	.ops_open = fid_no_ops_open,
-	.tostr = fid_no_tostr,
-	.ops_set = fid_no_ops_set,
-};
+static struct fi_ops closed_ops = FID_OPS(closed_close, closed_bind, closed_control);
 
 void fid_free(struct fid *fid)
 {

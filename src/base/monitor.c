@@ -59,15 +59,7 @@ static int monitor_import_close(struct fid *fid)
 	return ret;
 }
 
-static struct fi_ops fid_ops = {
-	.size = sizeof(struct fi_ops),
-	.close = monitor_import_close,
-	.bind = fid_no_bind,
-	.control = fid_no_control,
-	.ops_open = fid_no_ops_open,
-	.tostr = fid_no_tostr,
-	.ops_set = fid_no_ops_set,
-};
+static struct fi_ops fid_ops = FID_OPS(monitor_import_close, fid_no_bind, fid_no_control);
 
 static bool monitor_whole(const struct fi_ops_mem_monitor *ops)
 {

@@ -192,15 +192,7 @@ static int cntr_control(struct fid *fid, int command, void *arg)
 	}
 }
 
-static struct fi_ops fid_ops = {
-	.size = sizeof(struct fi_ops),
-	.close = cntr_close,
-	.bind = fid_no_bind,
-	.control = cntr_control,
-	.ops_open = fid_no_ops_open,
-	.tostr = fid_no_tostr,
-	.ops_set = fid_no_ops_set,
-};
+static struct fi_ops fid_ops = FID_OPS(cntr_close, fid_no_bind, cntr_control);
 
 static int cntr_check_attr(const struct domain *dom, const struct fi_cntr_attr *attr)
 {

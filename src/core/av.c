@@ -221,15 +221,7 @@ static int av_bind_eq(struct fid *fid, struct fid *to, uint64_t flags)
 	return ret;
 }
 
-static struct fi_ops fid_ops = {
-	.size = sizeof(struct fi_ops),
-	.close = av_close,
-	.bind = av_bind_eq,
-	.control = fid_no_control,
-	.ops_open = fid_no_ops_open,
-	.tostr = fid_no_tostr,
-	.ops_set = fid_no_ops_set,
-};
+static struct fi_ops fid_ops = FID_OPS(av_close, av_bind_eq, fid_no_control);
 
 static int av_check_attr(const struct fi_av_attr *attr)
 {

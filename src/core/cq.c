@@ -136,15 +136,7 @@ static int cq_control(struct fid *fid, int command, void *arg)
 	}
 }
 
-static struct fi_ops cq_fi_ops = {
-	.size = sizeof(struct fi_ops),
-	.close = cq_close,
-	.bind = fid_no_bind,
-	.control = cq_control,
-	.ops_open = fid_no_ops_open,
-	.tostr = fid_no_tostr,
-	.ops_set = fid_no_ops_set,
-};
+static struct fi_ops cq_fi_ops = FID_OPS(cq_close, fid_no_bind, cq_control);
 
 static int cq_check_attr(const struct domain *dom, const struct fi_cq_attr *attr)
 {

@@ -314,15 +314,7 @@ static int eq_control(struct fid *fid, int command, void *arg)
 	return wait_control(&eq_of((struct fid_eq *)fid)->wait, command, arg);
 }
 
-static struct fi_ops fid_ops = {
-	.size = sizeof(struct fi_ops),
-	.close = eq_close,
-	.bind = fid_no_bind,
-	.control = eq_control,
-	.ops_open = fid_no_ops_open,
-	.tostr = fid_no_tostr,
-	.ops_set = fid_no_ops_set,
-};
+static struct fi_ops fid_ops = FID_OPS(eq_close, fid_no_bind, eq_control);
 
 static void init_drivers(struct eq *eq)
 {

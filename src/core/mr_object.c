@@ -234,12 +234,4 @@ static int mr_control(struct fid *fid, int command, void *arg)
 	}
 }
 
-struct fi_ops mr_object_ops = {
-	.size = sizeof(struct fi_ops),
-	.close = mr_close,
-	.bind = mr_bind,
-	.control = mr_control,
-	.ops_open = fid_no_ops_open,
-	.tostr = fid_no_tostr,
-	.ops_set = fid_no_ops_set,
-};
+struct fi_ops mr_object_ops = FID_OPS(mr_close, mr_bind, mr_control);

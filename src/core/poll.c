@@ -156,15 +156,7 @@ static int poll_close(struct fid *fid)
 	return 0;
 }
 
-static struct fi_ops fid_ops = {
-	.size = sizeof(struct fi_ops),
-	.close = poll_close,
-	.bind = fid_no_bind,
-	.control = fid_no_control,
-	.ops_open = fid_no_ops_open,
-	.tostr = fid_no_tostr,
-	.ops_set = fid_no_ops_set,
-};
+static struct fi_ops fid_ops = FID_OPS(poll_close, fid_no_bind, fid_no_control);
 
 static struct fi_ops_poll poll_ops = {
 	.size = sizeof(struct fi_ops_poll),

@@ -106,15 +106,7 @@ static int wait_set_control(struct fid *fid, int command, void *arg)
 	return wait_control(&wait_set_of((struct fid_wait *)fid)->wait, command, arg);
 }
 
-static struct fi_ops fid_ops = {
-	.size = sizeof(struct fi_ops),
-	.close = wait_set_close,
-	.bind = fid_no_bind,
-	.control = wait_set_control,
-	.ops_open = fid_no_ops_open,
-	.tostr = fid_no_tostr,
-	.ops_set = fid_no_ops_set,
-};
+static struct fi_ops fid_ops = FID_OPS(wait_set_close, fid_no_bind, wait_set_control);
 
 static struct fi_ops_wait set_ops = {
 	.size = sizeof(struct fi_ops_wait),

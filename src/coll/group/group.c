@@ -207,15 +207,7 @@ static int group_close(struct fid *fid)
 	return 0;
 }
 
-static struct fi_ops group_fi_ops = {
-	.size = sizeof(struct fi_ops),
-	.close = group_close,
-	.bind = fid_no_bind,
-	.control = fid_no_control,
-	.ops_open = fid_no_ops_open,
-	.tostr = fid_no_tostr,
-	.ops_set = fid_no_ops_set,
-};
+static struct fi_ops group_fi_ops = FID_OPS(group_close, fid_no_bind, fid_no_control);
 
 struct group *group_new(struct coll *c, struct av_members *members, uint32_t rank)
 {
