@@ -10,6 +10,7 @@
 #include "api/connreq.h"
 #include "api/mc.h"
 #include "api/pep.h"
+#include "api/refused.h"
 #include "info/providers.h"
 
 /* Returns whether it is time to check that the peer is alive. */
@@ -345,29 +346,15 @@ static int ep_getpeer(struct fid_ep *fid, void *addr, size_t *addrlen)
 	return err;
 }
 
-/* ---- Calls for other objects ----------------------------------------------------------------- */
-
-static int no_listen(struct fid_pep *pep)
-{
-	(void)pep;
-	return -FI_ENOSYS;
-}
-
-static int no_reject(struct fid_pep *pep, fid_t handle, const void *param, size_t paramlen)
-{
-	(void)pep, (void)handle, (void)param, (void)paramlen;
-	return -FI_ENOSYS;
-}
-
 struct fi_ops_cm ep_cm_ops = {
 	.size = sizeof(struct fi_ops_cm),
 	.setname = ep_name_set,
 	.getname = ep_name_get,
 	.getpeer = ep_getpeer,
 	.connect = ep_connect,
-	.listen = no_listen,
+	.listen = refused_listen,
 	.accept = ep_accept,
-	.reject = no_reject,
+	.reject = refused_reject,
 	.shutdown = ep_shutdown,
 	.join = mc_join,
 };

@@ -7,6 +7,7 @@
 #include "base/fid.h"
 #include "base/log.h"
 #include "api/ep.h"
+#include "api/refused.h"
 #include "link/link.h"
 #include "link/engine.h"
 
@@ -166,27 +167,15 @@ struct fi_ops_ep ep_ops = {
 };
 
 /* A shared transmit context has no operations of its own, only its endpoints have. */
-static ssize_t stx_cancel(fid_t fid, void *context)
-{
-	(void)fid, (void)context;
-	return -FI_ENOSYS;
-}
-
-static ssize_t stx_size_left(struct fid_ep *fid)
-{
-	(void)fid;
-	return -FI_ENOSYS;
-}
-
 struct fi_ops_ep stx_ops = {
 	.size = sizeof(struct fi_ops_ep),
-	.cancel = stx_cancel,
+	.cancel = refused_cancel,
 	.getopt = ep_option_get,
 	.setopt = ep_option_set,
 	.tx_ctx = ep_opt_no_tx_ctx,
 	.rx_ctx = ep_opt_no_rx_ctx,
-	.rx_size_left = stx_size_left,
-	.tx_size_left = stx_size_left,
+	.rx_size_left = refused_rx_size_left,
+	.tx_size_left = refused_tx_size_left,
 	.export_xpu = fid_no_call_2_7,
 };
 

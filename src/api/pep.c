@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "base/fid.h"
 #include "api/pep_cm.h"
+#include "api/refused.h"
 #include "info/job_key.h"
 #include "info/providers.h"
 
@@ -137,50 +138,15 @@ static int pep_setopt(fid_t fid, int level, int name, const void *value, size_t 
 	return -FI_ENOPROTOOPT;
 }
 
-static ssize_t no_cancel(fid_t fid, void *context)
-{
-	(void)fid;
-	(void)context;
-	return -FI_ENOSYS;
-}
-
-static int pep_no_tx_ctx(struct fid_ep *fid, int index, struct fi_tx_attr *attr, struct fid_ep **ep,
-			 void *context)
-{
-	(void)fid;
-	(void)index;
-	(void)attr;
-	(void)ep;
-	(void)context;
-	return -FI_ENOSYS;
-}
-
-static int pep_no_rx_ctx(struct fid_ep *fid, int index, struct fi_rx_attr *attr, struct fid_ep **ep,
-			 void *context)
-{
-	(void)fid;
-	(void)index;
-	(void)attr;
-	(void)ep;
-	(void)context;
-	return -FI_ENOSYS;
-}
-
-static ssize_t no_size_left(struct fid_ep *fid)
-{
-	(void)fid;
-	return -FI_ENOSYS;
-}
-
 static struct fi_ops_ep ep_ops = {
 	.size = sizeof(struct fi_ops_ep),
-	.cancel = no_cancel,
+	.cancel = refused_cancel,
 	.getopt = pep_getopt,
 	.setopt = pep_setopt,
-	.tx_ctx = pep_no_tx_ctx,
-	.rx_ctx = pep_no_rx_ctx,
-	.rx_size_left = no_size_left,
-	.tx_size_left = no_size_left,
+	.tx_ctx = refused_tx_ctx,
+	.rx_ctx = refused_rx_ctx,
+	.rx_size_left = refused_rx_size_left,
+	.tx_size_left = refused_tx_size_left,
 	.export_xpu = fid_no_call_2_7,
 };
 

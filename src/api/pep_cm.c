@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "api/connreq.h"
 #include "api/pep.h"
+#include "api/refused.h"
 #include "info/providers.h"
 
 #define REQUESTS_PER_CALL 64
@@ -197,58 +198,15 @@ static int pep_cm_reject(struct fid_pep *fid, fid_t handle, const void *param, s
 	return connreq_reject(c, param, paramlen);
 }
 
-static int no_getpeer(struct fid_ep *fid, void *addr, size_t *addrlen)
-{
-	(void)fid;
-	(void)addr;
-	(void)addrlen;
-	return -FI_ENOSYS;
-}
-
-static int no_connect(struct fid_ep *fid, const void *addr, const void *param, size_t paramlen)
-{
-	(void)fid;
-	(void)addr;
-	(void)param;
-	(void)paramlen;
-	return -FI_ENOSYS;
-}
-
-static int no_accept(struct fid_ep *fid, const void *param, size_t paramlen)
-{
-	(void)fid;
-	(void)param;
-	(void)paramlen;
-	return -FI_ENOSYS;
-}
-
-static int no_shutdown(struct fid_ep *fid, uint64_t flags)
-{
-	(void)fid;
-	(void)flags;
-	return -FI_ENOSYS;
-}
-
-static int pep_cm_no_join(struct fid_ep *fid, const void *addr, uint64_t flags, struct fid_mc **mc,
-			  void *context)
-{
-	(void)fid;
-	(void)addr;
-	(void)flags;
-	(void)mc;
-	(void)context;
-	return -FI_ENOSYS;
-}
-
 struct fi_ops_cm pep_cm_ops = {
 	.size = sizeof(struct fi_ops_cm),
 	.setname = pep_cm_setname,
 	.getname = pep_cm_getname,
-	.getpeer = no_getpeer,
-	.connect = no_connect,
+	.getpeer = refused_getpeer,
+	.connect = refused_connect,
 	.listen = pep_cm_listen,
-	.accept = no_accept,
+	.accept = refused_accept,
 	.reject = pep_cm_reject,
-	.shutdown = no_shutdown,
-	.join = pep_cm_no_join,
+	.shutdown = refused_shutdown,
+	.join = refused_join,
 };

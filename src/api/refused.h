@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Calls that an object's kind does not have: refused_listen for fi_listen and so on, each -FI_ENOSYS. The calls and their
+ * parameters are those of the rows that hooks are made of.
+ */
+#ifndef WEFT_API_REFUSED_H
+#define WEFT_API_REFUSED_H
+
+#include "hook/rows_object.h"
+
+#define REFUSED(type, name, table, member, parameters, ...) type refused_##member parameters;
+EP_CALLS(REFUSED, REFUSED)
+CM_CALLS(REFUSED, REFUSED)
+#undef REFUSED
+
+#endif
