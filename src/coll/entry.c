@@ -34,13 +34,12 @@ enum share { NONE, ONE, EACH, ONE_AT_ROOT, EACH_AT_ROOT };
 
 static const struct {
 	enum share in, out;
-	bool rooted;
 } kinds[] = {
-	[FI_BARRIER] = {NONE, NONE, false},      [FI_BROADCAST] = {NONE, ONE, true},
-	[FI_ALLTOALL] = {EACH, EACH, false},     [FI_ALLREDUCE] = {ONE, ONE, false},
-	[FI_ALLGATHER] = {ONE, EACH, false},     [FI_REDUCE_SCATTER] = {EACH, ONE, false},
-	[FI_REDUCE] = {ONE, ONE_AT_ROOT, true},  [FI_SCATTER] = {EACH_AT_ROOT, ONE, true},
-	[FI_GATHER] = {ONE, EACH_AT_ROOT, true},
+	[FI_BARRIER] = {NONE, NONE},       [FI_BROADCAST] = {NONE, ONE},
+	[FI_ALLTOALL] = {EACH, EACH},      [FI_ALLREDUCE] = {ONE, ONE},
+	[FI_ALLGATHER] = {ONE, EACH},      [FI_REDUCE_SCATTER] = {EACH, ONE},
+	[FI_REDUCE] = {ONE, ONE_AT_ROOT},  [FI_SCATTER] = {EACH_AT_ROOT, ONE},
+	[FI_GATHER] = {ONE, EACH_AT_ROOT},
 };
 
 static size_t entry_elements(enum share share, const struct group *g, const struct op_args *a)
@@ -61,7 +60,7 @@ static size_t entry_elements(enum share share, const struct group *g, const stru
 
 static int check_memory(const struct call *c, const struct op_args *a)
 {
-	size_t align = query_reduces(c->kind) ? query_align(c->type) : 1;
+	size_t align = plan_reduces(c->kind) ? query_align(c->type) : 1;
 
 	if ((a->in_count && !a->in) || (a->out_count && !a->out)) {
 		LOG_WARN(LOG_EP_DATA, "collective %d of %zu elements: %s is NULL", (int)c->kind,
@@ -79,7 +78,7 @@ static int check_memory(const struct call *c, const struct op_args *a)
 
 static int check_root(struct group *g, const struct call *c, struct op_args *a)
 {
-	if (!kinds[c->kind].rooted)
+	if (!plan_rooted(c->kind))
 		return 0;
 	a->root = group_rank_of(g, c->root);
 	if (a->root < g->size)
@@ -98,7 +97,7 @@ static int entry_check_ways(const struct group *g, const struct call *c, const s
 	bool from_root = c->kind == FI_BROADCAST || c->kind == FI_SCATTER;
 	uint64_t needs = FI_SEND | FI_RECV;
 
-	if (kinds[c->kind].rooted)
+	if (plan_rooted(c->kind))
 		needs = (g->rank == a->root) == from_root ? FI_SEND : FI_RECV;
 	if (!(needs & ~g->ways))
 		return 0;

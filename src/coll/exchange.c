@@ -231,7 +231,7 @@ static __attribute__((noinline, cold)) void exchange_fail(struct op *op, uint32_
 static bool awaits_delivery(const struct op *op, const struct plan_message *m)
 {
 	return op->next == 1 && exchange_length(op, m) > DELIVERED_MIN &&
-	       !op_all_wait(op->args.kind);
+	       plan_rooted(op->args.kind);
 }
 
 static void start_send(struct op *op, struct op_slot *slot)

@@ -7,7 +7,6 @@
 
 #include "base/hash.h"
 #include "coll/exchange.h"
-#include "coll/query.h"
 #include "core/ep.h"
 #include "xfer/worker.h"
 
@@ -216,7 +215,7 @@ static void plan_anew(struct op *op, struct group *g, const struct plan_shape *s
 
 uint64_t op_what(const struct op_args *a)
 {
-	uint64_t op = query_reduces(a->kind) ? a->op : 0;
+	uint64_t op = plan_reduces(a->kind) ? a->op : 0;
 
 	return hash_mix(a->count ^
 			((uint64_t)a->root << 32 | op << 16 | (uint64_t)a->type << 8 | a->kind) *
@@ -330,11 +329,6 @@ static int op_post_now(struct ep *ep, struct group *g, const struct op_args *arg
 	return 0;
 }
 
-bool op_all_wait(enum fi_collective_op kind)
-{
-	return kind != FI_BROADCAST && kind != FI_REDUCE && kind != FI_SCATTER && kind != FI_GATHER;
-}
-
 /*
  * If only some members wait for others, the rest can run ahead, and their messages would be kept
  * without limit. So after SPELL_MAX short ones a barrier follows. All members count alike.
@@ -358,7 +352,7 @@ static unsigned int spell_of(const struct op_args *args)
 int op_post(struct ep *ep, struct group *g, const struct op_args *args)
 {
 	bool empty = !args->count && args->kind != FI_BARRIER;
-	bool meets = (op_all_wait(args->kind) && !empty) || g->size == 1;
+	bool meets = (!plan_rooted(args->kind) && !empty) || g->size == 1;
 	int err = 0;
 
 	if (g->op_count >= ep->tx_size)

@@ -68,8 +68,6 @@ struct op {
 
 /* Returns a short hash of the call: equal for equal calls, usually different for others. */
 uint64_t op_what(const struct op_args *args);
-/* Does every member wait for all others? */
-bool op_all_wait(enum fi_collective_op kind);
 /* Begins a collective. Returns 0 or a negative error. */
 int op_post(struct ep *ep, struct group *g, const struct op_args *args);
 /* Continues an operation whose messages are complete: local steps, next round or end. */

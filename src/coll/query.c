@@ -7,13 +7,9 @@
 
 #include "atomic/atomic.h"
 #include "base/log.h"
+#include "coll/plan/plan.h"
 #include "link/wire.h"
 #include "link/engine.h"
-
-bool query_reduces(enum fi_collective_op coll)
-{
-	return coll == FI_ALLREDUCE || coll == FI_REDUCE || coll == FI_REDUCE_SCATTER;
-}
 
 size_t query_width(enum fi_datatype type)
 {
@@ -48,7 +44,7 @@ int query_valid(enum fi_collective_op coll, enum fi_datatype type, enum fi_op op
 		return -FI_EINVAL;
 	if (coll == FI_BARRIER)
 		offered = type == FI_VOID && op == FI_NOOP;
-	else if (query_reduces(coll))
+	else if (plan_reduces(coll))
 		offered = op != FI_DIFF &&
 			  plain_find(op, type); /* FI_DIFF depends on the order of operands */
 	else

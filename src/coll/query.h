@@ -12,7 +12,6 @@
 
 /* Returns 0, -FI_EOPNOTSUPP, or -FI_EINVAL: no such collective. Accepts any numbers. */
 int query_valid(enum fi_collective_op coll, enum fi_datatype type, enum fi_op op);
-bool query_reduces(enum fi_collective_op coll);
 /* Return the bytes of an element, and the alignment that reductions need. */
 size_t query_width(enum fi_datatype type);
 size_t query_align(enum fi_datatype type);

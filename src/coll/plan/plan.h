@@ -157,6 +157,18 @@ struct plan {
 /* Chooses algorithms (choose.c). Never fails. Takes nanoseconds, or O(log size) with a layout. */
 void plan_make(struct plan *plan, const struct plan_shape *shape);
 
+/* Does the collective combine operands? */
+static inline bool plan_reduces(enum fi_collective_op kind)
+{
+	return kind == FI_ALLREDUCE || kind == FI_REDUCE || kind == FI_REDUCE_SCATTER;
+}
+
+/* Has it a root? In the others each member waits for all. */
+static inline bool plan_rooted(enum fi_collective_op kind)
+{
+	return kind == FI_BROADCAST || kind == FI_REDUCE || kind == FI_SCATTER || kind == FI_GATHER;
+}
+
 /* Returns false, *round unchanged, if there is no round n: the collective has ended. */
 bool plan_round(const struct plan *plan, size_t n, struct plan_round *round);
 

@@ -34,9 +34,6 @@ void choose_flat(const struct plan_build *b);
 /* Adds the collective in levels: inside hosts and between hosts. False: no better than flat. */
 bool plan_levels(const struct plan_build *b);
 
-/* Does the collective combine operands? */
-bool plan_reduces(enum fi_collective_op kind);
-
 /* Returns the elements of a whole vector of the collective. */
 size_t plan_vector(const struct plan_shape *shape);
 

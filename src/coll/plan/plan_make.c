@@ -42,26 +42,16 @@ size_t plan_vector(const struct plan_shape *shape)
 	}
 }
 
-bool plan_reduces(enum fi_collective_op kind)
-{
-	return kind == FI_ALLREDUCE || kind == FI_REDUCE || kind == FI_REDUCE_SCATTER;
-}
-
-static bool plan_make_rooted(enum fi_collective_op kind)
-{
-	return kind == FI_BROADCAST || kind == FI_REDUCE || kind == FI_SCATTER || kind == FI_GATHER;
-}
-
 /* Sets what the collective does not use to default values. */
 static struct plan_shape plain_shape(const struct plan_shape *shape)
 {
 	struct plan_shape s = *shape;
 
 	s.ordered = s.ordered && plan_reduces(s.kind);
-	if (!plan_make_rooted(s.kind))
+	if (!plan_rooted(s.kind))
 		s.root = 0;
 	if (s.kind == FI_BARRIER || s.kind == FI_BROADCAST ||
-	    (plan_make_rooted(s.kind) && s.rank != s.root))
+	    (plan_rooted(s.kind) && s.rank != s.root))
 		s.overlap = PLAN_APART;
 	return s;
 }
