@@ -215,74 +215,24 @@ static ssize_t entry_broadcast(struct fid_ep *fid, void *buf, size_t count, void
 						    root_addr, datatype, FI_NOOP, flags, context});
 }
 
-static ssize_t entry_alltoall(struct fid_ep *fid, const void *buf, size_t count, void *desc,
-			      void *result, void *result_desc, fi_addr_t coll_addr,
-			      enum fi_datatype datatype, uint64_t flags, void *context)
-{
-	(void)desc, (void)result_desc;
-	return entry_post_group(fid, &(struct call){FI_ALLTOALL, buf, count, result, coll_addr,
-						    NO_ROOT, datatype, FI_NOOP, flags, context});
-}
+/* The calls from one buffer to another: they differ in whether they name a root and an operator. */
+#define ENTRY_CALL(name, kind, root, op, ...)                                                      \
+	static ssize_t entry_##name(struct fid_ep *fid, const void *buf, size_t count, void *desc, \
+				    void *result, void *result_desc, fi_addr_t coll_addr,          \
+				    __VA_ARGS__, uint64_t flags, void *context)                    \
+	{                                                                                          \
+		(void)desc, (void)result_desc;                                                     \
+		return entry_post_group(fid, &(struct call){kind, buf, count, result, coll_addr,   \
+							    root, datatype, op, flags, context});  \
+	}
 
-static ssize_t entry_allreduce(struct fid_ep *fid, const void *buf, size_t count, void *desc,
-			       void *result, void *result_desc, fi_addr_t coll_addr,
-			       enum fi_datatype datatype, enum fi_op op, uint64_t flags,
-			       void *context)
-{
-	(void)desc, (void)result_desc;
-	return entry_post_group(fid, &(struct call){FI_ALLREDUCE, buf, count, result, coll_addr,
-						    NO_ROOT, datatype, op, flags, context});
-}
-
-static ssize_t entry_allgather(struct fid_ep *fid, const void *buf, size_t count, void *desc,
-			       void *result, void *result_desc, fi_addr_t coll_addr,
-			       enum fi_datatype datatype, uint64_t flags, void *context)
-{
-	(void)desc, (void)result_desc;
-	return entry_post_group(fid, &(struct call){FI_ALLGATHER, buf, count, result, coll_addr,
-						    NO_ROOT, datatype, FI_NOOP, flags, context});
-}
-
-static ssize_t entry_reduce_scatter(struct fid_ep *fid, const void *buf, size_t count, void *desc,
-				    void *result, void *result_desc, fi_addr_t coll_addr,
-				    enum fi_datatype datatype, enum fi_op op, uint64_t flags,
-				    void *context)
-{
-	(void)desc, (void)result_desc;
-	return entry_post_group(fid,
-				&(struct call){FI_REDUCE_SCATTER, buf, count, result, coll_addr,
-					       NO_ROOT, datatype, op, flags, context});
-}
-
-static ssize_t entry_reduce(struct fid_ep *fid, const void *buf, size_t count, void *desc,
-			    void *result, void *result_desc, fi_addr_t coll_addr,
-			    fi_addr_t root_addr, enum fi_datatype datatype, enum fi_op op,
-			    uint64_t flags, void *context)
-{
-	(void)desc, (void)result_desc;
-	return entry_post_group(fid, &(struct call){FI_REDUCE, buf, count, result, coll_addr,
-						    root_addr, datatype, op, flags, context});
-}
-
-static ssize_t entry_scatter(struct fid_ep *fid, const void *buf, size_t count, void *desc,
-			     void *result, void *result_desc, fi_addr_t coll_addr,
-			     fi_addr_t root_addr, enum fi_datatype datatype, uint64_t flags,
-			     void *context)
-{
-	(void)desc, (void)result_desc;
-	return entry_post_group(fid, &(struct call){FI_SCATTER, buf, count, result, coll_addr,
-						    root_addr, datatype, FI_NOOP, flags, context});
-}
-
-static ssize_t entry_gather(struct fid_ep *fid, const void *buf, size_t count, void *desc,
-			    void *result, void *result_desc, fi_addr_t coll_addr,
-			    fi_addr_t root_addr, enum fi_datatype datatype, uint64_t flags,
-			    void *context)
-{
-	(void)desc, (void)result_desc;
-	return entry_post_group(fid, &(struct call){FI_GATHER, buf, count, result, coll_addr,
-						    root_addr, datatype, FI_NOOP, flags, context});
-}
+ENTRY_CALL(alltoall, FI_ALLTOALL, NO_ROOT, FI_NOOP, enum fi_datatype datatype)
+ENTRY_CALL(allreduce, FI_ALLREDUCE, NO_ROOT, op, enum fi_datatype datatype, enum fi_op op)
+ENTRY_CALL(allgather, FI_ALLGATHER, NO_ROOT, FI_NOOP, enum fi_datatype datatype)
+ENTRY_CALL(reduce_scatter, FI_REDUCE_SCATTER, NO_ROOT, op, enum fi_datatype datatype, enum fi_op op)
+ENTRY_CALL(reduce, FI_REDUCE, root, op, fi_addr_t root, enum fi_datatype datatype, enum fi_op op)
+ENTRY_CALL(scatter, FI_SCATTER, root, FI_NOOP, fi_addr_t root, enum fi_datatype datatype)
+ENTRY_CALL(gather, FI_GATHER, root, FI_NOOP, fi_addr_t root, enum fi_datatype datatype)
 
 /* Each buffer may have one segment; its count is the call's `count`. */
 static ssize_t entry_collective_msg(struct fid_ep *fid, const struct fi_msg_collective *m,
