@@ -26,10 +26,10 @@ static int check_version(uint32_t version, uint32_t newest)
 {
 	if (FI_VERSION_GE(newest, version))
 		return 0;
-	LOG_WARN(LOG_CORE,
-		 "interface version %u.%u requested, the program is linked for up to %u.%u",
-		 FI_MAJOR(version), FI_MINOR(version), FI_MAJOR(newest), FI_MINOR(newest));
-	return -FI_ENOSYS;
+	return LOG_REFUSE(
+		-FI_ENOSYS, LOG_CORE,
+		"interface version %u.%u requested, the program is linked for up to %u.%u",
+		FI_MAJOR(version), FI_MINOR(version), FI_MAJOR(newest), FI_MINOR(newest));
 }
 
 /* Copies hints, which may be NULL, to the present size. 0 or -FI_ENOMEM. */
@@ -39,8 +39,8 @@ static int copy_hints(const struct fi_info *hints, const struct info_sizes *size
 	*copy = hints ? info_copy(hints, sizes) : NULL;
 	if (*copy || !hints)
 		return 0;
-	LOG_WARN(LOG_CORE, "hints of %zu bytes could not be copied", sizes->info);
-	return -FI_ENOMEM;
+	return LOG_REFUSE(-FI_ENOMEM, LOG_CORE, "hints of %zu bytes could not be copied",
+			  sizes->info);
 }
 
 /* Defines two calls for structures of `sizes` and interface versions up to `newest`. */

@@ -26,11 +26,9 @@ static int connreq_close(struct fid *fid)
 
 	if (is_foreign(c))
 		return 0;
-	if (c->taken) {
-		LOG_WARN(LOG_EP_CTRL,
-			 "close: an endpoint owns the connection request: close that one");
-		return -FI_EBUSY;
-	}
+	if (c->taken)
+		return LOG_REFUSE(-FI_EBUSY, LOG_EP_CTRL,
+				  "close: an endpoint owns the connection request: close that one");
 	connreq_free(c);
 	return 0;
 }

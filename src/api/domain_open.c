@@ -55,18 +55,16 @@ static int domain_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 {
 	struct domain *dom = (struct domain *)fid;
 
-	if (!bfid || bfid->fclass != FI_CLASS_EQ || flags & ~FI_REG_MR) {
-		LOG_WARN(LOG_DOMAIN, "bind: class %zu with flags %#llx: only an event queue binds",
-			 bfid ? bfid->fclass : 0, (unsigned long long)flags);
-		return -FI_EINVAL;
-	}
+	if (!bfid || bfid->fclass != FI_CLASS_EQ || flags & ~FI_REG_MR)
+		return LOG_REFUSE(-FI_EINVAL, LOG_DOMAIN,
+				  "bind: class %zu with flags %#llx: only an event queue binds",
+				  bfid ? bfid->fclass : 0, (unsigned long long)flags);
 	if (dom->eq)
 		return -FI_EINVAL;
-	if (((struct eq *)bfid)->fabric != dom->fabric) {
-		LOG_WARN(LOG_DOMAIN,
-			 "bind: domain and event queue have different fabrics: open both on one");
-		return -FI_EINVAL;
-	}
+	if (((struct eq *)bfid)->fabric != dom->fabric)
+		return LOG_REFUSE(
+			-FI_EINVAL, LOG_DOMAIN,
+			"bind: domain and event queue have different fabrics: open both on one");
 	dom->eq = (struct eq *)bfid;
 	dom->eq_flags = flags;
 	ref_get(&dom->eq->ref);
@@ -152,12 +150,10 @@ static int open_device(struct domain *dom)
 		return 0;
 	if (!t)
 		return -FI_ENOSYS;
-	if (!dom->info->src_addr) {
-		LOG_WARN(
-			LOG_DOMAIN,
+	if (!dom->info->src_addr)
+		return LOG_REFUSE(
+			-FI_EINVAL, LOG_DOMAIN,
 			"info->src_addr has to name an address of an RDMA device: fi_info -p verbs -v lists them");
-		return -FI_EINVAL;
-	}
 	err = addr_from_user(&at, provider_format(dom->info), dom->info->src_addr,
 			     dom->info->src_addrlen);
 	if (err)
@@ -279,13 +275,10 @@ free_dom:
 int domain_open2(struct fid_fabric *fabric, struct fi_info *info, struct fid_domain **out,
 		 uint64_t flags, void *context)
 {
-	if (flags & ~FI_PEER) {
-		LOG_WARN(LOG_DOMAIN, "fi_domain2: unknown flags %#llx", (unsigned long long)flags);
-		return -FI_EINVAL;
-	}
-	if (flags) {
-		LOG_WARN(LOG_DOMAIN, "fi_domain2: FI_PEER: no peers here");
-		return -FI_ENOSYS;
-	}
+	if (flags & ~FI_PEER)
+		return LOG_REFUSE(-FI_EINVAL, LOG_DOMAIN, "fi_domain2: unknown flags %#llx",
+				  (unsigned long long)flags);
+	if (flags)
+		return LOG_REFUSE(-FI_ENOSYS, LOG_DOMAIN, "fi_domain2: FI_PEER: no peers here");
 	return domain_open(fabric, info, out, context);
 }

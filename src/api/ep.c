@@ -83,11 +83,9 @@ int ep_open(struct fid_domain *domain, struct fi_info *info, struct fid_ep **out
 
 	if (!out)
 		return -FI_EINVAL;
-	if (!info || !info->ep_attr || !ep_supported(info->ep_attr->type)) {
-		LOG_WARN(LOG_EP_CTRL, "endpoint type %d is not supported",
-			 info && info->ep_attr ? (int)info->ep_attr->type : -1);
-		return -FI_EINVAL;
-	}
+	if (!info || !info->ep_attr || !ep_supported(info->ep_attr->type))
+		return LOG_REFUSE(-FI_EINVAL, LOG_EP_CTRL, "endpoint type %d is not supported",
+				  info && info->ep_attr ? (int)info->ep_attr->type : -1);
 	ep = ep_new(dom, FI_CLASS_EP, context);
 	if (!ep)
 		return -FI_ENOMEM;
@@ -122,11 +120,10 @@ static int bind_cq(struct ep *ep, struct cq *cq, uint64_t flags)
 
 	if (flags & ~(FI_TRANSMIT | FI_RECV | FI_SELECTIVE_COMPLETION) ||
 	    !(flags & (FI_TRANSMIT | FI_RECV)) || (flags & FI_TRANSMIT && ep->tx_cq) ||
-	    (flags & FI_RECV && ep->rx_cq)) {
-		LOG_WARN(LOG_EP_CTRL, "completion queue with flags %#llx: unknown or bound twice",
-			 (unsigned long long)flags);
-		return -FI_EINVAL;
-	}
+	    (flags & FI_RECV && ep->rx_cq))
+		return LOG_REFUSE(-FI_EINVAL, LOG_EP_CTRL,
+				  "completion queue with flags %#llx: unknown or bound twice",
+				  (unsigned long long)flags);
 	if (cq->dom != ep->dom)
 		return -FI_EDOMAIN;
 	domain_lock(ep->dom);
@@ -217,11 +214,10 @@ static int ep_bind_eq(struct ep *ep, struct eq *eq)
 {
 	if (ep->eq)
 		return -FI_EINVAL;
-	if (eq->fabric != ep->dom->fabric) {
-		LOG_WARN(LOG_EP_CTRL,
-			 "bind: endpoint and event queue have different fabrics: open both on one");
-		return -FI_EINVAL;
-	}
+	if (eq->fabric != ep->dom->fabric)
+		return LOG_REFUSE(
+			-FI_EINVAL, LOG_EP_CTRL,
+			"bind: endpoint and event queue have different fabrics: open both on one");
 	ep->eq = eq;
 	ref_get(&eq->ref);
 	return 0;
@@ -266,9 +262,9 @@ int ep_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 	case FI_CLASS_STX_CTX:
 		return bind_stx(ep, (struct stx *)bfid);
 	default:
-		LOG_WARN(LOG_EP_CTRL, "an object of class %zu does not bind to an endpoint",
-			 bfid->fclass);
-		return -FI_EINVAL;
+		return LOG_REFUSE(-FI_EINVAL, LOG_EP_CTRL,
+				  "an object of class %zu does not bind to an endpoint",
+				  bfid->fclass);
 	}
 }
 

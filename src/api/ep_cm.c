@@ -80,10 +80,9 @@ static int take_handle(struct ep *ep, struct fid *handle)
 	}
 	if (!request && handle->fclass == FI_CLASS_PEP)
 		return pep_give_name((struct fid_pep *)handle, ep->info);
-	LOG_WARN(LOG_EP_CTRL, "info->handle is %s (class %zu)",
-		 request ? "a request that another endpoint has" : "not of a connection",
-		 handle->fclass);
-	return -FI_EINVAL;
+	return LOG_REFUSE(-FI_EINVAL, LOG_EP_CTRL, "info->handle is %s (class %zu)",
+			  request ? "a request that another endpoint has" : "not of a connection",
+			  handle->fclass);
 }
 
 int ep_cm_open(struct ep *ep, const struct fi_info *info)
@@ -185,11 +184,10 @@ static int ep_cm_prepare(struct ep *ep, const void *param, size_t paramlen)
 		return -FI_ENOSYS;
 	if (paramlen && !param)
 		return -FI_EINVAL;
-	if (!ep->eq) {
-		LOG_WARN(LOG_EP_CTRL,
-			 "no event queue is bound to the endpoint: call fi_ep_bind with one first");
-		return -FI_ENOEQ;
-	}
+	if (!ep->eq)
+		return LOG_REFUSE(
+			-FI_ENOEQ, LOG_EP_CTRL,
+			"no event queue is bound to the endpoint: call fi_ep_bind with one first");
 	return ep->enabled ? 0 : ep_enable(ep);
 }
 
@@ -212,8 +210,8 @@ static bool is_new(const struct ep *ep)
 {
 	if (ep->cm->state == EP_CM_NEW)
 		return true;
-	LOG_WARN(LOG_EP_CTRL, "an endpoint can be connected only once: open another one");
-	return false;
+	return LOG_REFUSE(false, LOG_EP_CTRL,
+			  "an endpoint can be connected only once: open another one");
 }
 
 static int connect_locked(struct ep *ep, const struct addr *to, const void *param, size_t paramlen)
@@ -258,12 +256,10 @@ static int accept_locked(struct ep *ep, const void *param, size_t paramlen)
 	struct connreq *request = ep->cm->request;
 	int err;
 
-	if (!request || request->answered || !is_new(ep)) {
-		LOG_WARN(LOG_EP_CTRL,
-			 "fi_accept: the endpoint has no connection request, or it was "
-			 "answered");
-		return -FI_EINVAL;
-	}
+	if (!request || request->answered || !is_new(ep))
+		return LOG_REFUSE(-FI_EINVAL, LOG_EP_CTRL,
+				  "fi_accept: the endpoint has no connection request, or it was "
+				  "answered");
 	ep->cm->state = EP_CM_CONNECTING;
 	err = cm_accept(ep->worker, request, param, paramlen);
 	if (err == CM_LATER)

@@ -84,24 +84,21 @@ static int check_bindings(struct ep *ep)
 	struct ep *base = ep->base;
 	const char *lacks = NULL;
 
-	if (!base->av && !base->cm) {
-		LOG_WARN(LOG_EP_CTRL,
-			 "enable: no address vector is bound: call fi_ep_bind with one first");
-		return -FI_ENOAV;
-	}
+	if (!base->av && !base->cm)
+		return LOG_REFUSE(
+			-FI_ENOAV, LOG_EP_CTRL,
+			"enable: no address vector is bound: call fi_ep_bind with one first");
 	if (ep_enable_transmits(ep) && !ep->tx_cq && !ep->cntrs[0] && !ep->cntrs[2] &&
 	    !ep->cntrs[3])
 		lacks = "FI_TRANSMIT";
 	if (ep_enable_receives(ep) && ep->info->caps & (FI_MSG | FI_TAGGED) && !ep->rx_cq &&
 	    !ep->cntrs[1])
 		lacks = "FI_RECV";
-	if (lacks) {
-		LOG_WARN(
-			LOG_EP_CTRL,
+	if (lacks)
+		return LOG_REFUSE(
+			-FI_ENOCQ, LOG_EP_CTRL,
 			"enable: neither a completion queue nor a counter is bound for %s: call fi_ep_bind with one first",
 			lacks);
-		return -FI_ENOCQ;
-	}
 	return 0;
 }
 

@@ -35,9 +35,9 @@ int ep_flags_check(const struct ep *ep, uint64_t side, uint64_t flags)
 
 	if (!wrong)
 		return 0;
-	LOG_WARN(LOG_EP_CTRL, "default flags %#llx: the endpoint's %s do not have them",
-		 (unsigned long long)wrong, transmits ? "transmits" : "receives");
-	return -FI_EBADFLAGS;
+	return LOG_REFUSE(-FI_EBADFLAGS, LOG_EP_CTRL,
+			  "default flags %#llx: the endpoint's %s do not have them",
+			  (unsigned long long)wrong, transmits ? "transmits" : "receives");
 }
 
 int ep_flags_get(const struct ep *ep, uint64_t *flags)

@@ -33,8 +33,8 @@ static int ep_info_check(const struct ep *ep, const struct fi_info *info)
 
 	if (hints_allow(provider_of(info), domain_api(ep->dom), info, &why))
 		return 0;
-	LOG_WARN(LOG_EP_CTRL, "an endpoint with more than fi_getinfo grants: %s", why.text);
-	return -FI_ENODATA;
+	return LOG_REFUSE(-FI_ENODATA, LOG_EP_CTRL,
+			  "an endpoint with more than fi_getinfo grants: %s", why.text);
 }
 
 /* Copies what the application asked for, and adds defaults. 0 or a negative error. */

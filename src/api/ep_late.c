@@ -13,10 +13,10 @@
 
 static int ep_late_refuse(const char *what)
 {
-	LOG_WARN(LOG_EP_CTRL,
-		 "bind: the endpoint is enabled already: too late for %s, bind it before fi_enable",
-		 what);
-	return -FI_EOPBADSTATE;
+	return LOG_REFUSE(
+		-FI_EOPBADSTATE, LOG_EP_CTRL,
+		"bind: the endpoint is enabled already: too late for %s, bind it before fi_enable",
+		what);
 }
 
 /* Queues and counters are read at every operation, except by a device's operations. */

@@ -49,12 +49,10 @@ int ep_alias(struct ep *ep, struct fi_alias *arg)
 	struct ep *alias;
 	int err;
 
-	if (ep->is_alias || (side != FI_TRANSMIT && side != FI_RECV)) {
-		LOG_WARN(LOG_EP_CTRL,
-			 "alias with flags %#llx: FI_TRANSMIT or FI_RECV has to be set",
-			 arg ? (unsigned long long)arg->flags : 0);
-		return -FI_EINVAL;
-	}
+	if (ep->is_alias || (side != FI_TRANSMIT && side != FI_RECV))
+		return LOG_REFUSE(-FI_EINVAL, LOG_EP_CTRL,
+				  "alias with flags %#llx: FI_TRANSMIT or FI_RECV has to be set",
+				  arg ? (unsigned long long)arg->flags : 0);
 	if (!arg->fid)
 		return -FI_EINVAL;
 	rest = arg->flags & ~side;

@@ -22,12 +22,11 @@ static int fabric_close(struct fid *fid)
 
 	if (fab->forks != forked_count())
 		return 0;
-	if (ref_busy(&fab->ref)) {
-		LOG_WARN(LOG_FABRIC,
-			 "a fabric with %d open objects cannot be closed: close these first",
-			 fab->ref);
-		return -FI_EBUSY;
-	}
+	if (ref_busy(&fab->ref))
+		return LOG_REFUSE(
+			-FI_EBUSY, LOG_FABRIC,
+			"a fabric with %d open objects cannot be closed: close these first",
+			fab->ref);
 	opened_remove_fabric(&fab->opened);
 	free(fab->name);
 	free(fab->prov_name);
@@ -74,18 +73,15 @@ free_fabric:
 /* Returns whether fi_getinfo reports such a fabric and provider. */
 static bool fabric_known(const struct fi_fabric_attr *attr)
 {
-	if (!provider_find(attr->prov_name)) {
-		LOG_WARN(LOG_FABRIC,
-			 "fi_fabric: there is no provider \"%s\": fi_info -l lists them",
-			 attr->prov_name);
-		return false;
-	}
+	if (!provider_find(attr->prov_name))
+		return LOG_REFUSE(false, LOG_FABRIC,
+				  "fi_fabric: there is no provider \"%s\": fi_info -l lists them",
+				  attr->prov_name);
 	for (size_t i = 0; i < provider_count; i++) {
 		if (strcmp(providers[i].fabric, attr->name) == 0)
 			return true;
 	}
-	LOG_WARN(LOG_FABRIC, "fi_fabric: there is no fabric \"%s\"", attr->name);
-	return false;
+	return LOG_REFUSE(false, LOG_FABRIC, "fi_fabric: there is no fabric \"%s\"", attr->name);
 }
 
 /* A fabric of an external provider. From here on its objects are the provider's alone. */

@@ -48,11 +48,10 @@ static int mc_ways_of(const struct ep *ep, uint64_t flags, uint64_t *ways)
 		return -FI_EBADFLAGS;
 	if (!able)
 		able = FI_SEND | FI_RECV;
-	if (flags & ~able) {
-		LOG_WARN(LOG_EP_CTRL, "fi_join: the endpoint has no capability to %s",
-			 flags & ~able & FI_SEND ? "send" : "receive");
-		return -FI_EINVAL;
-	}
+	if (flags & ~able)
+		return LOG_REFUSE(-FI_EINVAL, LOG_EP_CTRL,
+				  "fi_join: the endpoint has no capability to %s",
+				  flags & ~able & FI_SEND ? "send" : "receive");
 	*ways = flags ? flags : able;
 	return 0;
 }
@@ -107,12 +106,10 @@ int mc_join(struct fid_ep *fid, const void *addr, uint64_t flags, struct fid_mc 
 		return err;
 	if (!addr || !out)
 		return -FI_EINVAL;
-	if (!ep->eq) {
-		LOG_WARN(
-			LOG_EP_CTRL,
+	if (!ep->eq)
+		return LOG_REFUSE(
+			-FI_ENOEQ, LOG_EP_CTRL,
 			"fi_join: no event queue is bound to the endpoint: call fi_ep_bind with one first");
-		return -FI_ENOEQ;
-	}
 	mc = mc_new(ep, context);
 	if (!mc)
 		return -FI_ENOMEM;

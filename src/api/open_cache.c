@@ -9,10 +9,9 @@
 static int cache_bind(struct fid *fid, struct fid *monitor, uint64_t flags)
 {
 	(void)fid;
-	if (flags) {
-		LOG_WARN(LOG_MR, "mr_cache: flags %#llx of an import", (unsigned long long)flags);
-		return -FI_EINVAL;
-	}
+	if (flags)
+		return LOG_REFUSE(-FI_EINVAL, LOG_MR, "mr_cache: flags %#llx of an import",
+				  (unsigned long long)flags);
 	return monitor_import((struct fid_mem_monitor *)monitor);
 }
 

@@ -104,12 +104,11 @@ int fi_param_define(const struct fi_provider *provider, const char *param_name,
 	va_list args;
 	int len;
 
-	if (!param_name || !*param_name || !help_string_fmt || !*help_string_fmt) {
-		LOG_WARN(LOG_CORE,
-			 "fi_param_define: a parameter needs a name and a help text (\"%s\")",
-			 param_name ? param_name : "");
-		return -FI_EINVAL;
-	}
+	if (!param_name || !*param_name || !help_string_fmt || !*help_string_fmt)
+		return LOG_REFUSE(
+			-FI_EINVAL, LOG_CORE,
+			"fi_param_define: a parameter needs a name and a help text (\"%s\")",
+			param_name ? param_name : "");
 	name = variable_of(provider, param_name);
 	if (!name)
 		return -FI_ENOMEM;

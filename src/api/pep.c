@@ -77,13 +77,11 @@ static int pep_bind(struct fid *fid, struct fid *other, uint64_t flags)
 	struct eq *eq = (struct eq *)other;
 	int ret = -FI_EINVAL;
 
-	if (!other || other->fclass != FI_CLASS_EQ || flags || eq->fabric != pep->fabric) {
-		LOG_WARN(LOG_EP_CTRL,
-			 "a passive endpoint is bound to an event queue of its fabric, "
-			 "without flags (class %zu, flags %#llx)",
-			 other ? other->fclass : 0, (unsigned long long)flags);
-		return -FI_EINVAL;
-	}
+	if (!other || other->fclass != FI_CLASS_EQ || flags || eq->fabric != pep->fabric)
+		return LOG_REFUSE(-FI_EINVAL, LOG_EP_CTRL,
+				  "a passive endpoint is bound to an event queue of its fabric, "
+				  "without flags (class %zu, flags %#llx)",
+				  other ? other->fclass : 0, (unsigned long long)flags);
 	lock_take(&pep->lock);
 	if (!pep->eq) {
 		pep->eq = eq;
@@ -133,9 +131,9 @@ static int pep_setopt(fid_t fid, int level, int name, const void *value, size_t 
 {
 	(void)fid;
 	(void)value;
-	LOG_WARN(LOG_EP_CTRL, "a passive endpoint has no option %d of level %d to set (%zu bytes)",
-		 name, level, len);
-	return -FI_ENOPROTOOPT;
+	return LOG_REFUSE(-FI_ENOPROTOOPT, LOG_EP_CTRL,
+			  "a passive endpoint has no option %d of level %d to set (%zu bytes)",
+			  name, level, len);
 }
 
 static struct fi_ops_ep ep_ops = {
@@ -156,9 +154,9 @@ static int pep_check_info(const struct fi_info *info)
 		return -FI_EINVAL;
 	if (info->ep_attr->type == FI_EP_MSG)
 		return 0;
-	LOG_WARN(LOG_EP_CTRL, "a passive endpoint is of type FI_EP_MSG, not %d",
-		 (int)info->ep_attr->type);
-	return -FI_EINVAL;
+	return LOG_REFUSE(-FI_EINVAL, LOG_EP_CTRL,
+			  "a passive endpoint is of type FI_EP_MSG, not %d",
+			  (int)info->ep_attr->type);
 }
 
 int pep_open(struct fid_fabric *fabric, struct fi_info *info, struct fid_pep **fid, void *context)

@@ -71,12 +71,10 @@ static int listen_locked(struct pep *pep)
 {
 	int ret;
 
-	if (!pep->eq) {
-		LOG_WARN(
-			LOG_EP_CTRL,
+	if (!pep->eq)
+		return LOG_REFUSE(
+			-FI_ENOEQ, LOG_EP_CTRL,
 			"fi_listen: the passive endpoint has no event queue: call fi_pep_bind with one first");
-		return -FI_ENOEQ;
-	}
 	if (pep->spent)
 		return -FI_EOPBADSTATE;
 	ret = pep_bound(pep);
@@ -191,10 +189,9 @@ static int pep_cm_reject(struct fid_pep *fid, fid_t handle, const void *param, s
 	struct connreq *c = connreq_of(handle);
 
 	(void)fid; /* a request is independent of the endpoint that received it */
-	if (!c || (paramlen && !param)) {
-		LOG_WARN(LOG_EP_CTRL, "fi_reject: %s", c ? "no data" : "the handle is no request");
-		return -FI_EINVAL;
-	}
+	if (!c || (paramlen && !param))
+		return LOG_REFUSE(-FI_EINVAL, LOG_EP_CTRL, "fi_reject: %s",
+				  c ? "no data" : "the handle is no request");
 	return connreq_reject(c, param, paramlen);
 }
 

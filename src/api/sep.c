@@ -82,11 +82,10 @@ static bool index_free(struct ep **slots, unsigned int count, int idx)
 {
 	if (idx >= 0 && (unsigned int)idx < count && !slots[idx])
 		return true;
-	LOG_WARN(
-		LOG_EP_CTRL,
+	return LOG_REFUSE(
+		false, LOG_EP_CTRL,
 		"context %d of %u: no such index, or it is open: indices go from 0 to the count less one",
 		idx, count);
-	return false;
 }
 
 int sep_tx_context(struct fid_ep *fid, int idx, struct fi_tx_attr *attr, struct fid_ep **out,
@@ -157,11 +156,10 @@ int sep_srx_open(struct fid_domain *domain, struct fi_rx_attr *attr, struct fid_
 
 	if (!out)
 		return -FI_EINVAL;
-	if (attr && (attr->op_flags & FI_PEER)) {
-		LOG_WARN(LOG_EP_CTRL, "fi_srx_context: op_flags %#llx with FI_PEER: no peers here",
-			 (unsigned long long)attr->op_flags);
-		return -FI_EINVAL;
-	}
+	if (attr && (attr->op_flags & FI_PEER))
+		return LOG_REFUSE(-FI_EINVAL, LOG_EP_CTRL,
+				  "fi_srx_context: op_flags %#llx with FI_PEER: no peers here",
+				  (unsigned long long)attr->op_flags);
 	ep = ep_new(dom, FI_CLASS_SRX_CTX, context);
 	if (!ep)
 		return -FI_ENOMEM;
@@ -196,10 +194,9 @@ static int stx_close(struct fid *fid)
 {
 	struct stx *stx = (struct stx *)fid;
 
-	if (stx->closed) {
-		LOG_WARN(LOG_EP_CTRL, "close: the shared context has been closed before");
-		return -FI_EINVAL;
-	}
+	if (stx->closed)
+		return LOG_REFUSE(-FI_EINVAL, LOG_EP_CTRL,
+				  "close: the shared context has been closed before");
 	if (domain_foreign(stx->dom))
 		return 0;
 	ref_put(&stx->dom->ref);

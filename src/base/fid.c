@@ -6,10 +6,9 @@
 
 int fid_no_bind(struct fid *fid, struct fid *other, uint64_t flags)
 {
-	LOG_WARN(LOG_CORE,
-		 "nothing can be bound to an object of class %zu (class %zu, flags %#llx)",
-		 fid->fclass, other ? other->fclass : 0, (unsigned long long)flags);
-	return -FI_ENOSYS;
+	return LOG_REFUSE(-FI_ENOSYS, LOG_CORE,
+			  "nothing can be bound to an object of class %zu (class %zu, flags %#llx)",
+			  fid->fclass, other ? other->fclass : 0, (unsigned long long)flags);
 }
 
 int fid_no_control(struct fid *fid, int command, void *arg)
@@ -49,23 +48,23 @@ int fid_no_ops_set(struct fid *fid, const char *name, uint64_t flags, void *ops,
 
 static int closed_close(struct fid *fid)
 {
-	LOG_WARN(LOG_CORE, "close: the object at %p has been closed before", (void *)fid);
-	return -FI_EINVAL;
+	return LOG_REFUSE(-FI_EINVAL, LOG_CORE, "close: the object at %p has been closed before",
+			  (void *)fid);
 }
 
 static int closed_bind(struct fid *fid, struct fid *other, uint64_t flags)
 {
 	(void)other, (void)flags;
-	LOG_WARN(LOG_CORE, "bind: the object at %p has been closed before", (void *)fid);
-	return -FI_EINVAL;
+	return LOG_REFUSE(-FI_EINVAL, LOG_CORE, "bind: the object at %p has been closed before",
+			  (void *)fid);
 }
 
 static int closed_control(struct fid *fid, int command, void *arg)
 {
 	(void)arg;
-	LOG_WARN(LOG_CORE, "control %d: the object at %p has been closed before", command,
-		 (void *)fid);
-	return -FI_EINVAL;
+	return LOG_REFUSE(-FI_EINVAL, LOG_CORE,
+			  "control %d: the object at %p has been closed before", command,
+			  (void *)fid);
 }
 
 static struct fi_ops closed_ops = FID_OPS(closed_close, closed_bind, closed_control);

@@ -28,12 +28,11 @@ int iov_add_up(const size_t *first, size_t size, size_t count, size_t most, size
 	for (size_t i = 0; i < count; i++) {
 		size_t len = *(const size_t *)((const char *)first + i * size);
 
-		if (__builtin_add_overflow(total, len, &total)) {
-			LOG_WARN(LOG_EP_DATA,
-				 "segment %zu of %zu has length %zu: the sum is more than %zu", i,
-				 count, len, SIZE_MAX);
-			return -FI_EMSGSIZE;
-		}
+		if (__builtin_add_overflow(total, len, &total))
+			return LOG_REFUSE(
+				-FI_EMSGSIZE, LOG_EP_DATA,
+				"segment %zu of %zu has length %zu: the sum is more than %zu", i,
+				count, len, SIZE_MAX);
 	}
 	*sum = total;
 	return 0;

@@ -96,6 +96,12 @@ void log_put(const struct log_place *place, const char *msg);
 	} while (0)
 
 #define LOG_WARN(subsys, ...) LOG_AT(FI_LOG_WARN, subsys, __VA_ARGS__)
+/* Says by LOG_WARN why a call is refused, and is the error: return LOG_REFUSE(-FI_EINVAL, LOG_CQ, "size %zu ...", ...). */
+#define LOG_REFUSE(error, subsys, ...)                                                             \
+	({                                                                                         \
+		LOG_WARN(subsys, __VA_ARGS__);                                                     \
+		(error);                                                                           \
+	})
 /*
  * As LOG_WARN, for what a peer can bring about, or anybody who reaches an endpoint: each such line of the sources writes one message in
  * FI_LOG_INTERVAL, however often they do it.

@@ -72,11 +72,10 @@ int monitor_import(struct fid_mem_monitor *monitor)
 	int ret = 0;
 
 	if (!monitor || monitor->fid.fclass != FI_CLASS_MEM_MONITOR ||
-	    !monitor_whole(monitor->export_ops)) {
-		LOG_WARN(LOG_MR, "mr_cache: a memory monitor of class %zu, or without functions",
-			 monitor ? monitor->fid.fclass : 0);
-		return -FI_EINVAL;
-	}
+	    !monitor_whole(monitor->export_ops))
+		return LOG_REFUSE(-FI_EINVAL, LOG_MR,
+				  "mr_cache: a memory monitor of class %zu, or without functions",
+				  monitor ? monitor->fid.fclass : 0);
 	forked_take(FORKED_MONITOR);
 	forget_parent();
 	if (imported || watches) {

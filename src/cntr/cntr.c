@@ -156,13 +156,11 @@ static int cntr_close(struct fid *fid)
 		return 0;
 	if (__atomic_load_n(&c->due, __ATOMIC_SEQ_CST))
 		workers_run_due(c->dom);
-	if (!cntr_leave(c)) {
-		LOG_WARN(
-			LOG_CNTR,
+	if (!cntr_leave(c))
+		return LOG_REFUSE(
+			-FI_EBUSY, LOG_CNTR,
 			"a counter with %d bindings cannot be closed: close the endpoints that use it first",
 			c->ref);
-		return -FI_EBUSY;
-	}
 	wait_fini(&c->wait);
 	workers_fini(&c->workers);
 	ref_put(&c->dom->ref);
@@ -199,9 +197,8 @@ static int cntr_check_attr(const struct domain *dom, const struct fi_cntr_attr *
 	if (attr->flags == 0 &&
 	    (attr->events == FI_CNTR_EVENTS_COMP || attr->events == FI_CNTR_EVENTS_BYTES))
 		return xpu_refuse(domain_api(dom), &attr->xpu_ctx, "fi_cntr_open");
-	LOG_WARN(LOG_CNTR, "no counter of events %d with flags %#llx", (int)attr->events,
-		 (unsigned long long)attr->flags);
-	return -FI_EINVAL;
+	return LOG_REFUSE(-FI_EINVAL, LOG_CNTR, "no counter of events %d with flags %#llx",
+			  (int)attr->events, (unsigned long long)attr->flags);
 }
 
 int cntr_open(struct fid_domain *domain, struct fi_cntr_attr *attr, struct fid_cntr **fid,

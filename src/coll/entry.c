@@ -62,17 +62,15 @@ static int check_memory(const struct call *c, const struct op_args *a)
 {
 	size_t align = plan_reduces(c->kind) ? query_align(c->type) : 1;
 
-	if ((a->in_count && !a->in) || (a->out_count && !a->out)) {
-		LOG_WARN(LOG_EP_DATA, "collective %d of %zu elements: %s is NULL", (int)c->kind,
-			 c->count, a->in_count && !a->in ? "buf" : "result");
-		return -FI_EINVAL;
-	}
-	if (((uintptr_t)a->in | (uintptr_t)a->out) % align) {
-		LOG_WARN(LOG_EP_DATA,
-			 "collective %d: %p or %p is not aligned to the %zu bytes of type %d",
-			 (int)c->kind, a->in, a->out, align, (int)c->type);
-		return -FI_EINVAL;
-	}
+	if ((a->in_count && !a->in) || (a->out_count && !a->out))
+		return LOG_REFUSE(-FI_EINVAL, LOG_EP_DATA,
+				  "collective %d of %zu elements: %s is NULL", (int)c->kind,
+				  c->count, a->in_count && !a->in ? "buf" : "result");
+	if (((uintptr_t)a->in | (uintptr_t)a->out) % align)
+		return LOG_REFUSE(
+			-FI_EINVAL, LOG_EP_DATA,
+			"collective %d: %p or %p is not aligned to the %zu bytes of type %d",
+			(int)c->kind, a->in, a->out, align, (int)c->type);
 	return 0;
 }
 
@@ -83,9 +81,9 @@ static int check_root(struct group *g, const struct call *c, struct op_args *a)
 	a->root = group_rank_of(g, c->root);
 	if (a->root < g->size)
 		return 0;
-	LOG_WARN(LOG_EP_DATA, "collective %d: the root, fi_addr %llu, is no member of the group",
-		 (int)c->kind, (unsigned long long)c->root);
-	return -FI_EINVAL;
+	return LOG_REFUSE(-FI_EINVAL, LOG_EP_DATA,
+			  "collective %d: the root, fi_addr %llu, is no member of the group",
+			  (int)c->kind, (unsigned long long)c->root);
 }
 
 /*
@@ -101,26 +99,24 @@ static int entry_check_ways(const struct group *g, const struct call *c, const s
 		needs = (g->rank == a->root) == from_root ? FI_SEND : FI_RECV;
 	if (!(needs & ~g->ways))
 		return 0;
-	LOG_WARN(LOG_EP_DATA, "collective %d: this member has joined only to %s", (int)c->kind,
-		 g->ways & FI_SEND ? "send" : "receive");
-	return -FI_EACCES;
+	return LOG_REFUSE(-FI_EACCES, LOG_EP_DATA,
+			  "collective %d: this member has joined only to %s", (int)c->kind,
+			  g->ways & FI_SEND ? "send" : "receive");
 }
 
 static int entry_check(struct group *g, const struct call *c, struct op_args *a)
 {
 	int err = c->kind == FI_BARRIER ? 0 : query_valid(c->kind, c->type, c->op);
 
-	if (err) {
-		LOG_WARN(LOG_EP_DATA, "collective %d is not offered for type %d and operator %d",
-			 (int)c->kind, (int)c->type, (int)c->op);
-		return err;
-	}
-	if (g->flags && !(g->flags & FI_BARRIER_SET << c->kind)) {
-		LOG_WARN(LOG_EP_DATA,
-			 "collective %d: not permitted by the flags %#llx of the group's set",
-			 (int)c->kind, (unsigned long long)g->flags);
-		return -FI_EOPNOTSUPP;
-	}
+	if (err)
+		return LOG_REFUSE(err, LOG_EP_DATA,
+				  "collective %d is not offered for type %d and operator %d",
+				  (int)c->kind, (int)c->type, (int)c->op);
+	if (g->flags && !(g->flags & FI_BARRIER_SET << c->kind))
+		return LOG_REFUSE(
+			-FI_EOPNOTSUPP, LOG_EP_DATA,
+			"collective %d: not permitted by the flags %#llx of the group's set",
+			(int)c->kind, (unsigned long long)g->flags);
 	if (c->kind == FI_BARRIER) {
 		a->width = 1;
 		return 0; /* a barrier uses no other arguments */
@@ -131,12 +127,10 @@ static int entry_check(struct group *g, const struct call *c, struct op_args *a)
 	if (err)
 		return err;
 	a->width = query_width(c->type);
-	if (c->count > QUERY_BYTES_MAX / a->width / g->size) {
-		LOG_WARN(LOG_EP_DATA,
-			 "collective %d: %zu elements for each of %u members are too many",
-			 (int)c->kind, c->count, g->size);
-		return -FI_EMSGSIZE;
-	}
+	if (c->count > QUERY_BYTES_MAX / a->width / g->size)
+		return LOG_REFUSE(-FI_EMSGSIZE, LOG_EP_DATA,
+				  "collective %d: %zu elements for each of %u members are too many",
+				  (int)c->kind, c->count, g->size);
 	a->count = c->count;
 	a->in_count = entry_elements(kinds[c->kind].in, g, a);
 	a->out_count = entry_elements(kinds[c->kind].out, g, a);
@@ -155,11 +149,10 @@ static int entry_start(struct ep *ep, const struct call *c)
 	struct group *g = group_of(ep->worker->coll, c->coll_addr);
 	int err;
 
-	if (!g) {
-		LOG_WARN(LOG_EP_DATA, "collective %d: %#llx is not the address of a group",
-			 (int)c->kind, (unsigned long long)c->coll_addr);
-		return -FI_EINVAL;
-	}
+	if (!g)
+		return LOG_REFUSE(-FI_EINVAL, LOG_EP_DATA,
+				  "collective %d: %#llx is not the address of a group",
+				  (int)c->kind, (unsigned long long)c->coll_addr);
 	if (g->err)
 		return -g->err;
 	if (!g->id)
@@ -182,11 +175,10 @@ static ssize_t entry_post_group(struct fid_ep *fid, struct call *c)
 	uint64_t wrong = (c->flags | (ep->tx_flags & FI_TRIGGER)) & ~FLAGS;
 	int err;
 
-	if (wrong) {
-		LOG_WARN(LOG_EP_DATA, "collective %d: flags %#llx are not for collectives",
-			 (int)c->kind, (unsigned long long)wrong);
-		return -FI_EBADFLAGS;
-	}
+	if (wrong)
+		return LOG_REFUSE(-FI_EBADFLAGS, LOG_EP_DATA,
+				  "collective %d: flags %#llx are not for collectives",
+				  (int)c->kind, (unsigned long long)wrong);
 	c->flags |= ep->tx_flags;
 	shard_take(&ep->shard);
 	err = entry_start(ep, c);
@@ -242,16 +234,13 @@ static ssize_t entry_collective_msg(struct fid_ep *fid, const struct fi_msg_coll
 	struct call c;
 
 	(void)result_desc;
-	if (!m || (m->iov_count && !m->msg_iov) || (result_count && !resultv)) {
-		LOG_WARN(LOG_EP_DATA, "collective: no message, or a list that is missing");
-		return -FI_EINVAL;
-	}
-	if (m->iov_count > 1 || result_count > 1) {
-		LOG_WARN(LOG_EP_DATA,
-			 "collective %d: %zu and %zu segments, at most one of each buffer",
-			 (int)m->coll, m->iov_count, result_count);
-		return -FI_EINVAL;
-	}
+	if (!m || (m->iov_count && !m->msg_iov) || (result_count && !resultv))
+		return LOG_REFUSE(-FI_EINVAL, LOG_EP_DATA,
+				  "collective: no message, or a list that is missing");
+	if (m->iov_count > 1 || result_count > 1)
+		return LOG_REFUSE(-FI_EINVAL, LOG_EP_DATA,
+				  "collective %d: %zu and %zu segments, at most one of each buffer",
+				  (int)m->coll, m->iov_count, result_count);
 	c = (struct call){.kind = m->coll,
 			  .coll_addr = m->coll_addr,
 			  .root = m->root_addr,

@@ -56,11 +56,10 @@ int coll_query(enum fi_collective_op coll, struct fi_collective_attr *attr, uint
 {
 	int err;
 
-	if (!attr || attr->mode) {
-		LOG_WARN(LOG_DOMAIN, "fi_query_collective: no attributes, or mode %#llx is not 0",
-			 attr ? (unsigned long long)attr->mode : 0);
-		return -FI_EINVAL;
-	}
+	if (!attr || attr->mode)
+		return LOG_REFUSE(-FI_EINVAL, LOG_DOMAIN,
+				  "fi_query_collective: no attributes, or mode %#llx is not 0",
+				  attr ? (unsigned long long)attr->mode : 0);
 	if (flags && flags != FI_SCATTER)
 		return -FI_EBADFLAGS;
 	/* FI_SCATTER selects the scattering form of a reduction. */

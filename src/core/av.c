@@ -62,11 +62,10 @@ static int av_remove_one(struct av *av, fi_addr_t fi_addr)
 {
 	fi_addr_t index = av_index(av, fi_addr);
 
-	if (!av_store_has(av->store, index)) {
-		LOG_WARN(LOG_AV, "removal of %#llx, which is not in the vector",
-			 (unsigned long long)fi_addr);
-		return -FI_EINVAL;
-	}
+	if (!av_store_has(av->store, index))
+		return LOG_REFUSE(-FI_EINVAL, LOG_AV,
+				  "removal of %#llx, which is not in the vector",
+				  (unsigned long long)fi_addr);
 	if (av_store_release(av->store, (uint32_t)index))
 		return 0;
 	LIST_EACH (member, &av->store->members)
@@ -187,11 +186,10 @@ static int av_close(struct fid *fid)
 	if (domain_foreign(dom))
 		return 0;
 	err = av_store_leave(av);
-	if (err) {
-		LOG_WARN(LOG_AV,
-			 "endpoints or sets still use the address vector: close them first");
-		return err;
-	}
+	if (err)
+		return LOG_REFUSE(
+			err, LOG_AV,
+			"endpoints or sets still use the address vector: close them first");
 	if (av->eq)
 		ref_put(&av->eq->ref);
 	av_keys_close(av);
@@ -227,16 +225,12 @@ static int av_check_attr(const struct fi_av_attr *attr)
 {
 	if (attr->type != FI_AV_UNSPEC && attr->type != FI_AV_MAP && attr->type != FI_AV_TABLE)
 		return -FI_EINVAL;
-	if (attr->flags & ~OPEN_FLAGS) {
-		LOG_WARN(LOG_AV, "address vector with unknown flags %#llx",
-			 (unsigned long long)(attr->flags & ~OPEN_FLAGS));
-		return -FI_EBADFLAGS;
-	}
-	if (attr->rx_ctx_bits < 0 || attr->rx_ctx_bits > AV_RX_CTX_BITS_MAX) {
-		LOG_WARN(LOG_AV, "rx_ctx_bits %d: 0 to %d are supported", attr->rx_ctx_bits,
-			 AV_RX_CTX_BITS_MAX);
-		return -FI_EINVAL;
-	}
+	if (attr->flags & ~OPEN_FLAGS)
+		return LOG_REFUSE(-FI_EBADFLAGS, LOG_AV, "address vector with unknown flags %#llx",
+				  (unsigned long long)(attr->flags & ~OPEN_FLAGS));
+	if (attr->rx_ctx_bits < 0 || attr->rx_ctx_bits > AV_RX_CTX_BITS_MAX)
+		return LOG_REFUSE(-FI_EINVAL, LOG_AV, "rx_ctx_bits %d: 0 to %d are supported",
+				  attr->rx_ctx_bits, AV_RX_CTX_BITS_MAX);
 	if ((attr->flags & FI_READ) && !attr->name)
 		return -FI_EINVAL;
 	return 0;

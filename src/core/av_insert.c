@@ -17,26 +17,22 @@ static int check_flags(const struct av_insertion *in)
 {
 	bool event = in->av->flags & FI_EVENT;
 
-	if (in->flags & FI_FIREWALL_ADDR && !provider_connects(in->av->dom->info)) {
-		LOG_WARN(
-			LOG_AV,
+	if (in->flags & FI_FIREWALL_ADDR && !provider_connects(in->av->dom->info))
+		return LOG_REFUSE(
+			-FI_ENOSYS, LOG_AV,
 			"FI_FIREWALL_ADDR: endpoints of this domain connect to no network: insert without it");
-		return -FI_ENOSYS;
-	}
 	if ((in->flags & ~(in->av->keys ? KEYS_KNOWN : FLAGS_KNOWN)) ||
-	    (event && (in->flags & FI_SYNC_ERR))) {
-		LOG_WARN(LOG_AV, "insertion with flags %#llx into %s vector",
-			 (unsigned long long)in->flags, event ? "an FI_EVENT" : "a synchronous");
-		return -FI_EBADFLAGS;
-	}
+	    (event && (in->flags & FI_SYNC_ERR)))
+		return LOG_REFUSE(
+			-FI_EBADFLAGS, LOG_AV, "insertion with flags %#llx into %s vector",
+			(unsigned long long)in->flags, event ? "an FI_EVENT" : "a synchronous");
 	if ((in->flags & FI_SYNC_ERR) && !in->context)
 		return -FI_EINVAL;
 	if ((in->flags & (FI_AV_USER_ID | FI_AUTH_KEY)) && !in->fi_addr)
 		return -FI_EINVAL;
-	if (in->av->keys && !(in->flags & FI_AUTH_KEY)) {
-		LOG_WARN(LOG_AV, "insertion without FI_AUTH_KEY: each address needs a key here");
-		return -FI_EINVAL;
-	}
+	if (in->av->keys && !(in->flags & FI_AUTH_KEY))
+		return LOG_REFUSE(-FI_EINVAL, LOG_AV,
+				  "insertion without FI_AUTH_KEY: each address needs a key here");
 	return 0;
 }
 
@@ -49,17 +45,15 @@ int av_insert_begin(struct av_insertion *in)
 		return err;
 	if (in->count > INT_MAX)
 		return -FI_EINVAL;
-	if (av->flags & FI_READ) {
-		LOG_WARN(LOG_AV, "insertion into a vector opened with FI_READ: open it without");
-		return -FI_EACCES;
-	}
+	if (av->flags & FI_READ)
+		return LOG_REFUSE(-FI_EACCES, LOG_AV,
+				  "insertion into a vector opened with FI_READ: open it without");
 	domain_lock(av->dom);
 	if ((av->flags & FI_EVENT) && !av->eq) {
 		domain_unlock(av->dom);
-		LOG_WARN(
-			LOG_AV,
+		return LOG_REFUSE(
+			-FI_ENOEQ, LOG_AV,
 			"insertion into an FI_EVENT vector without an event queue: bind one by fi_av_bind");
-		return -FI_ENOEQ;
 	}
 	err = av_store_begin(av->store);
 	if (err) {

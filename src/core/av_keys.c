@@ -17,13 +17,12 @@ int av_keys_open(struct av *av, const char *name)
 {
 	if (!av->dom->max_keys)
 		return 0;
-	if (name) {
-		LOG_WARN(LOG_AV,
-			 "address vector \"%s\": vectors with keys (FI_AV_AUTH_KEY) have no "
-			 "name, for the keys stay in this process",
-			 name);
-		return -FI_EOPNOTSUPP;
-	}
+	if (name)
+		return LOG_REFUSE(
+			-FI_EOPNOTSUPP, LOG_AV,
+			"address vector \"%s\": vectors with keys (FI_AV_AUTH_KEY) have no "
+			"name, for the keys stay in this process",
+			name);
 	av->keys = calloc(1, sizeof(*av->keys));
 	if (!av->keys)
 		return -FI_ENOMEM;
@@ -60,10 +59,10 @@ static int av_keys_add(const struct av *av, const struct job_key *key)
 	struct av_keys *k = av->keys;
 	unsigned int slot = av_keys_find(k, key);
 
-	if (slot == k->max) {
-		LOG_WARN(LOG_AV, "the address vector has %u keys already: max_ep_auth_key", k->max);
-		return -FI_ENOSPC;
-	}
+	if (slot == k->max)
+		return LOG_REFUSE(-FI_ENOSPC, LOG_AV,
+				  "the address vector has %u keys already: max_ep_auth_key",
+				  k->max);
 	if (k->of[slot].uses++ == 0) {
 		k->keys[slot] = *key;
 		k->of[slot].id = av->flags & FI_AV_USER_ID ? FI_ADDR_NOTAVAIL : FIRST_ADDR + slot;
@@ -82,11 +81,10 @@ int av_keys_insert(struct fid_av *fid, const void *bytes, size_t size, fi_addr_t
 		return -FI_ENOSYS;
 	if (flags)
 		return -FI_EBADFLAGS;
-	if (!fi_addr || !bytes || size < JOB_KEY_MIN || size > JOB_KEY_MAX) {
-		LOG_WARN(LOG_AV, "insertion of a key of %zu bytes: it has %u to %u", size,
-			 JOB_KEY_MIN, JOB_KEY_MAX);
-		return -FI_EINVAL;
-	}
+	if (!fi_addr || !bytes || size < JOB_KEY_MIN || size > JOB_KEY_MAX)
+		return LOG_REFUSE(-FI_EINVAL, LOG_AV,
+				  "insertion of a key of %zu bytes: it has %u to %u", size,
+				  JOB_KEY_MIN, JOB_KEY_MAX);
 	memcpy(key.bytes, bytes, size);
 	domain_lock(av->dom);
 	slot = av_keys_add(av, &key);
@@ -152,12 +150,10 @@ int av_keys_remove(struct av *av, fi_addr_t fi_addr)
 		k->of[slot].uses--;
 		return 0;
 	}
-	if (k->of[slot].endpoints || has_entries(k, (unsigned int)slot)) {
-		LOG_WARN(LOG_AV, "removal of key %#llx, which %s still has",
-			 (unsigned long long)fi_addr,
-			 k->of[slot].endpoints ? "an endpoint" : "an address");
-		return -FI_EBUSY;
-	}
+	if (k->of[slot].endpoints || has_entries(k, (unsigned int)slot))
+		return LOG_REFUSE(-FI_EBUSY, LOG_AV, "removal of key %#llx, which %s still has",
+				  (unsigned long long)fi_addr,
+				  k->of[slot].endpoints ? "an endpoint" : "an address");
 	k->of[slot].uses = 0;
 	explicit_bzero(&k->keys[slot], sizeof(k->keys[slot]));
 	return 0;

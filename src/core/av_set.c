@@ -146,16 +146,12 @@ static bool take_both(struct fid_av_set *dst_fid, const struct fid_av_set *src_f
 {
 	*dst = av_set_of(dst_fid);
 	*src = (const struct av_set *)src_fid;
-	if (!*src) {
-		LOG_WARN(LOG_AV, "the other set is NULL: make one by fi_av_set");
-		return false;
-	}
-	if ((*dst)->av->store != (*src)->av->store) {
-		LOG_WARN(
-			LOG_AV,
+	if (!*src)
+		return LOG_REFUSE(false, LOG_AV, "the other set is NULL: make one by fi_av_set");
+	if ((*dst)->av->store != (*src)->av->store)
+		return LOG_REFUSE(
+			false, LOG_AV,
 			"sets of different address vectors cannot be combined: make both from one vector");
-		return false;
-	}
 	domain_lock((*dst)->av->dom);
 	return true;
 }
@@ -302,11 +298,9 @@ static int check_range(const struct av *av, const struct fi_av_set_attr *attr)
 
 static int av_set_check_attr(const struct fi_av_set_attr *attr)
 {
-	if (attr->flags & ~(FI_UNIVERSE | AV_SET_COLLECTIVES)) {
-		LOG_WARN(LOG_AV, "fi_av_set: flags %#llx are unknown",
-			 (unsigned long long)attr->flags);
-		return -FI_EBADFLAGS;
-	}
+	if (attr->flags & ~(FI_UNIVERSE | AV_SET_COLLECTIVES))
+		return LOG_REFUSE(-FI_EBADFLAGS, LOG_AV, "fi_av_set: flags %#llx are unknown",
+				  (unsigned long long)attr->flags);
 	return attr->comm_key_size && !attr->comm_key ? -FI_EINVAL : 0;
 }
 

@@ -41,9 +41,9 @@ int av_shared_key(struct av_shared_key *key, const char *domain, const char *nam
 
 	if (len < (int)sizeof(key->name))
 		return 0;
-	LOG_WARN(LOG_AV, "names of address vector and domain: %d bytes, %d at most", len,
-		 AV_SHARED_KEY_MAX - 1);
-	return -FI_EINVAL;
+	return LOG_REFUSE(-FI_EINVAL, LOG_AV,
+			  "names of address vector and domain: %d bytes, %d at most", len,
+			  AV_SHARED_KEY_MAX - 1);
 }
 
 static size_t slot_len(uint32_t format)
@@ -121,9 +121,10 @@ static int av_shared_check(int fd, const struct av_shared_key *key, struct av_sh
 	if (head->format == key->format &&
 	    (key->type == FI_AV_UNSPEC || head->type == (uint32_t)key->type))
 		return 0;
-	LOG_WARN(LOG_AV, "address vector \"%s\" has type %u and format %u, not %d and %u",
-		 strchr(key->name, '\n') + 1, head->type, head->format, key->type, key->format);
-	return -FI_EINVAL;
+	return LOG_REFUSE(-FI_EINVAL, LOG_AV,
+			  "address vector \"%s\" has type %u and format %u, not %d and %u",
+			  strchr(key->name, '\n') + 1, head->type, head->format, key->type,
+			  key->format);
 }
 
 /* Arguments of `join` for each published descriptor. */
@@ -245,14 +246,12 @@ int av_shared_begin(struct av_shared *t)
 	while (flock(t->fd, LOCK_EX | LOCK_NB)) {
 		if (errno != EWOULDBLOCK && errno != EINTR)
 			return -errno;
-		if (clock_coarse_ms() > end) {
-			LOG_WARN(
-				LOG_AV,
+		if (clock_coarse_ms() > end)
+			return LOG_REFUSE(
+				-FI_EBUSY, LOG_AV,
 				"another process has held the lock of the shared address vector for %d ms "
 				"(FI_WEFT_ACCESS_TIMEOUT): nothing is inserted or removed",
 				most);
-			return -FI_EBUSY;
-		}
 		usleep(TRY_US);
 	}
 	return 0;

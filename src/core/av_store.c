@@ -88,11 +88,10 @@ static int find_or_create(const struct av *av, const char *name, size_t count,
 
 	if (!s)
 		return av_store_create(av, name, count, store);
-	if (av->type != FI_AV_UNSPEC && s->type != av->type) {
-		LOG_WARN(LOG_AV, "address vector \"%s\" was opened with type %d, not %d", name,
-			 s->type, av->type);
-		return -FI_EINVAL;
-	}
+	if (av->type != FI_AV_UNSPEC && s->type != av->type)
+		return LOG_REFUSE(-FI_EINVAL, LOG_AV,
+				  "address vector \"%s\" was opened with type %d, not %d", name,
+				  s->type, av->type);
 	*store = s;
 	return 0;
 }
@@ -183,11 +182,10 @@ int av_store_reserve(struct av_store *s, size_t more)
 
 	if (s->rows.shared || fresh <= s->capacity - s->count)
 		return 0;
-	if (fresh > AV_STORE_MAX - s->count) {
-		LOG_WARN(LOG_AV, "cannot add %zu addresses: an address vector holds at most %u",
-			 more, AV_STORE_MAX);
-		return -FI_ENOMEM;
-	}
+	if (fresh > AV_STORE_MAX - s->count)
+		return LOG_REFUSE(-FI_ENOMEM, LOG_AV,
+				  "cannot add %zu addresses: an address vector holds at most %u",
+				  more, AV_STORE_MAX);
 	return av_store_grow(s, s->count + fresh > eighth_more ? s->count + fresh : eighth_more);
 }
 

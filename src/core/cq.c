@@ -140,23 +140,18 @@ static struct fi_ops cq_fi_ops = FID_OPS(cq_close, fid_no_bind, cq_control);
 
 static int cq_check_attr(const struct domain *dom, const struct fi_cq_attr *attr)
 {
-	if (attr->flags & ~FI_AFFINITY) {
-		LOG_WARN(LOG_CQ, "unknown flags %#llx of a completion queue",
-			 (unsigned long long)attr->flags);
-		return -FI_EINVAL;
-	}
-	if (attr->format > FI_CQ_FORMAT_TAGGED) {
-		LOG_WARN(LOG_CQ, "format %d is none of enum fi_cq_format", attr->format);
-		return -FI_EINVAL;
-	}
-	if (attr->wait_cond > FI_CQ_COND_THRESHOLD) {
-		LOG_WARN(LOG_CQ, "wait_cond %d is none of enum fi_cq_wait_cond", attr->wait_cond);
-		return -FI_EINVAL;
-	}
-	if (attr->size > CQ_SIZE_MAX) {
-		LOG_WARN(LOG_CQ, "size %zu exceeds %u", attr->size, CQ_SIZE_MAX);
-		return -FI_EINVAL;
-	}
+	if (attr->flags & ~FI_AFFINITY)
+		return LOG_REFUSE(-FI_EINVAL, LOG_CQ, "unknown flags %#llx of a completion queue",
+				  (unsigned long long)attr->flags);
+	if (attr->format > FI_CQ_FORMAT_TAGGED)
+		return LOG_REFUSE(-FI_EINVAL, LOG_CQ, "format %d is none of enum fi_cq_format",
+				  attr->format);
+	if (attr->wait_cond > FI_CQ_COND_THRESHOLD)
+		return LOG_REFUSE(-FI_EINVAL, LOG_CQ,
+				  "wait_cond %d is none of enum fi_cq_wait_cond", attr->wait_cond);
+	if (attr->size > CQ_SIZE_MAX)
+		return LOG_REFUSE(-FI_EINVAL, LOG_CQ, "size %zu exceeds %u", attr->size,
+				  CQ_SIZE_MAX);
 	return xpu_refuse(domain_api(dom), &attr->xpu_ctx, "fi_cq_open");
 }
 

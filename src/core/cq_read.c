@@ -226,10 +226,8 @@ static ssize_t read_error(struct fid_cq *fid, struct fi_cq_err_entry *buf, uint6
 	ssize_t ret;
 
 	(void)flags;
-	if (!buf) {
-		LOG_WARN(LOG_CQ, "fi_cq_readerr: no entry to fill in");
-		return -FI_EINVAL;
-	}
+	if (!buf)
+		return LOG_REFUSE(-FI_EINVAL, LOG_CQ, "fi_cq_readerr: no entry to fill in");
 	shard_take(&cq->workers.shard);
 	ret = take_error(cq, buf);
 	if (ret == 1)
@@ -366,16 +364,12 @@ static ssize_t cq_sreadfrom(struct fid_cq *fid, void *buf, size_t count, fi_addr
 	struct cq_wait what = {.base.ready = wait_over, .cq = cq, .need = 1};
 	ssize_t ret;
 
-	if (cq->wait.obj == FI_WAIT_NONE) {
-		LOG_WARN(
-			LOG_CQ,
+	if (cq->wait.obj == FI_WAIT_NONE)
+		return LOG_REFUSE(
+			-FI_ENOSYS, LOG_CQ,
 			"fi_cq_sread: the wait object is FI_WAIT_NONE: open the queue with FI_WAIT_UNSPEC, or poll by fi_cq_read");
-		return -FI_ENOSYS;
-	}
-	if (count && !buf) {
-		LOG_WARN(LOG_CQ, "fi_cq_sread: %zu entries at NULL", count);
-		return -FI_EINVAL;
-	}
+	if (count && !buf)
+		return LOG_REFUSE(-FI_EINVAL, LOG_CQ, "fi_cq_sread: %zu entries at NULL", count);
 	if (cq->wait_cond == FI_CQ_COND_THRESHOLD && cond) {
 		what.need = (uint32_t)(size_t)cond;
 		if (what.need > count)

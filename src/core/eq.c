@@ -77,17 +77,14 @@ ssize_t eq_write(struct fid_eq *fid, uint32_t event, const void *buf, size_t len
 	struct eq_event *e;
 	bool room;
 
-	if (!(eq->flags & FI_WRITE)) {
-		LOG_WARN(
-			LOG_EQ,
+	if (!(eq->flags & FI_WRITE))
+		return LOG_REFUSE(
+			-FI_EINVAL, LOG_EQ,
 			"fi_eq_write: the queue was opened without FI_WRITE: set it in fi_eq_attr.flags");
-		return -FI_EINVAL;
-	}
-	if (flags || (len && !buf) || len > WRITE_MAX) {
-		LOG_WARN(LOG_EQ, "fi_eq_write of %zu bytes at %p with flags %#llx", len, buf,
-			 (unsigned long long)flags);
-		return -FI_EINVAL;
-	}
+	if (flags || (len && !buf) || len > WRITE_MAX)
+		return LOG_REFUSE(-FI_EINVAL, LOG_EQ,
+				  "fi_eq_write of %zu bytes at %p with flags %#llx", len, buf,
+				  (unsigned long long)flags);
 	e = new_event(event, buf, len);
 	if (!e)
 		return -FI_ENOMEM;
@@ -291,13 +288,11 @@ static int eq_close(struct fid *fid)
 
 	if (eq->forks != forked_count())
 		return 0;
-	if (ref_busy(&eq->ref)) {
-		LOG_WARN(
-			LOG_EQ,
+	if (ref_busy(&eq->ref))
+		return LOG_REFUSE(
+			-FI_EBUSY, LOG_EQ,
 			"an event queue with %d bindings cannot be closed: close the objects that use it first",
 			eq->ref);
-		return -FI_EBUSY;
-	}
 	drop_events(eq);
 	wait_fini(&eq->wait);
 	if (eq->timer >= 0)
@@ -336,11 +331,9 @@ int eq_open(struct fid_fabric *fabric, struct fi_eq_attr *attr, struct fid_eq **
 
 	if (!fid)
 		return -FI_EINVAL;
-	if (a->flags & ~(FI_WRITE | FI_AFFINITY)) {
-		LOG_WARN(LOG_EQ, "unknown flags %#llx of an event queue",
-			 (unsigned long long)a->flags);
-		return -FI_EINVAL;
-	}
+	if (a->flags & ~(FI_WRITE | FI_AFFINITY))
+		return LOG_REFUSE(-FI_EINVAL, LOG_EQ, "unknown flags %#llx of an event queue",
+				  (unsigned long long)a->flags);
 	eq = calloc(1, sizeof(*eq));
 	if (!eq)
 		return -FI_ENOMEM;

@@ -24,8 +24,8 @@ static ssize_t eq_read_fit(const struct eq_event *e, size_t len)
 		return (ssize_t)e->len;
 	if (is_cm(e->event) && len >= sizeof(struct fi_eq_cm_entry))
 		return (ssize_t)len;
-	LOG_WARN(LOG_EQ, "event %u takes %zu bytes, the buffer has %zu", e->event, e->len, len);
-	return -FI_ETOOSMALL;
+	return LOG_REFUSE(-FI_ETOOSMALL, LOG_EQ, "event %u takes %zu bytes, the buffer has %zu",
+			  e->event, e->len, len);
 }
 
 /* Takes the oldest event, without progress. */
@@ -163,12 +163,10 @@ static ssize_t eq_sread(struct fid_eq *fid, uint32_t *event, void *buf, size_t l
 
 	if (n)
 		return n;
-	if (eq->wait.obj == FI_WAIT_NONE) {
-		LOG_WARN(
-			LOG_EQ,
+	if (eq->wait.obj == FI_WAIT_NONE)
+		return LOG_REFUSE(
+			-FI_ENOSYS, LOG_EQ,
 			"fi_eq_sread: the wait object is FI_WAIT_NONE: open the queue with FI_WAIT_UNSPEC, or poll by fi_eq_read");
-		return -FI_ENOSYS;
-	}
 	do {
 		if (wait_until(&eq->wait, &sleep.what, end) != 0)
 			return -FI_EAGAIN;

@@ -22,19 +22,17 @@
 /* Sums the bytes of all segments. -FI_EINVAL: no segment, too many, or beyond the address space; logs which. */
 static int total_length(const struct iovec *iov, size_t count, size_t *total)
 {
-	if (!count || IOV_ADD_UP(iov, iov_len, count, RULES_IOV_MAX, total)) {
-		LOG_WARN(LOG_MR, "registration of %zu segments", count);
-		return -FI_EINVAL;
-	}
+	if (!count || IOV_ADD_UP(iov, iov_len, count, RULES_IOV_MAX, total))
+		return LOG_REFUSE(-FI_EINVAL, LOG_MR, "registration of %zu segments", count);
 	for (size_t i = 0; i < count; i++) {
 		uintptr_t base = (uintptr_t)iov[i].iov_base;
 
 		/* NULL with SIZE_MAX is the whole address space. */
 		if (iov[i].iov_len <= SIZE_MAX - base)
 			continue;
-		LOG_WARN(LOG_MR, "registration of %zu bytes at %#lx: not in the address space",
-			 iov[i].iov_len, (unsigned long)base);
-		return -FI_EINVAL;
+		return LOG_REFUSE(-FI_EINVAL, LOG_MR,
+				  "registration of %zu bytes at %#lx: not in the address space",
+				  iov[i].iov_len, (unsigned long)base);
 	}
 	return 0;
 }
@@ -43,9 +41,9 @@ static int check_no_key(const struct domain *dom, const struct fi_mr_attr *attr)
 {
 	if (FI_VERSION_LT(domain_api(dom), FI_VERSION(1, 5)) || !attr->auth_key_size)
 		return 0;
-	LOG_WARN(LOG_MR, "a region has no key of its own: auth_key_size is %zu",
-		 attr->auth_key_size);
-	return -FI_EINVAL;
+	return LOG_REFUSE(-FI_EINVAL, LOG_MR,
+			  "a region has no key of its own: auth_key_size is %zu",
+			  attr->auth_key_size);
 }
 
 /*
@@ -58,16 +56,14 @@ static int check_vector(const struct domain *dom, const struct fi_mr_attr *attr)
 	uint64_t caps = dom->info->caps | dom->info->domain_attr->caps;
 
 	if (attr->auth_key_size != sizeof(*keys) || !keys || !keys->av ||
-	    av_of(keys->av)->dom != dom) {
-		LOG_WARN(LOG_MR, "FI_AV_AUTH_KEY: auth_key has to be a struct fi_mr_auth_key with "
-				 "an address vector of the domain: use fi_mr_regattr");
-		return -FI_EINVAL;
-	}
-	if (caps & FI_DIRECTED_RECV && keys->src_addr != FI_ADDR_UNSPEC) {
-		LOG_WARN(LOG_MR, "src_addr %#llx: a region is not limited to one peer",
-			 (unsigned long long)keys->src_addr);
-		return -FI_EOPNOTSUPP;
-	}
+	    av_of(keys->av)->dom != dom)
+		return LOG_REFUSE(-FI_EINVAL, LOG_MR,
+				  "FI_AV_AUTH_KEY: auth_key has to be a struct fi_mr_auth_key with "
+				  "an address vector of the domain: use fi_mr_regattr");
+	if (caps & FI_DIRECTED_RECV && keys->src_addr != FI_ADDR_UNSPEC)
+		return LOG_REFUSE(-FI_EOPNOTSUPP, LOG_MR,
+				  "src_addr %#llx: a region is not limited to one peer",
+				  (unsigned long long)keys->src_addr);
 	return 0;
 }
 
@@ -77,27 +73,21 @@ static int check_vector(const struct domain *dom, const struct fi_mr_attr *attr)
  */
 static int mr_check_attr(const struct domain *dom, const struct fi_mr_attr *attr, uint64_t flags)
 {
-	if (flags & FI_MR_SINGLE_USE) {
-		LOG_WARN(
-			LOG_MR,
+	if (flags & FI_MR_SINGLE_USE)
+		return LOG_REFUSE(
+			-FI_EOPNOTSUPP, LOG_MR,
 			"FI_MR_SINGLE_USE is not supported: register without it, and close the region after its use");
-		return -FI_EOPNOTSUPP;
-	}
-	if (flags & FI_AUTH_KEY && dom->max_keys) {
-		LOG_WARN(LOG_MR,
-			 "FI_AUTH_KEY: a region is not limited to one key: register without it");
-		return -FI_EOPNOTSUPP;
-	}
-	if (flags & ~FLAGS) {
-		LOG_WARN(LOG_MR, "registration with unknown flags %#llx",
-			 (unsigned long long)(flags & ~FLAGS));
-		return -FI_EBADFLAGS;
-	}
-	if (attr->offset != 0) {
-		LOG_WARN(LOG_MR, "registration with offset %llu, which must be 0",
-			 (unsigned long long)attr->offset);
-		return -FI_EINVAL;
-	}
+	if (flags & FI_AUTH_KEY && dom->max_keys)
+		return LOG_REFUSE(
+			-FI_EOPNOTSUPP, LOG_MR,
+			"FI_AUTH_KEY: a region is not limited to one key: register without it");
+	if (flags & ~FLAGS)
+		return LOG_REFUSE(-FI_EBADFLAGS, LOG_MR, "registration with unknown flags %#llx",
+				  (unsigned long long)(flags & ~FLAGS));
+	if (attr->offset != 0)
+		return LOG_REFUSE(-FI_EINVAL, LOG_MR,
+				  "registration with offset %llu, which must be 0",
+				  (unsigned long long)attr->offset);
 	if (attr->access & ~ACCESS)
 		LOG_INFO(LOG_MR, "access rights %#llx are unknown and ignored",
 			 (unsigned long long)(attr->access & ~ACCESS));
@@ -232,12 +222,11 @@ static int reg_memory(struct domain *dom, const struct fi_mr_attr *attr, uint64_
 	if (ret)
 		return ret;
 	if (mr_base_of(dom, attr) &&
-	    !mr_inside(attr->mr_iov, attr->iov_count, &mr_base_of(dom, attr)->mr)) {
-		LOG_WARN(LOG_MR,
-			 "registration: the %zu segments are not inside base_mr, of key %#llx",
-			 attr->iov_count, (unsigned long long)mr_base_of(dom, attr)->mr.fid.key);
-		return -FI_EINVAL;
-	}
+	    !mr_inside(attr->mr_iov, attr->iov_count, &mr_base_of(dom, attr)->mr))
+		return LOG_REFUSE(
+			-FI_EINVAL, LOG_MR,
+			"registration: the %zu segments are not inside base_mr, of key %#llx",
+			attr->iov_count, (unsigned long long)mr_base_of(dom, attr)->mr.fid.key);
 	ret = new_region(dom, attr, flags, &r);
 	if (ret)
 		return ret;
@@ -263,10 +252,9 @@ static int reg_dmabuf(struct domain *dom, const struct fi_mr_attr *attr, uint64_
 	struct fi_mr_attr plain = *attr;
 	struct iovec memory;
 
-	if (!dom->device_ops || FI_VERSION_LT(domain_api(dom), FI_VERSION(1, 20))) {
-		LOG_WARN(LOG_MR, "FI_MR_DMABUF needs an FI_EP_MSG domain of verbs and API 1.20");
-		return -FI_EBADFLAGS;
-	}
+	if (!dom->device_ops || FI_VERSION_LT(domain_api(dom), FI_VERSION(1, 20)))
+		return LOG_REFUSE(-FI_EBADFLAGS, LOG_MR,
+				  "FI_MR_DMABUF needs an FI_EP_MSG domain of verbs and API 1.20");
 	if (!dmabuf || dmabuf->fd < 0)
 		return -FI_EINVAL;
 	memory = (struct iovec){(char *)dmabuf->base_addr + dmabuf->offset, dmabuf->len};

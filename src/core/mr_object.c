@@ -75,9 +75,8 @@ static int mr_close(struct fid *fid)
 	domain_lock(dom);
 	if (r->subs > 0) {
 		domain_unlock(dom);
-		LOG_WARN(LOG_MR, "region %#llx is the base of %d others",
-			 (unsigned long long)r->mr.fid.key, r->subs);
-		return -FI_EBUSY;
+		return LOG_REFUSE(-FI_EBUSY, LOG_MR, "region %#llx is the base of %d others",
+				  (unsigned long long)r->mr.fid.key, r->subs);
 	}
 	err = mr_object_take_out(dom, r);
 	if (err) {
@@ -171,11 +170,10 @@ static int mr_object_enable(struct region *r)
 	struct domain *dom = r->mr.dom;
 	bool lacks_ep = mr_object_mode(dom, FI_MR_ENDPOINT) && !r->mr.ep;
 
-	if (lacks_ep) {
-		LOG_WARN(LOG_MR, "region %#llx must be bound to an endpoint before it is enabled",
-			 (unsigned long long)r->mr.fid.key);
-		return -FI_EOPBADSTATE;
-	}
+	if (lacks_ep)
+		return LOG_REFUSE(-FI_EOPBADSTATE, LOG_MR,
+				  "region %#llx must be bound to an endpoint before it is enabled",
+				  (unsigned long long)r->mr.fid.key);
 	domain_lock(dom);
 	r->mr.enabled = true;
 	r->sealed = true;

@@ -119,11 +119,10 @@ static void rest_slot(struct mr_table *t, uint32_t slot)
 static int random_word(struct mr_table *t, uint64_t *word)
 {
 	if (!t->random_left) {
-		if (getrandom(t->random, sizeof(t->random), 0) != sizeof(t->random)) {
-			LOG_WARN(LOG_MR, "the kernel gives no random numbers for keys: %s",
-				 fi_strerror(errno));
-			return -FI_ENOSYS;
-		}
+		if (getrandom(t->random, sizeof(t->random), 0) != sizeof(t->random))
+			return LOG_REFUSE(-FI_ENOSYS, LOG_MR,
+					  "the kernel gives no random numbers for keys: %s",
+					  fi_strerror(errno));
 		t->random_left = RANDOMS;
 	}
 	*word = t->random[--t->random_left];

@@ -31,16 +31,14 @@ static int check_fid(const struct poll_set *set, struct fid *fid, uint64_t flags
 
 	if (!fid || flags)
 		return -FI_EINVAL;
-	if (fid->fclass != FI_CLASS_CQ && fid->fclass != FI_CLASS_CNTR) {
-		LOG_WARN(LOG_DOMAIN, "no poll set holds an object of class %zu", fid->fclass);
-		return -FI_EINVAL;
-	}
+	if (fid->fclass != FI_CLASS_CQ && fid->fclass != FI_CLASS_CNTR)
+		return LOG_REFUSE(-FI_EINVAL, LOG_DOMAIN,
+				  "no poll set holds an object of class %zu", fid->fclass);
 	*now = what->waits->look(what);
 	if (now->dom == set->dom)
 		return 0;
-	LOG_WARN(LOG_DOMAIN, "poll set and object of class %zu have different domains",
-		 fid->fclass);
-	return -FI_EDOMAIN;
+	return LOG_REFUSE(-FI_EDOMAIN, LOG_DOMAIN,
+			  "poll set and object of class %zu have different domains", fid->fclass);
 }
 
 static int poll_add(struct fid_poll *fid, struct fid *event_fid, uint64_t flags)
@@ -85,11 +83,10 @@ static int poll_del(struct fid_poll *fid, struct fid *event_fid, uint64_t flags)
 		ref_put(now.ref);
 	}
 	lock_give(&set->lock);
-	if (!m) {
-		LOG_WARN(LOG_DOMAIN, "the object of class %zu is not in the poll set",
-			 event_fid->fclass);
-		return -FI_EINVAL;
-	}
+	if (!m)
+		return LOG_REFUSE(-FI_EINVAL, LOG_DOMAIN,
+				  "the object of class %zu is not in the poll set",
+				  event_fid->fclass);
 	free(m);
 	return 0;
 }
@@ -145,12 +142,10 @@ static int poll_close(struct fid *fid)
 
 	if (domain_foreign(set->dom))
 		return 0;
-	if (!list_empty(&set->members)) {
-		LOG_WARN(
-			LOG_DOMAIN,
+	if (!list_empty(&set->members))
+		return LOG_REFUSE(
+			-FI_EBUSY, LOG_DOMAIN,
 			"a poll set that has members cannot be closed: remove them by fi_poll_del");
-		return -FI_EBUSY;
-	}
 	ref_put(&set->dom->ref);
 	fid_free(fid);
 	return 0;

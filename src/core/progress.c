@@ -139,11 +139,10 @@ static int progress_start_thread(struct domain *dom, struct progress *p)
 {
 	int err = start_thread(p);
 
-	if (err) {
-		LOG_WARN(LOG_DOMAIN, "cannot create the thread of automatic progress: %s",
-			 fi_strerror(-err));
-		return err;
-	}
+	if (err)
+		return LOG_REFUSE(err, LOG_DOMAIN,
+				  "cannot create the thread of automatic progress: %s",
+				  fi_strerror(-err));
 	domain_use_locks(dom);
 	shard_unite(dom);
 	__atomic_store_n(&dom->thread, p, __ATOMIC_RELEASE); /* pairs with progress_start */

@@ -17,8 +17,8 @@ static int trywait_arm(struct fid *fid)
 	case FI_CLASS_POLL:
 		return what->waits->arm(what);
 	default:
-		LOG_WARN(LOG_FABRIC, "an object of class %zu has nothing to wait for", fid->fclass);
-		return -FI_EINVAL;
+		return LOG_REFUSE(-FI_EINVAL, LOG_FABRIC,
+				  "an object of class %zu has nothing to wait for", fid->fclass);
 	}
 }
 

@@ -51,16 +51,15 @@ static int open_kind(struct waiter *w, struct fid_wait *set)
 	case FI_WAIT_SET:
 		if (set && set->fid.fclass == FI_CLASS_WAIT)
 			break;
-		LOG_WARN(
-			LOG_CORE,
+		return LOG_REFUSE(
+			-FI_EINVAL, LOG_CORE,
 			"FI_WAIT_SET without a wait set: set attr->wait_set to one of fi_wait_open");
-		return -FI_EINVAL;
 	case FI_WAIT_FD:
 	case FI_WAIT_POLLFD:
 		break;
 	default:
-		LOG_WARN(LOG_CORE, "unknown kind of wait object %d", (int)w->obj);
-		return -FI_EINVAL;
+		return LOG_REFUSE(-FI_EINVAL, LOG_CORE, "unknown kind of wait object %d",
+				  (int)w->obj);
 	}
 	return wait_open_fds(w);
 }
@@ -194,8 +193,8 @@ static int get_wait(struct waiter *w, void *arg)
 		wait_expose(w);
 		return get_pollfd(w, arg);
 	default:
-		LOG_WARN(LOG_CORE, "FI_GETWAIT: wait_obj %d has no object to return", (int)w->obj);
-		return -FI_ENOSYS;
+		return LOG_REFUSE(-FI_ENOSYS, LOG_CORE,
+				  "FI_GETWAIT: wait_obj %d has no object to return", (int)w->obj);
 	}
 	wait_expose(w);
 	return 0;

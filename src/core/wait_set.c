@@ -89,12 +89,10 @@ static int wait_set_close(struct fid *fid)
 
 	if (set->forks != forked_count())
 		return 0;
-	if (ref_busy(&set->ref)) {
-		LOG_WARN(LOG_FABRIC,
-			 "a wait set with %d members cannot be closed: close these first",
-			 set->ref);
-		return -FI_EBUSY;
-	}
+	if (ref_busy(&set->ref))
+		return LOG_REFUSE(-FI_EBUSY, LOG_FABRIC,
+				  "a wait set with %d members cannot be closed: close these first",
+				  set->ref);
 	wait_fini(&set->wait);
 	ref_put(&set->fabric->ref);
 	fid_free(fid);

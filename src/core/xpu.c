@@ -8,6 +8,6 @@ int xpu_refuse(uint32_t api, void *const *xpu_ctx, const char *call)
 {
 	if (FI_VERSION_LT(api, FI_VERSION(2, 7)) || !*xpu_ctx)
 		return 0;
-	LOG_WARN(LOG_DOMAIN, "%s: xpu_ctx %p: no accelerator posts by itself here", call, *xpu_ctx);
-	return -FI_ENOSYS;
+	return LOG_REFUSE(-FI_ENOSYS, LOG_DOMAIN,
+			  "%s: xpu_ctx %p: no accelerator posts by itself here", call, *xpu_ctx);
 }

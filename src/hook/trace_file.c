@@ -128,10 +128,9 @@ static int trace_file_create(const char *path)
 
 	unlink(path);
 	fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-	if (fd < 0) {
-		LOG_WARN(LOG_CORE, "FI_WEFT_TRACE_FILE: %s: %s", path, strerror(errno));
-		return -1;
-	}
+	if (fd < 0)
+		return LOG_REFUSE(-1, LOG_CORE, "FI_WEFT_TRACE_FILE: %s: %s", path,
+				  strerror(errno));
 	err = forked_guard(fd);
 	if (!err)
 		return fd;

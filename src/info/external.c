@@ -38,27 +38,25 @@ static bool is_complete(const char *path, const struct fi_provider *prov)
 	}
 	if (prov->name && *prov->name && prov->getinfo && prov->fabric)
 		return true;
-	LOG_WARN(LOG_CORE, "%s: its provider has no name, no getinfo or no fabric call", path);
-	return false;
+	return LOG_REFUSE(false, LOG_CORE,
+			  "%s: its provider has no name, no getinfo or no fabric call", path);
 }
 
 static bool is_usable(const char *path, const struct fi_provider *prov)
 {
 	if (FI_VERSION_LT(prov->fi_version, OLDEST_API) ||
-	    FI_VERSION_LT(INFO_NEWEST_API, prov->fi_version)) {
-		LOG_WARN(LOG_CORE,
-			 "%s: provider %.60s is for interface %u.%u, supported are %u.%u to %u.%u",
-			 path, prov->name, FI_MAJOR(prov->fi_version), FI_MINOR(prov->fi_version),
-			 FI_MAJOR(OLDEST_API), FI_MINOR(OLDEST_API), FI_MAJOR(INFO_NEWEST_API),
-			 FI_MINOR(INFO_NEWEST_API));
-		return false;
-	}
-	if (strpbrk(prov->name, ";,^") || provider_is_layer(prov->name)) {
-		LOG_WARN(LOG_CORE, "%s: a provider may not be called \"%.60s\": %s", path,
-			 prov->name,
-			 provider_is_layer(prov->name) ? "this library has one" : "lists of names");
-		return false;
-	}
+	    FI_VERSION_LT(INFO_NEWEST_API, prov->fi_version))
+		return LOG_REFUSE(
+			false, LOG_CORE,
+			"%s: provider %.60s is for interface %u.%u, supported are %u.%u to %u.%u",
+			path, prov->name, FI_MAJOR(prov->fi_version), FI_MINOR(prov->fi_version),
+			FI_MAJOR(OLDEST_API), FI_MINOR(OLDEST_API), FI_MAJOR(INFO_NEWEST_API),
+			FI_MINOR(INFO_NEWEST_API));
+	if (strpbrk(prov->name, ";,^") || provider_is_layer(prov->name))
+		return LOG_REFUSE(false, LOG_CORE, "%s: a provider may not be called \"%.60s\": %s",
+				  path, prov->name,
+				  provider_is_layer(prov->name) ? "this library has one"
+								: "lists of names");
 	return true;
 }
 
@@ -85,10 +83,9 @@ static bool external_keep(struct external *next, const char *path)
 {
 	struct external *first = find_known(next->prov->name), tmp;
 
-	if (!first && known_count == EXTERNAL_MAX) {
-		LOG_WARN(LOG_CORE, "%s: more than %d providers", path, EXTERNAL_MAX);
-		return false;
-	}
+	if (!first && known_count == EXTERNAL_MAX)
+		return LOG_REFUSE(false, LOG_CORE, "%s: more than %d providers", path,
+				  EXTERNAL_MAX);
 	if (!first) {
 		known[known_count++] = *next;
 		return true;
@@ -98,11 +95,11 @@ static bool external_keep(struct external *next, const char *path)
 		*first = *next;
 		*next = tmp;
 	}
-	LOG_WARN(LOG_CORE, "%s: there are two providers \"%.60s\": %u.%u is used, %u.%u is not",
-		 path, next->prov->name, FI_MAJOR(first->prov->version),
-		 FI_MINOR(first->prov->version), FI_MAJOR(next->prov->version),
-		 FI_MINOR(next->prov->version));
-	return false;
+	return LOG_REFUSE(false, LOG_CORE,
+			  "%s: there are two providers \"%.60s\": %u.%u is used, %u.%u is not",
+			  path, next->prov->name, FI_MAJOR(first->prov->version),
+			  FI_MINOR(first->prov->version), FI_MAJOR(next->prov->version),
+			  FI_MINOR(next->prov->version));
 }
 
 static struct external *find_loaded(const void *handle)
@@ -120,10 +117,8 @@ static bool init_provider(struct external *ext, const char *path)
 	struct fi_provider *(*init)(void);
 
 	*(void **)&init = dlsym(ext->handle, "fi_prov_ini");
-	if (!init) {
-		LOG_WARN(LOG_CORE, "%s: there is no fi_prov_ini in it", path);
-		return false;
-	}
+	if (!init)
+		return LOG_REFUSE(false, LOG_CORE, "%s: there is no fi_prov_ini in it", path);
 	ext->prov = init();
 	return is_complete(path, ext->prov);
 }
@@ -133,10 +128,9 @@ static void *open_library(const char *path)
 	const char *why = external_check(path);
 	void *handle;
 
-	if (why) {
-		LOG_WARN(LOG_CORE, "a provider could not be loaded: %s: %s", path, why);
-		return NULL;
-	}
+	if (why)
+		return LOG_REFUSE(NULL, LOG_CORE, "a provider could not be loaded: %s: %s", path,
+				  why);
 	handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
 	if (!handle)
 		LOG_WARN(LOG_CORE, "a provider could not be loaded: %s", dlerror());

@@ -20,10 +20,10 @@ static bool is_asked(const struct external *ext, uint32_t bit, const struct quer
 		return false;
 	if (!FI_VERSION_LT(ext->prov->fi_version, q->version))
 		return true;
-	LOG_WARN(LOG_CORE, "%s: interface version %u.%u requested, this provider has %u.%u",
-		 ext->prov->name, FI_MAJOR(q->version), FI_MINOR(q->version),
-		 FI_MAJOR(ext->prov->fi_version), FI_MINOR(ext->prov->fi_version));
-	return false;
+	return LOG_REFUSE(false, LOG_CORE,
+			  "%s: interface version %u.%u requested, this provider has %u.%u",
+			  ext->prov->name, FI_MAJOR(q->version), FI_MINOR(q->version),
+			  FI_MAJOR(ext->prov->fi_version), FI_MINOR(ext->prov->fi_version));
 }
 
 /*
@@ -51,10 +51,9 @@ static int external_info_complete(const struct fi_provider *prov, uint32_t versi
 {
 	for (; list; list = list->next) {
 		if (!list->fabric_attr || !list->domain_attr || !list->ep_attr || !list->tx_attr ||
-		    !list->rx_attr) {
-			LOG_WARN(LOG_CORE, "%s: an entry lacks attributes", prov->name);
-			return -FI_EINVAL;
-		}
+		    !list->rx_attr)
+			return LOG_REFUSE(-FI_EINVAL, LOG_CORE, "%s: an entry lacks attributes",
+					  prov->name);
 		if (external_info_add_name(&list->fabric_attr->prov_name, prov->name))
 			return -FI_ENOMEM;
 		list->fabric_attr->prov_version = prov->version;

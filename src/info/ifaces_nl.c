@@ -130,8 +130,8 @@ static struct nl_sock *ifaces_nl_open_socket(void)
 	if (!err)
 		return sock;
 	ifaces_nl_close_socket(sock);
-	LOG_WARN(LOG_CORE, "asking the kernel for network interfaces: %s", nl_geterror(err));
-	return NULL;
+	return LOG_REFUSE(NULL, LOG_CORE, "asking the kernel for network interfaces: %s",
+			  nl_geterror(err));
 }
 
 static int ifaces_nl_fill(struct ifaces *all, struct nl_sock *sock)

@@ -116,8 +116,8 @@ static ssize_t job_key_read_file(const char *path, uint8_t *bytes, size_t room)
 
 	if (fd < 0) {
 		err = -errno;
-		LOG_WARN(LOG_EP_CTRL, "FI_WEFT_AUTH_KEY_FILE=%s: %s", path, fi_strerror(-err));
-		return err;
+		return LOG_REFUSE(err, LOG_EP_CTRL, "FI_WEFT_AUTH_KEY_FILE=%s: %s", path,
+				  fi_strerror(-err));
 	}
 	err = check_file(fd, path);
 	if (!err && (len = read(fd, bytes, room)) < 0)
@@ -171,10 +171,9 @@ static int check_vectors(const struct fi_info *info)
 			 "verbs;ofi_rxm have keys in their address vector");
 		return -FI_EOPNOTSUPP;
 	}
-	if (info->ep_attr && (info->ep_attr->auth_key_size || info->ep_attr->auth_key)) {
-		LOG_WARN(LOG_EP_CTRL, "FI_AV_AUTH_KEY: an endpoint has no auth_key of its own");
-		return -FI_EINVAL;
-	}
+	if (info->ep_attr && (info->ep_attr->auth_key_size || info->ep_attr->auth_key))
+		return LOG_REFUSE(-FI_EINVAL, LOG_EP_CTRL,
+				  "FI_AV_AUTH_KEY: an endpoint has no auth_key of its own");
 	return hmac_load() ? 0 : -FI_ENOSYS;
 }
 
@@ -182,9 +181,9 @@ static int check_vectors_of(const struct fi_domain_attr *dom)
 {
 	if (!dom->auth_key && dom->max_ep_auth_key <= JOB_KEYS_MAX)
 		return 0;
-	LOG_WARN(LOG_DOMAIN, "FI_AV_AUTH_KEY: auth_key has to be NULL, max_ep_auth_key at most %u",
-		 JOB_KEYS_MAX);
-	return -FI_EINVAL;
+	return LOG_REFUSE(-FI_EINVAL, LOG_DOMAIN,
+			  "FI_AV_AUTH_KEY: auth_key has to be NULL, max_ep_auth_key at most %u",
+			  JOB_KEYS_MAX);
 }
 
 /* Can an endpoint of this entry do what FI_WEFT_AUTH asks? Nothing leaves the host in the clear. 0 or an error, logged. */
@@ -193,25 +192,20 @@ static int check_encryption(const struct fi_info *info, bool keyed)
 	const struct provider *v = provider_of(info);
 	const char *auth = env_get()->auth;
 
-	if (!job_key_encrypts() && strcmp(auth, "prove") != 0) {
-		LOG_WARN(LOG_EP_CTRL, "FI_WEFT_AUTH=%s: it is prove or encrypt", auth);
-		return -FI_EINVAL;
-	}
+	if (!job_key_encrypts() && strcmp(auth, "prove") != 0)
+		return LOG_REFUSE(-FI_EINVAL, LOG_EP_CTRL,
+				  "FI_WEFT_AUTH=%s: it is prove or encrypt", auth);
 	if (!job_key_encrypts() || (v && provider_stays_inside(v)))
 		return 0;
-	if (!has_hellos(info) || (v && !(v->transports & PROVIDER_TCP))) {
-		LOG_WARN(
-			LOG_EP_CTRL,
+	if (!has_hellos(info) || (v && !(v->transports & PROVIDER_TCP)))
+		return LOG_REFUSE(
+			-FI_EOPNOTSUPP, LOG_EP_CTRL,
 			"FI_WEFT_AUTH=encrypt: %s cannot encrypt: only connections of tcp and weft do",
 			v ? v->name : "this endpoint");
-		return -FI_EOPNOTSUPP;
-	}
-	if (!keyed) {
-		LOG_WARN(LOG_EP_CTRL,
-			 "FI_WEFT_AUTH=encrypt needs a key: set FI_WEFT_AUTH_KEY_FILE, "
-			 "or give ep_attr->auth_key");
-		return -FI_EINVAL;
-	}
+	if (!keyed)
+		return LOG_REFUSE(-FI_EINVAL, LOG_EP_CTRL,
+				  "FI_WEFT_AUTH=encrypt needs a key: set FI_WEFT_AUTH_KEY_FILE, "
+				  "or give ep_attr->auth_key");
 	return tls_try() ? 0 : -FI_ENOSYS;
 }
 

@@ -46,7 +46,7 @@ def plain(path, text):
     """The beginnings of warnings that should be LOG_PEER; and 'log_due', if the file should not call it."""
     found = []
     if path.split("/")[0] in ("xfer", "hw", "coll") and path not in OWN:
-        for call in re.findall(r'\bLOG_WARN\(\s*LOG_\w+,\s*(?:"((?:\\.|[^"\\])*))?', text):
+        for call in re.findall(r'\bLOG_(?:WARN\(|REFUSE\([^,]*,)\s*LOG_\w+,\s*(?:"((?:\\.|[^"\\])*))?', text):
             if not any(call.startswith(own) for own in OWN_LINES.get(path, [])):
                 found.append(call)
         if re.search(r"\bFI_LOG_WARN\b", text):
@@ -58,6 +58,7 @@ def plain(path, text):
 
 assert plain("xfer/a.c", '\tLOG_WARN(\n\t\tLOG_EP_CTRL, "hello");') == ["hello"]
 assert plain("xfer/a.c", "LOG_WARN(LOG_CQ, why);") == [""] and plain("coll/b/a.c", "LOG_AT(FI_LOG_WARN, LOG_CQ, w);")
+assert plain("xfer/a.c", 'return LOG_REFUSE(-FI_EINVAL, LOG_CQ, "hello");') == ["hello"]
 assert plain("core/a.c", "if (log_due(&t))") == ["log_due"]
 assert not plain("xfer/a.c", 'LOG_PEER(LOG_EP_CTRL, "hello");') and not plain("core/a.c", 'LOG_WARN(LOG_CQ, "hello");')
 assert plain("xfer/msg/rx_match.c", 'LOG_WARN(LOG_CQ, "hello");') and not plain("xfer/msg/rx_match.c", 'LOG_WARN(LOG_CQ, "FI_AUTH_KEY: a");')
@@ -67,7 +68,7 @@ for source in glob.glob("src/**/*.[ch]", recursive=True):
     with open(source, encoding="utf-8") as file:
         texts[source[4:]] = file.read()
 wrong = [f"{path}: {found}" for path, text in sorted(texts.items()) for found in plain(path, text)]
-wrong += [f"{path}: no warning of its own" for path in OWN if "LOG_WARN(" not in texts.get(path, "")]
+wrong += [f"{path}: no warning of its own" for path in OWN if not re.search(r"LOG_(WARN|REFUSE)\(", texts.get(path, ""))]
 wrong += [f"{path}: none begins with '{own}'" for path, owns in OWN_LINES.items() for own in owns if f'"{own}' not in texts.get(path, "")]
 limited = sum(text.count("LOG_PEER(") for text in texts.values())
 print(f"{limited} warnings of what others do")

@@ -15,8 +15,8 @@ LITERAL = re.compile(r'"((?:\\.|[^"\\])*)"')
 
 
 def warnings(source):
-    """Yields (line, text) of each LOG_WARN and LOG_PEER call."""
-    for call in re.finditer(r"\bLOG_(?:WARN|PEER)\(\s*LOG_\w+,\s*((?:\"(?:\\.|[^\"\\])*\"\s*)+)", source):
+    """Yields (line, text) of each LOG_WARN, LOG_REFUSE and LOG_PEER call."""
+    for call in re.finditer(r"\bLOG_(?:(?:WARN|PEER)\(|REFUSE\([^,]*,)\s*LOG_\w+,\s*((?:\"(?:\\.|[^\"\\])*\"\s*)+)", source):
         yield source[:call.start()].count("\n") + 1, "".join(LITERAL.findall(call.group(1)))
 
 
@@ -26,6 +26,7 @@ def helps(text):
 
 EXAMPLE = 'LOG_WARN(LOG_EP_CTRL, "it "\n\t"failed");'
 assert list(warnings("\n" + EXAMPLE)) == [(2, "it failed")]
+assert list(warnings('return LOG_REFUSE(-FI_EINVAL, LOG_CQ, "it failed");')) == [(1, "it failed")]
 assert not helps("it failed") and helps("it failed: %s") and helps("set FI_X") and helps("no queue: bind one first")
 
 failed, count = 0, 0

@@ -49,13 +49,11 @@ static int number_members(struct wish *w)
 		const struct addr *name = av_addr(w->ep->av, w->members->addr[i]);
 		struct addr key;
 
-		if (!name) {
-			LOG_WARN(LOG_EP_CTRL,
-				 "join: member %zu, fi_addr %llu, is not in the address "
-				 "vector any more",
-				 i, (unsigned long long)w->members->addr[i]);
-			return -FI_EINVAL;
-		}
+		if (!name)
+			return LOG_REFUSE(-FI_EINVAL, LOG_EP_CTRL,
+					  "join: member %zu, fi_addr %llu, is not in the address "
+					  "vector any more",
+					  i, (unsigned long long)w->members->addr[i]);
 		key = addr_unmapped(name);
 		w->key = hash_mix(w->key ^ addr_hash(&key));
 		if (worker_goes_by(worker, &key)) {
@@ -65,9 +63,9 @@ static int number_members(struct wish *w)
 	}
 	if (own == 1)
 		return 0;
-	LOG_WARN(LOG_EP_CTRL, "join: the endpoint is %u times among the %zu members of its set",
-		 own, w->members->count);
-	return -FI_EINVAL;
+	return LOG_REFUSE(-FI_EINVAL, LOG_EP_CTRL,
+			  "join: the endpoint is %u times among the %zu members of its set", own,
+			  w->members->count);
 }
 
 /* Are all members of `m` in `whole`? 1, 0 or -FI_ENOMEM. */
@@ -103,12 +101,11 @@ static int check_whole(struct wish *w)
 		whole = set->members;
 	else if (g && g->id && !g->err)
 		whole = g->members;
-	if (!whole) {
-		LOG_WARN(LOG_EP_CTRL,
-			 "join: %#llx is the address of no set and of no group that stands",
-			 (unsigned long long)w->coll_addr);
-		return -FI_EINVAL;
-	}
+	if (!whole)
+		return LOG_REFUSE(
+			-FI_EINVAL, LOG_EP_CTRL,
+			"join: %#llx is the address of no set and of no group that stands",
+			(unsigned long long)w->coll_addr);
 	ret = whole == w->members ? 1 : coll_join_contains(whole, w->members);
 	if (!ret)
 		LOG_WARN(LOG_EP_CTRL, "join: the set has members who do not belong to %#llx",
@@ -123,11 +120,9 @@ static int coll_join_check_ways(struct wish *w)
 {
 	int err = 0;
 
-	if (w->members->count > 1u << WIRE_GROUP_RANK_BITS) {
-		LOG_WARN(LOG_EP_CTRL, "join: %zu members are more than %u", w->members->count,
-			 1u << WIRE_GROUP_RANK_BITS);
-		return -FI_EMSGSIZE;
-	}
+	if (w->members->count > 1u << WIRE_GROUP_RANK_BITS)
+		return LOG_REFUSE(-FI_EMSGSIZE, LOG_EP_CTRL, "join: %zu members are more than %u",
+				  w->members->count, 1u << WIRE_GROUP_RANK_BITS);
 	w->managed = w->coll_addr == FI_ADDR_NOTAVAIL;
 	if (!w->managed)
 		err = check_whole(w);
@@ -143,19 +138,16 @@ static int check_double(struct wish *w, struct coll *c)
 
 		if (g->err || g->join.key != w->key)
 			continue;
-		if (g->set == w->set->number) {
-			LOG_WARN(LOG_EP_CTRL,
-				 "join: the endpoint has joined the %u of that set already",
-				 g->size);
-			return -FI_EALREADY;
-		}
-		if (w->managed && g->id & MANAGED_ID) {
-			LOG_WARN(LOG_EP_CTRL,
-				 "join: another set of the same %u members and key is "
-				 "joined already",
-				 g->size);
-			return -FI_EALREADY;
-		}
+		if (g->set == w->set->number)
+			return LOG_REFUSE(
+				-FI_EALREADY, LOG_EP_CTRL,
+				"join: the endpoint has joined the %u of that set already",
+				g->size);
+		if (w->managed && g->id & MANAGED_ID)
+			return LOG_REFUSE(-FI_EALREADY, LOG_EP_CTRL,
+					  "join: another set of the same %u members and key is "
+					  "joined already",
+					  g->size);
 	}
 	return 0;
 }
@@ -194,10 +186,9 @@ static int coll_join_wish(struct wish *w, struct coll *c, struct group **out)
 	int err;
 
 	w->members = av_set_members(w->set);
-	if (!w->members) {
-		LOG_WARN(LOG_EP_CTRL, "join: the set has no members: add them by fi_av_set_insert");
-		return -FI_EINVAL;
-	}
+	if (!w->members)
+		return LOG_REFUSE(-FI_EINVAL, LOG_EP_CTRL,
+				  "join: the set has no members: add them by fi_av_set_insert");
 	err = coll_join_check(w, c);
 	if (!err && w->managed) {
 		w->last = managed_last(c, w->key);
@@ -310,26 +301,21 @@ void coll_leave(struct ep *ep)
 
 static int check_ep(const struct ep *ep, uint64_t flags)
 {
-	if (!(ep->info->caps & FI_COLLECTIVE) || ep->fid.fid.fclass != FI_CLASS_EP) {
-		LOG_WARN(
-			LOG_EP_CTRL,
+	if (!(ep->info->caps & FI_COLLECTIVE) || ep->fid.fid.fclass != FI_CLASS_EP)
+		return LOG_REFUSE(
+			-FI_ENOSYS, LOG_EP_CTRL,
 			"join: the endpoint has not the capability FI_COLLECTIVE: ask for it in hints->caps");
-		return -FI_ENOSYS;
-	}
-	if (flags & ~(FI_COLLECTIVE | FI_SEND | FI_RECV)) {
-		LOG_WARN(LOG_EP_CTRL, "join: flags %#llx: FI_SEND and FI_RECV are known",
-			 (unsigned long long)flags);
-		return -FI_EBADFLAGS;
-	}
+	if (flags & ~(FI_COLLECTIVE | FI_SEND | FI_RECV))
+		return LOG_REFUSE(-FI_EBADFLAGS, LOG_EP_CTRL,
+				  "join: flags %#llx: FI_SEND and FI_RECV are known",
+				  (unsigned long long)flags);
 	if (!ep->enabled ||
 	    !ep->av) /* a connected endpoint has no address vector, whatever its caps */
 		return -FI_EOPBADSTATE;
-	if (!ep->eq) {
-		LOG_WARN(
-			LOG_EP_CTRL,
+	if (!ep->eq)
+		return LOG_REFUSE(
+			-FI_ENOEQ, LOG_EP_CTRL,
 			"join: no event queue is bound that could tell of its end: bind one before fi_enable");
-		return -FI_ENOEQ;
-	}
 	return 0;
 }
 
@@ -341,11 +327,9 @@ static int coll_join_ways_of(const struct ep *ep, uint64_t flags, uint64_t *ways
 	flags &= FI_SEND | FI_RECV;
 	if (!able)
 		able = FI_SEND | FI_RECV;
-	if (flags & ~able) {
-		LOG_WARN(LOG_EP_CTRL, "join: the endpoint cannot %s",
-			 flags & ~able & FI_SEND ? "send" : "receive");
-		return -FI_EINVAL;
-	}
+	if (flags & ~able)
+		return LOG_REFUSE(-FI_EINVAL, LOG_EP_CTRL, "join: the endpoint cannot %s",
+				  flags & ~able & FI_SEND ? "send" : "receive");
 	*ways = flags ? flags : able;
 	return 0;
 }
@@ -366,12 +350,10 @@ int coll_join(struct ep *ep, const struct fi_collective_addr *addr, uint64_t fla
 		return -FI_EINVAL;
 	w.set = (struct av_set *)(uintptr_t)addr->set;
 	w.coll_addr = addr->coll_addr;
-	if (w.set->av->store != ep->av->store) {
-		LOG_WARN(
-			LOG_EP_CTRL,
+	if (w.set->av->store != ep->av->store)
+		return LOG_REFUSE(
+			-FI_EINVAL, LOG_EP_CTRL,
 			"join: the set is of another address vector than the endpoint: make it by fi_av_set of the bound one");
-		return -FI_EINVAL;
-	}
 	domain_lock(ep->dom);
 	c = coll_of(ep->worker);
 	domain_unlock(ep->dom);
