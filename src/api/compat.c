@@ -7,7 +7,6 @@
  * of our headers.
  */
 #include "base/log.h"
-#include "info/getinfo.h"
 #include "info/info.h"
 
 /* Sizes of the structures at a symbol version, each by the first member that it lacks. */

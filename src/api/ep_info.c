@@ -6,7 +6,6 @@
 #include "base/log.h"
 #include "api/ep.h"
 #include "core/xpu.h"
-#include "info/caps.h"
 #include "info/hints.h"
 #include "info/providers.h"
 

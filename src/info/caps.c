@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "info/caps.h"
+#include "info/hints.h"
 
 #define MESSAGES (FI_MSG | FI_TAGGED)
 #define REMOTE   (FI_RMA | FI_ATOMIC)

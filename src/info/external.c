@@ -6,8 +6,6 @@
 
 #include "base/log.h"
 #include "info/external.h"
-#include "info/external_check.h"
-#include "info/external_files.h"
 #include "info/info.h"
 
 #define OLDEST_API FI_VERSION(1, 3) /* structures of older providers are not served */

@@ -43,4 +43,28 @@ const struct fi_provider *external_find(const char *prov_name);
  */
 void external_entries(const struct query *q, struct fi_info **list);
 
+/*
+ * Keeps dlopen from files that would hang or end the process, or run what just anybody has put there. Returns why the library is not loaded, or NULL: dlopen may have it, which refuses by itself what is not there, cannot be
+ * read or is no ELF file of this machine. Refused are
+ * - all but regular files, without a look inside: an open may wait, as that of a FIFO;
+ * - a file that all may write, and one in a folder that all may write, except in a sticky one those of root and this user;
+ * - a file shorter than the segments that its header lists, as a broken copy is: dlopen would die of it by SIGBUS.
+ */
+const char *external_check(const char *path);
+
+/*
+ * Calls `take` for each file of FI_PROVIDER_PATH, or of the folder beside ours, in order: folders as listed, the files of a folder by name. `path` is
+ * valid during the call. `preferred`: the user put a + in front of it.
+ */
+void external_files_each(void (*take)(const char *path, bool preferred));
+
+/* Of two providers with one name, does the first one found stay? Else the one of higher version. */
+bool external_files_first_stays(void);
+
+/*
+ * Where external providers are looked for if the user names none: the folder libfabric beside this library, LIBDIR/libfabric of the installation, which need not exist; free it.
+ * NULL: the library is part of a program (the archive), was loaded by a relative path, or memory is out.
+ */
+char *external_folder(void);
+
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "info/external_check.h"
+#include "info/external.h"
 
 #include <fcntl.h>
 #include <libgen.h>

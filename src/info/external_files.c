@@ -9,8 +9,7 @@
 
 #include "base/env.h"
 #include "base/log.h"
-#include "info/external_files.h"
-#include "info/external_folder.h"
+#include "info/external.h"
 
 #define SUFFIX "-" FI_LIB_SUFFIX
 

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/log.h"
-#include "info/external_folder.h"
+#include "info/external.h"
 
 #ifdef WEFT_STATIC
 

@@ -7,7 +7,6 @@
 #include "base/log.h"
 #include "info/info.h"
 #include "info/external.h"
-#include "info/getinfo.h"
 #include "info/hints.h"
 #include "info/job_key.h"
 #include "info/opened.h"

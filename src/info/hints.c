@@ -2,7 +2,6 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-#include "info/caps.h"
 #include "info/hints.h"
 #include "info/rules.h"
 

@@ -34,4 +34,13 @@ struct fi_info *info_dup(const struct fi_info *from);
 /* Returns an entry whose attributes are all there and zero; NULL: no memory. Free with fi_freeinfo. */
 struct fi_info *info_blank(void);
 
+/* The query behind fi_getinfo of every symbol version. */
+
+/*
+ * fi_getinfo(3), for hints whose structures have the present size. The caller has refused versions
+ * that it does not serve, and info == NULL.
+ */
+int getinfo_query(uint32_t version, const char *node, const char *service, uint64_t flags,
+		  const struct fi_info *hints, struct fi_info **info);
+
 #endif

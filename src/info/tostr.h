@@ -8,6 +8,7 @@
 
 #include <rdma/fabric.h>
 #include <stdbool.h>
+#include <stddef.h>
 
 #include "base/text.h"
 
@@ -60,5 +61,41 @@ void tostr_nic(struct text *t, const struct fid_nic *nic);
 
 /* Writes an address in a format of fi_info; nothing if the format has no text. */
 void tostr_addr(struct text *t, uint32_t format, const void *addr);
+
+/* Members of the structs of the public interface, for tostr_info.c. */
+
+/* Formats of members. */
+enum tostr_kind {
+	SIZE, /* size_t */
+	U8,
+	U16,
+	U32,
+	U64,
+	INT,
+	HEX32,
+	HEX64,
+	BITS64, /* hexadecimal, all digits */
+	STR,
+	PTR,
+	VERSION,
+	CTX_COUNT, /* size_t or FI_SHARED_CONTEXT */
+	NAMED      /* values or flags with names */
+};
+
+struct tostr_member {
+	const char *name;
+	size_t offset;
+	enum tostr_kind kind;
+	int set; /* for NAMED: fi_type or enum tostr_set */
+};
+
+struct tostr_layout {
+	const char *name;
+	const struct tostr_member *member;
+	size_t count;
+};
+
+/* Returns the members of a struct (fi_type or enum tostr_set); NULL: not a struct. */
+const struct tostr_layout *tostr_layout(int set);
 
 #endif

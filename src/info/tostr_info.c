@@ -3,7 +3,7 @@
 #include <rdma/fabric.h>
 #include <string.h>
 
-#include "info/tostr_layout.h"
+#include "info/tostr.h"
 
 #define INDENT 4 /* columns per level */
 

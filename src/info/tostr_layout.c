@@ -3,7 +3,7 @@
 #include <rdma/fi_domain.h>
 #include <rdma/fi_eq.h>
 
-#include "info/tostr_layout.h"
+#include "info/tostr.h"
 
 #define M(kind, type, member)                                                                      \
 	{                                                                                          \

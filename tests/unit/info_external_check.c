@@ -3,7 +3,6 @@
  * Proves that whatever lies where libraries of providers are looked for neither holds up nor ends the process, and that none is
  * loaded which all users may have put there: pipes, sockets, devices, folders, links, cut-off files, files of other users.
  */
-#include "info/external_check.h"
 
 #include <dlfcn.h>
 #include <fcntl.h>

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "info/external_files.h"
+#include "info/external.h"
 #include "info/providers.h"
 #include "suite.h"
 
