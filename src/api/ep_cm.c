@@ -8,7 +8,6 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "api/connreq.h"
-#include "api/mc.h"
 #include "api/pep.h"
 #include "api/refused.h"
 #include "info/providers.h"

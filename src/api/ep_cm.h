@@ -49,4 +49,7 @@ int ep_name_set(fid_t fid, void *addr, size_t addrlen);
 
 extern struct fi_ops_cm ep_cm_ops;
 
+/* fi_ops_cm.join: membership in a multicast group, or in a collective one. */
+int mc_join(struct fid_ep *ep, const void *addr, uint64_t flags, struct fid_mc **mc, void *context);
+
 #endif

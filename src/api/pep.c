@@ -7,7 +7,6 @@
 #include "base/forked.h"
 #include "base/log.h"
 #include "base/fid.h"
-#include "api/pep_cm.h"
 #include "api/refused.h"
 #include "info/job_key.h"
 #include "info/providers.h"

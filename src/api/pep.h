@@ -45,4 +45,9 @@ int pep_bound(struct pep *pep);
 /* Stops listening; pending requests are rejected. No lock held. */
 void pep_quit(struct pep *pep);
 
+/* struct pep.driver: posts an FI_CONNREQ event for each connection request. */
+void pep_cm_progress(struct eq_driver *driver);
+
+extern struct fi_ops_cm pep_cm_ops;
+
 #endif

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "api/pep_cm.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -9,7 +9,6 @@
 #include "core/av_keys.h"
 #include "core/av_set.h"
 #include "core/av_store.h"
-#include "core/av_svc.h"
 #include "core/eq.h"
 #include "base/fid.h"
 #include "info/providers.h"

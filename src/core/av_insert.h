@@ -34,4 +34,12 @@ int av_insert_end(struct av_insertion *in);
 int av_insert(struct fid_av *fid, const void *addr, size_t count, fi_addr_t *fi_addr,
 	      uint64_t flags, void *context);
 
+/* fi_av_insertsvc: by host and service. May block to resolve names; no lock is held then. */
+int av_svc_insert(struct fid_av *fid, const char *node, const char *service, fi_addr_t *fi_addr,
+		  uint64_t flags, void *context);
+
+/* fi_av_insertsym: a range of them. May block as av_svc_insert. */
+int av_svc_insert_range(struct fid_av *fid, const char *node, size_t nodecnt, const char *service,
+			size_t svccnt, fi_addr_t *fi_addr, uint64_t flags, void *context);
+
 #endif

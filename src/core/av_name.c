@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "base/forked.h"
-#include "core/av_name.h"
+#include "core/av_shared.h"
 
 #define PREFIX_MAX 64 /* bytes of "@weft-av/UID/HASH" */
 #define TRY_US     1000

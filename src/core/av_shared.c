@@ -14,7 +14,6 @@
 #include "base/file.h"
 #include "base/forked.h"
 #include "base/log.h"
-#include "core/av_name.h"
 #include "core/av_shared.h"
 
 #define MAGIC    UINT64_C(0x3176612d74666577) /* change with the layout */

@@ -8,7 +8,6 @@
 
 #include "base/log.h"
 #include "core/av_insert.h"
-#include "core/av_svc.h"
 
 #define NODE_MAX 256 /* bytes of a host's name with its NUL */
 

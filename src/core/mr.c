@@ -7,7 +7,6 @@
 #include "core/av.h"
 #include "core/eq.h"
 #include "core/mr_nic.h"
-#include "core/mr_object.h"
 #include "core/mr_share.h"
 #include "core/mr_table.h"
 #include "info/rules.h"

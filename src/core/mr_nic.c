@@ -3,7 +3,7 @@
 
 #include "base/log.h"
 #include "info/ifaces.h"
-#include "core/mr_object.h"
+#include "core/mr_table.h"
 #include "info/rdma_ports.h"
 #include "info/providers.h"
 #include "link/transports.h"

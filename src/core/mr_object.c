@@ -7,7 +7,7 @@
 #include "core/ep.h"
 #include "base/fid.h"
 #include "core/mr_nic.h"
-#include "core/mr_object.h"
+#include "core/mr_table.h"
 #include "core/mr_share.h"
 #include "info/hints.h"
 #include "link/link.h"

@@ -85,4 +85,15 @@ static inline uint32_t mr_key_slot(uint64_t key)
 	return (uint32_t)(key >> MR_SLOT_SHIFT) & ((1u << bits) - 1);
 }
 
+/* Calls on registered regions. fi_mr(3) */
+
+/* Frees a region that is in no table. */
+void mr_object_free(struct region *r);
+
+/* Returns whether the range lies within one segment of the region. */
+bool mr_object_covers(const struct mr *mr, const struct iovec *range);
+
+/* Returns whether the domain has this mode bit; FI_MR_BASIC stands for three bits. */
+bool mr_object_mode(const struct domain *dom, int bit);
+
 #endif

@@ -8,7 +8,6 @@
 
 #include "base/log.h"
 #include "core/wait.h"
-#include "core/wait_set.h"
 
 static int wait_open_fds(struct waiter *w)
 {

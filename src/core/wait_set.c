@@ -5,7 +5,7 @@
 #include "base/log.h"
 #include "core/fabric.h"
 #include "base/fid.h"
-#include "core/wait_set.h"
+#include "core/wait.h"
 
 int wait_set_join(struct wait_set *set, struct waiter *w)
 {

@@ -9,7 +9,6 @@
 
 #include "base/clock.h"
 #include "core/wait.h"
-#include "core/wait_set.h"
 
 /* Wakes all sleepers, to check what they wait for. Gate held. */
 static void wake_all(struct waiter *w)

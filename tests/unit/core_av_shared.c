@@ -15,7 +15,6 @@
 
 #include "base/forked.h"
 #include "core/av.h"
-#include "core/av_name.h"
 #include "core/av_set.h"
 #include "core/av_shared.h"
 #include "fake_calls.h"

@@ -8,7 +8,7 @@
 #include "cntr/cntr.h"
 #include "core/eq.h"
 #include "core/trywait.h"
-#include "core/wait_set.h"
+#include "core/wait.h"
 #include "suite.h"
 
 #define FOREVER -1 /* ms; the time limit of the test ends a lost wake-up */

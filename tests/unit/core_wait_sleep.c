@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "core/wait_set.h"
+#include "core/wait.h"
 #include "suite.h"
 
 #define FOREVER   -1 /* ms; the time limit of the test ends a lost wake-up */
