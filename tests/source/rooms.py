@@ -22,7 +22,7 @@ ROOMS = {
     "info": (4, "caps, external, getinfo, hints, ifaces, info, job_key, opened, providers, rails_setting, rdma_ports, rules"),
     "core": (5, "av, av_keys, av_set, cq, domain, driven, ep, eq, fabric, mr, mr_nic, mr_table, mr_view, poll, trywait, wait, workers, xpu"),
     "cntr": (5, "cntr"),
-    "hook": (6, "hook"),
+    "hook": (6, "hook, rows_atomic, rows_data, rows_object"),
     "entry": (7, "args, entry_atomic, entry_msg, entry_rma, tables"),
     "hw": (8, "no"),
     "xfer": (10, "conn/acceptor, conn/conn, conn/conn_own, conn/connect, conn/hello, conn/listen, defer/defer, group, msg/rx, msg/tx, "
