@@ -1,7 +1,66 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Names and subsystems of all calls. */
+/* The functions and tables of all calls, their names and subsystems. Those of struct fi_ops are in hook.c. */
 #include "base/log.h"
 #include "hook/call.h"
+
+/* clang-format off */
+#define SHOWN SHOWN_SHAPE
+FABRIC_CALLS(CALL_SHAPES_CALL, CALL_SHAPES_OPEN)
+DOMAIN_CALLS(CALL_SHAPES_CALL, CALL_SHAPES_OPEN)
+MR_CALLS(CALL_SHAPES_CALL, CALL_SHAPES_OPEN)
+EP_CALLS(CALL_SHAPES_CALL, CALL_SHAPES_OPEN)
+CM_CALLS(CALL_SHAPES_CALL, CALL_SHAPES_OPEN)
+AV_CALLS(CALL_SHAPES_CALL, CALL_SHAPES_OPEN)
+AV_SET_CALLS(CALL_SHAPES_CALL, CALL_SHAPES_OPEN)
+MSG_CALLS(CALL_SHAPES_DATA)
+TAGGED_CALLS(CALL_SHAPES_DATA)
+RMA_CALLS(CALL_SHAPES_DATA)
+ATOMIC_CALLS(CALL_SHAPES_DATA)
+COLLECTIVE_CALLS(CALL_SHAPES_DATA)
+CQ_CALLS(CALL_SHAPES_CALL)
+EQ_CALLS(CALL_SHAPES_CALL)
+CNTR_CALLS(CALL_SHAPES_CALL)
+WAIT_CALLS(CALL_SHAPES_CALL)
+POLL_CALLS(CALL_SHAPES_CALL)
+#undef SHOWN
+
+#define SHOWN SHOWN_BITS
+FABRIC_CALLS(CALL_CALL, CALL_OPEN)
+DOMAIN_CALLS(CALL_CALL, CALL_OPEN)
+MR_CALLS(CALL_CALL, CALL_OPEN)
+EP_CALLS(CALL_CALL, CALL_OPEN)
+CM_CALLS(CALL_CALL, CALL_OPEN)
+AV_CALLS(CALL_CALL, CALL_OPEN)
+AV_SET_CALLS(CALL_CALL, CALL_OPEN)
+MSG_CALLS(CALL_DATA)
+TAGGED_CALLS(CALL_DATA)
+RMA_CALLS(CALL_DATA)
+ATOMIC_CALLS(CALL_DATA)
+COLLECTIVE_CALLS(CALL_DATA)
+CQ_CALLS(CALL_CALL)
+EQ_CALLS(CALL_CALL)
+CNTR_CALLS(CALL_CALL)
+WAIT_CALLS(CALL_CALL)
+POLL_CALLS(CALL_CALL)
+#undef SHOWN
+
+const struct fi_ops_fabric calls_fabric = {.size = sizeof(calls_fabric), FABRIC_CALLS(CALL_MEMBER, CALL_MEMBER)};
+const struct fi_ops_domain calls_domain = {.size = sizeof(calls_domain), DOMAIN_CALLS(CALL_MEMBER, CALL_MEMBER)};
+const struct fi_ops_mr calls_mr = {.size = sizeof(calls_mr), MR_CALLS(CALL_MEMBER, CALL_MEMBER)};
+const struct fi_ops_ep calls_ep = {.size = sizeof(calls_ep), EP_CALLS(CALL_MEMBER, CALL_MEMBER)};
+const struct fi_ops_cm calls_cm = {.size = sizeof(calls_cm), CM_CALLS(CALL_MEMBER, CALL_MEMBER)};
+const struct fi_ops_av calls_av = {.size = sizeof(calls_av), AV_CALLS(CALL_MEMBER, CALL_MEMBER)};
+const struct fi_ops_av_set calls_av_set = {.size = sizeof(calls_av_set), AV_SET_CALLS(CALL_MEMBER, CALL_MEMBER)};
+const struct fi_ops_msg calls_msg = {.size = sizeof(calls_msg), MSG_CALLS(CALL_MEMBER)};
+const struct fi_ops_tagged calls_tagged = {.size = sizeof(calls_tagged), TAGGED_CALLS(CALL_MEMBER)};
+const struct fi_ops_rma calls_rma = {.size = sizeof(calls_rma), RMA_CALLS(CALL_MEMBER)};
+const struct fi_ops_atomic calls_atomic = {.size = sizeof(calls_atomic), ATOMIC_CALLS(CALL_MEMBER)};
+const struct fi_ops_collective calls_collective = {.size = sizeof(calls_collective), COLLECTIVE_CALLS(CALL_MEMBER)};
+const struct fi_ops_cq calls_cq = {.size = sizeof(calls_cq), CQ_CALLS(CALL_MEMBER)};
+const struct fi_ops_eq calls_eq = {.size = sizeof(calls_eq), EQ_CALLS(CALL_MEMBER)};
+const struct fi_ops_cntr calls_cntr = {.size = sizeof(calls_cntr), CNTR_CALLS(CALL_MEMBER)};
+const struct fi_ops_wait calls_wait = {.size = sizeof(calls_wait), WAIT_CALLS(CALL_MEMBER)};
+const struct fi_ops_poll calls_poll = {.size = sizeof(calls_poll), POLL_CALLS(CALL_MEMBER)};
 
 #define NAME(subsys, name)         [CALL_##name] = {#name, subsys},
 #define CORE(result, name, ...)    NAME(LOG_CORE, name)
@@ -15,7 +74,6 @@
 #define EQ(result, name, ...)      NAME(LOG_EQ, name)
 #define CNTR(result, name, ...)    NAME(LOG_CNTR, name)
 
-/* clang-format off */
 static const struct {
 	char name[24]; /* no pointer, so that there is nothing to relocate */
 	unsigned char subsys;

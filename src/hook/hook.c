@@ -8,10 +8,7 @@
 #include "base/env.h"
 #include "base/log.h"
 #include "hook/call.h"
-#include "hook/monitor.h"
-#include "hook/perf.h"
-#include "hook/profile.h"
-#include "hook/trace.h"
+#include "hook/layers.h"
 
 /* ---- Layers ----------------------------------------------------------------------------------- */
 

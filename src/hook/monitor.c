@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "hook/monitor.h"
+#include "hook/layers.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "hook/perf.h"
+#include "hook/layers.h"
 
 #include <linux/perf_event.h>
 #include <string.h>

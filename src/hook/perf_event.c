@@ -8,7 +8,7 @@
 
 #include "base/forked.h"
 #include "base/log.h"
-#include "hook/perf.h"
+#include "hook/layers.h"
 
 static struct perf_event_attr event;
 static int counting;          /* atomic: `event` is set */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "hook/profile.h"
+#include "hook/layers.h"
 
 #include <string.h>
 

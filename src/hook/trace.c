@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "hook/trace.h"
+#include "hook/layers.h"
 
 #include <rdma/fi_errno.h>
 #include <stdlib.h>

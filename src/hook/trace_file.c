@@ -16,7 +16,7 @@
 #include "base/file.h"
 #include "base/forked.h"
 #include "base/log.h"
-#include "hook/trace.h"
+#include "hook/layers.h"
 
 static const char end_of_array[] = "\n]\n";
 

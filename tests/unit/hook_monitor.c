@@ -3,7 +3,7 @@
  * Proves that a monitored process leaves the files of others alone, which may have its pid elsewhere, and writes nothing where
  * others can read or have been first: what they have made in the place of its folder is refused.
  */
-#include "hook/monitor.h"
+#include "hook/layers.h"
 
 #include <fcntl.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Proves what the layer "perf" counts and reports. */
-#include "hook/perf.h"
+#include "hook/layers.h"
 
 #include <linux/perf_event.h>
 #include <pthread.h>

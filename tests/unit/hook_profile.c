@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Proves the table of the layer "profile": ranges of lengths, groups and their shares, completions. */
-#include "hook/profile.h"
+#include "hook/layers.h"
 
 #include <rdma/fi_errno.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Proves which calls a trace shows, and when: in the log, as the layer that FI_HOOK names. */
-#include "hook/trace.h"
+#include "hook/layers.h"
 
 #include <rdma/fi_errno.h>
 #include <stdio.h>

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "hook/hook.h"
-#include "hook/trace.h"
+#include "hook/layers.h"
 #include "suite.h"
 
 static char folder[64], path[128], content[65536];

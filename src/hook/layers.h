@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The layers that FI_HOOK names, which hook.c tells of each call. fi_hook(7). */
+#ifndef WEFT_HOOK_LAYERS_H
+#define WEFT_HOOK_LAYERS_H
+
+#include "hook/call.h"
+
+/* "monitor": figures of all calls, for fi_mon_sampler to read meanwhile. */
+void monitor_start(void);
+void monitor_call(const struct call *call);
+
+/* "perf": how many calls move and complete data, and how long they take. */
+void perf_start(void);
+void perf_call(const struct call *call);
+/* Logs the figures since the last report. */
+void perf_report(void);
+
+/*
+ * perf_event.c, what the processor counts: from now on each thread counts an event, as perf_event_open(2) names it by type and
+ * config. 0, or the negative errno with which the kernel refuses.
+ */
+int perf_event_start(uint32_t type, uint64_t config);
+/* Returns the events of this thread so far; 0: none are counted. */
+uint64_t perf_events(void);
+
+/* "profile": lengths of what is sent, received, read and written. */
+void profile_call(const struct call *call);
+/* Logs the figures since the last report. */
+void profile_report(void);
+
+/* "trace": a line of the log for each call, and a file for Perfetto. */
+void trace_call(const struct call *call);
+/*
+ * trace_file.c: adds the call to the file that FI_WEFT_TRACE_FILE names, if it is set. `name` and
+ * `category` are the call's.
+ */
+void trace_file_add(const struct call *call, const char *name, const char *category);
+
+#endif
