@@ -36,7 +36,7 @@ struct worker {
 	bool awaited;        /* `armed`, whatever comes before: the caller waits for the sockets */
 	uint64_t next_poll;  /* ms: earliest time of the next poll of the sockets */
 	uint64_t next_check; /* ms: the same for rxreq_check */
-	uint64_t next_stuck; /* ms: the same for conn_stuck_check */
+	uint64_t next_stuck; /* ms: the same for worker_stuck_check */
 	struct unexpected *collected; /* memory of the packet that is being delivered; or NULL */
 	struct spare spare;           /* of collected payloads, and of scratch */
 	struct list busy;             /* peers with queued output: struct peer.tx.in_busy */
@@ -89,6 +89,11 @@ driven_read rx_read;
 driven_readfrom rx_readfrom;
 void quiesce_begin(struct driven *d);
 int quiesce_end(struct driven *d);
+/*
+ * Gives up peers with which operations stand still (FI_WEFT_OPERATION_TIMEOUT); to be called often. A peer in no entry
+ * may be freed.
+ */
+void worker_stuck_check(struct worker *worker, uint64_t now);
 /* Progress calls have to look for something that wakes no sleeper. */
 void worker_look(struct worker *worker);
 /* Ends the sleep of all that sleep on the worker. */

@@ -53,7 +53,7 @@ static __attribute__((noinline, cold)) bool poll_sockets(struct worker *worker)
 	worker->next_poll = now + POLL_MS;
 	worker->conn.opener.armed = worker->awaited = false;
 	rxreq_check(worker, now);
-	conn_stuck_check(worker, now);
+	worker_stuck_check(worker, now);
 	stats_poll(worker);
 	heard = conn_poll(worker);
 	conn_options_tick(worker, now); /* the poll may have heard of its end */

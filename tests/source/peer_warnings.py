@@ -33,7 +33,7 @@ OWN_LINES = {
     "api/connreq.c": ["accept: the request came"],
     "xfer/conn/conn_open.c": ["%s: the endpoint was enabled before"],
     "xfer/conn/conn_reach.c": ["cannot connect to", "no connection with"],  # our attempts; is_news limits those of others
-    "xfer/conn/conn_stuck.c": ["%s: an operation has stood still"],  # operations of ours
+    "xfer/worker_stuck.c": ["%s: an operation has stood still"],  # operations of ours
     "xfer/conn/conn_timer.c": ["no timer for a connection attempt"],
     "xfer/msg/rx_match.c": ["FI_AUTH_KEY"],
     "xfer/msg/rx_peek.c": ["FI_CLAIM without"],

@@ -33,8 +33,7 @@ ROOMS = {
 EXCEPTION = "transports"
 CIRCLE = 26  # files of the largest circle; only falls
 INCLUDES = 12  # of our headers, that one header may have
-# Parts of a room that use no name of the rest of it: connecting. cm* is FI_EP_MSG, and conn_stuck looks at requests.
-APART = [r"src/xfer/conn/(?!cm|conn_stuck)"]
+APART = ["src/xfer/conn/"]  # parts of a room that use no name of the rest of it
 
 
 def room_of(path):

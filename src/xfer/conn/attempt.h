@@ -18,7 +18,7 @@ struct attempt {
 	bool no_files;        /* no descriptor was free the last time */
 	unsigned int retries; /* after late hellos and crossings */
 	unsigned int pauses;  /* before retries, up to PAUSES_MAX */
-	unsigned int checks;  /* of conn_stuck.c in a row that found it */
+	unsigned int checks;  /* of worker_stuck.c in a row that found it */
 	uint64_t again_ms;    /* no retry before */
 	uint64_t deadline;    /* PEER_HANDSHAKE has none */
 	uint64_t until;       /* its end, if a third endpoint asked for it; else 0 */

@@ -93,6 +93,16 @@ void conn_expelled(struct peer *peer)
 	}
 }
 
+void conn_give_up(struct peer *peer)
+{
+	if (peer_linked(peer)) {
+		peer_expel(peer, END_STUCK);
+		return;
+	}
+	peer->conn.end = END_STUCK;
+	conn_fail(peer, FI_ETIMEDOUT, NULL);
+}
+
 void conn_expel(struct peer *peer)
 {
 	conn_event(peer, CONN_EXPEL, NULL);

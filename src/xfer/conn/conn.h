@@ -44,6 +44,8 @@ void conn_reach_out(struct worker *worker, fi_addr_t addr);
 void conn_finish(struct peer *peer);
 /* Handles a packet about the connection. The peer may be freed. False: it is of an unknown kind. */
 bool conn_hear(struct peer *peer, const struct packet *p);
+/* Ends an attempt, or a connection, with which operations stand still (END_STUCK). The peer may be freed. */
+void conn_give_up(struct peer *peer);
 /* Disconnects a peer that is over its budget. */
 void conn_expel(struct peer *peer);
 /*
@@ -53,11 +55,6 @@ void conn_expel(struct peer *peer);
 void conn_wrong_key(struct peer *peer, uint64_t key);
 /* Polls the sockets without blocking. Returns true if there was an event. */
 bool conn_poll(struct worker *worker);
-/*
- * Gives up peers with which operations stand still (FI_WEFT_OPERATION_TIMEOUT); to be called often. A peer in no entry
- * may be freed.
- */
-void conn_stuck_check(struct worker *worker, uint64_t now);
 /* Sends a disconnect message to each peer, disconnects and frees all peers, closes all sockets. */
 void conn_close(struct worker *worker);
 

@@ -54,7 +54,7 @@ struct txreq {
 	bool packets;   /* no device can perform the operation: send packets */
 	bool unmatched; /* sent under XOFF and not answered: in peer->tx.unmatched_count */
 	bool reported;  /* in TXREQ_ACK or TXREQ_RMA, as done: nobody waits for its answer */
-	uint8_t checks; /* of conn_stuck.c in a row that found it as it was; 0: none has seen it */
+	uint8_t checks; /* of worker_stuck.c in a row that found it as it was; 0: none has seen it */
 	size_t count;
 	size_t got;    /* bytes of the result received */
 	size_t seen;   /* `sent` and `got` at the last check, if there was one */

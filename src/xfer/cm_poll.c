@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Connected endpoints: what the event queue's calls and sleepers look at. */
 #include "base/env.h"
-#include "xfer/conn/conn_own.h"
+#include "xfer/conn/conn.h"
 #include "link/offload.h"
 
 #define POLLS 4 /* polls of a peer within the peer timeout */

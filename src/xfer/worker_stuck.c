@@ -8,7 +8,8 @@
 
 #include "base/env.h"
 #include "base/log.h"
-#include "xfer/conn/conn_own.h"
+#include "xfer/conn/attempt.h"
+#include "xfer/conn/conn.h"
 #include "xfer/msg/tx.h"
 
 #define CHECKS 8 /* in the time that an operation has */
@@ -58,21 +59,16 @@ static bool attempt_is_stuck(struct peer *peer)
 	return ++peer->conn.attempt->checks > CHECKS;
 }
 
-static void conn_stuck_give_up(struct peer *peer, int ms)
+static void worker_stuck_give_up(struct peer *peer, int ms)
 {
 	LOG_WARN(LOG_EP_DATA,
 		 "%s: an operation has stood still for %d ms (FI_WEFT_OPERATION_TIMEOUT): %s",
 		 peer_text(peer), ms,
 		 peer_linked(peer) ? "its connection is ended" : "it has not accepted us");
-	if (peer_linked(peer)) {
-		peer_expel(peer, END_STUCK);
-		return;
-	}
-	peer->conn.end = END_STUCK;
-	conn_fail(peer, FI_ETIMEDOUT, NULL);
+	conn_give_up(peer);
 }
 
-void conn_stuck_check(struct worker *worker, uint64_t now)
+void worker_stuck_check(struct worker *worker, uint64_t now)
 {
 	int ms = env_get()->operation_timeout;
 
@@ -87,6 +83,6 @@ void conn_stuck_check(struct worker *worker, uint64_t now)
 
 		if (peer->conn.state != PEER_IDLE && !exempt &&
 		    (is_stuck(peer) || attempt_is_stuck(peer)))
-			conn_stuck_give_up(peer, ms);
+			worker_stuck_give_up(peer, ms);
 	}
 }

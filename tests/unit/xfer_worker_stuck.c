@@ -22,7 +22,7 @@ static bool is_given_up(struct txreq *oldest, size_t bytes)
 
 	for (int i = 0; i < CHECKS && fake.peer->conn.end != END_STUCK; i++, now += 1000) {
 		oldest->got += bytes;
-		conn_stuck_check(fake.worker, now);
+		worker_stuck_check(fake.worker, now);
 	}
 	return fake.peer->conn.end == END_STUCK;
 }
@@ -64,7 +64,7 @@ START_TEST(the_time_begins_after_the_wait)
 
 	ck_assert(!is_given_up(oldest, 1));
 	list_remove(&oldest->link);
-	conn_stuck_check(fake.worker, fake.worker->next_stuck);
+	worker_stuck_check(fake.worker, fake.worker->next_stuck);
 	ck_assert(fake.peer->conn.end != END_STUCK);
 	list_push(&fake.peer->txreqs[TXREQ_ACK], &oldest->link);
 }
@@ -91,7 +91,7 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("xfer_stuck");
+	Suite *suite = suite_create("xfer_worker_stuck");
 	TCase *tcase = tcase_create("stuck");
 
 	tcase_add_checked_fixture(tcase, setup, fake_shut);
