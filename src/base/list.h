@@ -20,6 +20,20 @@ struct list {
 #define LIST_EACH_SAFE(node, head)                                                                 \
 	for (struct list *node = (head)->next, *node##_next = node->next; node != (head);          \
 	     node = node##_next, node##_next = node->next)
+
+/* The same with the structures around the nodes. */
+#define LIST_ITEM(node, head, type, member)                                                        \
+	((node) == (head) ? NULL : LIST_ENTRY(node, type, member))
+
+#define LIST_EACH_OF(type, item, head, member)                                                     \
+	for (type *item = LIST_ITEM((head)->next, head, type, member); item;                       \
+	     item = LIST_ITEM(item->member.next, head, type, member))
+
+#define LIST_EACH_SAFE_OF(type, item, head, member)                                                \
+	for (type *item = LIST_ITEM((head)->next, head, type, member),                             \
+		  *item##_next = item ? LIST_ITEM(item->member.next, head, type, member) : NULL;   \
+	     item; item = item##_next,                                                             \
+		  item##_next = item ? LIST_ITEM(item->member.next, head, type, member) : NULL)
 /* NOLINTEND(bugprone-macro-parentheses) */
 
 static inline void list_init(struct list *head)

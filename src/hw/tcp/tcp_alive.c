@@ -36,12 +36,9 @@ void tcp_alive_poll(struct tcp *t)
 	if (timeout <= 0 || now < t->next_poll)
 		return;
 	t->next_poll = now + (uint64_t)timeout / POLLS;
-	LIST_EACH (node, &t->links) {
-		struct tcp_link *l = LIST_ENTRY(node, struct tcp_link, in_state);
-
+	LIST_EACH_OF (struct tcp_link, l, &t->links, in_state)
 		if (l->tx != TCP_FAILED && l->stream->is_dead(l, (uint32_t)timeout))
 			tcp_fail(l, FI_ETIMEDOUT);
-	}
 }
 
 /* The shorter one of two limits of time, of which 0 and less means none. */

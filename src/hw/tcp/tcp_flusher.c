@@ -41,9 +41,7 @@ static void send_list(enum tcp_pace pace, unsigned int ms)
 {
 	uint64_t now = clock_coarse_ms();
 
-	LIST_EACH (node, &flusher.links[pace]) {
-		struct tcp_link *l = LIST_ENTRY(node, struct tcp_link, output.in_flusher);
-
+	LIST_EACH_OF (struct tcp_link, l, &flusher.links[pace], output.in_flusher) {
 		if (!lock_try(&l->output.lock))
 			continue;
 		if (now >= l->output.since_ms + ms)

@@ -85,8 +85,7 @@ void tcp_linger_watch(struct tcp_link *l)
 static void tcp_linger_go_on(struct tcp *t, uint64_t now)
 {
 	/* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): it does not follow the lists */
-	LIST_EACH_SAFE (node, &t->lingering) {
-		struct tcp_link *l = LIST_ENTRY(node, struct tcp_link, in_state);
+	LIST_EACH_SAFE_OF (struct tcp_link, l, &t->lingering, in_state) {
 		bool done = l->stream->linger(l);
 
 		list_remove(&l->in_attend);
@@ -122,9 +121,7 @@ static void tcp_linger_bequeath(struct tcp *t)
 	if (!successor)
 		return;
 	/* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): it does not follow the lists */
-	LIST_EACH_SAFE (node, &t->lingering) {
-		struct tcp_link *l = LIST_ENTRY(node, struct tcp_link, in_state);
-
+	LIST_EACH_SAFE_OF (struct tcp_link, l, &t->lingering, in_state) {
 		list_remove(&l->in_state);
 		list_push(&successor->lingering, &l->in_state);
 		l->stream->watch(l, 0);

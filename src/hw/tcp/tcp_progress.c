@@ -29,9 +29,7 @@ int tcp_watch_all(struct tcp *t)
 {
 	int err = 0;
 
-	LIST_EACH (node, &t->links) {
-		struct tcp_link *l = LIST_ENTRY(node, struct tcp_link, in_state);
-
+	LIST_EACH_OF (struct tcp_link, l, &t->links, in_state) {
 		if (!l->events)
 			err = l->stream->watch(l, EPOLLIN);
 		if (err)
@@ -191,9 +189,7 @@ bool tcp_idle(const void *state)
 /* Makes epfd watch for space in the sockets of blocked links. False: a progress call has work. */
 static bool tcp_progress_ask_space(struct tcp *t)
 {
-	LIST_EACH (node, &t->attend) {
-		struct tcp_link *l = LIST_ENTRY(node, struct tcp_link, in_attend);
-
+	LIST_EACH_OF (struct tcp_link, l, &t->attend, in_attend) {
 		if (l->tx == TCP_FAILED || l->stream->unread(l) ||
 		    l->stream->watch(l, EPOLLIN | EPOLLOUT))
 			return false;

@@ -98,12 +98,9 @@ static unsigned int take_of_groups(struct udp *u)
 {
 	unsigned int n = 0;
 
-	LIST_EACH (node, &u->dgram.groups) {
-		struct dgram_group *g = LIST_ENTRY(node, struct dgram_group, link);
-
+	LIST_EACH_OF (struct dgram_group, g, &u->dgram.groups, link)
 		if (g->fd >= 0)
 			n += udp_rx_take(u, g->fd);
-	}
 	return n;
 }
 

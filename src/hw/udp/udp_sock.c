@@ -195,12 +195,9 @@ static bool udp_arm(void *state)
 	uint32_t out = u->dgram.batch_count ? EPOLLOUT : 0;
 	bool good = udp_sock_watch(u, u->fd, &u->watched, in | out) && !(in && udp_gro_waits(u));
 
-	LIST_EACH (node, &u->dgram.groups) {
-		struct dgram_group *g = LIST_ENTRY(node, struct dgram_group, link);
-
+	LIST_EACH_OF (struct dgram_group, g, &u->dgram.groups, link)
 		if (g->fd >= 0)
 			good &= udp_sock_watch(u, g->fd, &g->watched, in);
-	}
 	return good;
 }
 

@@ -239,9 +239,7 @@ void tcp_rails_poll(struct tcp *t, uint64_t now)
 		return;
 	t->looked_rails = now;
 	t->next_rails = now + period;
-	LIST_EACH (node, &t->links) {
-		struct tcp_link *l = LIST_ENTRY(node, struct tcp_link, in_state);
-
+	LIST_EACH_OF (struct tcp_link, l, &t->links, in_state) {
 		if (!l->rails || l->tx == TCP_FAILED)
 			continue;
 		TCP_OUTPUT_LOCKED(l);

@@ -39,12 +39,9 @@ static bool is_there(struct verbs_dev *dev)
 
 static struct verbs_dev *verbs_dev_find(const char *name)
 {
-	LIST_EACH (node, &all) {
-		struct verbs_dev *dev = LIST_ENTRY(node, struct verbs_dev, in_all);
-
+	LIST_EACH_OF (struct verbs_dev, dev, &all, in_all)
 		if (dev->forked == forked_count() && strcmp(dev->name, name) == 0 && is_there(dev))
 			return dev;
-	}
 	return NULL;
 }
 

@@ -147,21 +147,17 @@ static int post_waiting(struct verbs_rails *r, struct waiting *w)
 
 void verbs_rails_flush(struct verbs_rails *r)
 {
-	LIST_EACH_SAFE (node, &r->queue) {
-		struct waiting *w = LIST_ENTRY(node, struct waiting, link);
-
+	LIST_EACH_SAFE_OF (struct waiting, w, &r->queue, link) {
 		if (post_waiting(r, w))
 			return;
-		list_remove(node);
+		list_remove(&w->link);
 		free(w);
 	}
 }
 
 bool verbs_rails_queued(const struct verbs *v)
 {
-	LIST_EACH (node, &v->multi->links) {
-		const struct verbs_rails *r = LIST_ENTRY(node, struct verbs_rails, in_all);
-
+	LIST_EACH_OF (const struct verbs_rails, r, &v->multi->links, in_all) {
 		if (!list_empty(&r->queue) && verbs_rail_usable(&r->rail[r->active]) &&
 		    !verbs_rails_disconnected(r))
 			return true;

@@ -193,9 +193,7 @@ void verbs_rails_closed(struct verbs_rails *r, unsigned int rail)
 /* Returns a message that no rail can read, or NULL. */
 static struct verbs_transfer *verbs_rails_rdma_hopeless(struct verbs_rails *r)
 {
-	LIST_EACH (node, &r->messages) {
-		struct verbs_transfer *t = LIST_ENTRY(node, struct verbs_transfer, link);
-
+	LIST_EACH_OF (struct verbs_transfer, t, &r->messages, link) {
 		if (is_hopeless(r, t)) /* NOLINT(clang-analyzer-unix.Malloc): as in list_pop */
 			return t;
 	}

@@ -210,12 +210,9 @@ void verbs_transfer_serve(struct verbs_rails *r, struct verbs_transfer *t, unsig
 
 void verbs_transfer_lose(struct verbs_rails *r, struct verbs_transfer *t, unsigned int rail)
 {
-	LIST_EACH (node, &t->pieces) {
-		struct verbs_piece *piece = LIST_ENTRY(node, struct verbs_piece, link);
-
+	LIST_EACH_OF (struct verbs_piece, piece, &t->pieces, link)
 		if (piece->rail == rail)
 			take_back(r, piece);
-	}
 }
 
 static void free_piece(struct verbs_rails *r, struct verbs_piece *piece)

@@ -201,9 +201,7 @@ static void poll_devices(struct verbs *v)
 /* Posts one more request: its completion shows that all sends before it have arrived. */
 static void verbs_link_confirm(const struct verbs *v)
 {
-	LIST_EACH (node, &v->all) {
-		struct verbs_link *l = LIST_ENTRY(node, struct verbs_link, in_all);
-
+	LIST_EACH_OF (struct verbs_link, l, &v->all, in_all) {
 		if (!under_way(l))
 			continue;
 		if (l->rails)

@@ -155,12 +155,9 @@ static void complete_recv(struct verbs *v, const struct ibv_wc *wc)
 	if (wc->status == IBV_WC_SUCCESS) {
 		peer = verbs_progress_receive(v, wc, slot);
 	} else {
-		LIST_EACH (node, &v->all) {
-			struct verbs_link *l = LIST_ENTRY(node, struct verbs_link, in_all);
-
+		LIST_EACH_OF (struct verbs_link, l, &v->all, in_all)
 			if (l->qp->qp_num == wc->qp_num)
 				verbs_fail_status(l, wc->status);
-		}
 	}
 	verbs_repost(v, slot);
 	if (peer)

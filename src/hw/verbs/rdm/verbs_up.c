@@ -180,12 +180,9 @@ void verbs_poll_events(struct verbs *v)
 	v->troubles = troubles;
 	if (err)
 		verbs_news_remove(dev, v->epfd);
-	LIST_EACH (node, &v->all) {
-		struct verbs_link *l = LIST_ENTRY(node, struct verbs_link, in_all);
-
+	LIST_EACH_OF (struct verbs_link, l, &v->all, in_all)
 		if (err || verbs_up_is_broken(l))
 			verbs_fail(l, err ? err : FI_EIO);
-	}
 }
 
 bool verbs_usable(const struct verbs *v)
