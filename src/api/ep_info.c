@@ -5,7 +5,6 @@
 #include "base/env.h"
 #include "base/log.h"
 #include "api/ep.h"
-#include "core/xpu.h"
 #include "info/hints.h"
 #include "info/providers.h"
 
@@ -43,7 +42,7 @@ int ep_own_info(struct ep *ep, const struct fi_info *info)
 
 	if (!info->tx_attr || !info->rx_attr || !info->ep_attr)
 		return -FI_EINVAL;
-	err = xpu_refuse(domain_api(ep->dom), &info->ep_attr->xpu_ctx, "fi_endpoint");
+	err = domain_refuse_xpu(ep->dom, &info->ep_attr->xpu_ctx, "fi_endpoint");
 	if (!err)
 		err = ep_info_check(ep, info);
 	if (err)

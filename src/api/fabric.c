@@ -12,7 +12,6 @@
 #include "info/external.h"
 #include "info/opened.h"
 #include "api/pep.h"
-#include "core/trywait.h"
 #include "info/providers.h"
 #include "core/wait.h"
 
@@ -48,7 +47,7 @@ static struct fi_ops_fabric fabric_ops = {
 	.passive_ep = pep_open,
 	.eq_open = eq_open,
 	.wait_open = fabric_wait_open,
-	.trywait = trywait_all,
+	.trywait = wait_try_all,
 	.domain2 = domain_open2,
 };
 

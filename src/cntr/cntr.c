@@ -4,7 +4,6 @@
 
 #include "base/log.h"
 #include "cntr/cntr.h"
-#include "core/xpu.h"
 #include "base/fid.h"
 
 static uint64_t cntr_read(struct fid_cntr *fid)
@@ -196,7 +195,7 @@ static int cntr_check_attr(const struct domain *dom, const struct fi_cntr_attr *
 {
 	if (attr->flags == 0 &&
 	    (attr->events == FI_CNTR_EVENTS_COMP || attr->events == FI_CNTR_EVENTS_BYTES))
-		return xpu_refuse(domain_api(dom), &attr->xpu_ctx, "fi_cntr_open");
+		return domain_refuse_xpu(dom, &attr->xpu_ctx, "fi_cntr_open");
 	return LOG_REFUSE(-FI_EINVAL, LOG_CNTR, "no counter of events %d with flags %#llx",
 			  (int)attr->events, (unsigned long long)attr->flags);
 }

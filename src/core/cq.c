@@ -8,7 +8,6 @@
 
 #include "base/log.h"
 #include "core/cq_read.h"
-#include "core/xpu.h"
 #include "base/fid.h"
 
 #define CQ_SIZE_DEFAULT 1024u
@@ -152,7 +151,7 @@ static int cq_check_attr(const struct domain *dom, const struct fi_cq_attr *attr
 	if (attr->size > CQ_SIZE_MAX)
 		return LOG_REFUSE(-FI_EINVAL, LOG_CQ, "size %zu exceeds %u", attr->size,
 				  CQ_SIZE_MAX);
-	return xpu_refuse(domain_api(dom), &attr->xpu_ctx, "fi_cq_open");
+	return domain_refuse_xpu(dom, &attr->xpu_ctx, "fi_cq_open");
 }
 
 int cq_open(struct fid_domain *domain, struct fi_cq_attr *attr, struct fid_cq **out, void *context)

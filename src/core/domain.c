@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* When the data calls of a domain take its lock. */
+/* When the data calls of a domain take its lock; what its objects cannot have. */
 #include "core/domain.h"
 
+#include "base/log.h"
 #include "core/cq_read.h"
 #include "core/ep.h"
 
@@ -26,4 +27,12 @@ void domain_admit(struct domain *dom, const struct fi_info *info)
 	domain_lock(dom);
 	domain_use_locks(dom);
 	domain_unlock(dom);
+}
+
+int domain_refuse_xpu(const struct domain *dom, void *const *xpu_ctx, const char *call)
+{
+	if (FI_VERSION_LT(domain_api(dom), FI_VERSION(2, 7)) || !*xpu_ctx)
+		return 0;
+	return LOG_REFUSE(-FI_ENOSYS, LOG_DOMAIN,
+			  "%s: xpu_ctx %p: no accelerator posts by itself here", call, *xpu_ctx);
 }

@@ -133,6 +133,13 @@ void domain_use_locks(struct domain *dom);
 /* An endpoint of this entry is opened: domain_use_locks unless it keeps the promise that the domain was opened with. */
 void domain_admit(struct domain *dom, const struct fi_info *info);
 
+/*
+ * Refuses contexts of accelerators that post operations by themselves (FI_XPU, from API 2.7), which no transport has.
+ * `xpu_ctx` is the member of an attribute structure, which callers of an older interface do not have: it is not read then.
+ * `call` is for the log. 0, or -FI_ENOSYS for a context. fi_domain(3)
+ */
+int domain_refuse_xpu(const struct domain *dom, void *const *xpu_ctx, const char *call);
+
 /* Starts the thread of automatic progress if there is none. 0 or a negative error. */
 int progress_start(struct domain *dom);
 void progress_stop(struct domain *dom);

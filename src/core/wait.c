@@ -210,3 +210,36 @@ int wait_control(struct waiter *w, int command, void *arg)
 	*(enum fi_wait_obj *)arg = w->obj;
 	return 0;
 }
+
+static int wait_try(struct fid *fid)
+{
+	struct waitable *what = (struct waitable *)fid;
+
+	if (!fid)
+		return -FI_EINVAL;
+	switch (fid->fclass) {
+	case FI_CLASS_CQ:
+	case FI_CLASS_EQ:
+	case FI_CLASS_CNTR:
+	case FI_CLASS_WAIT:
+	case FI_CLASS_POLL:
+		return what->waits->arm(what);
+	default:
+		return LOG_REFUSE(-FI_EINVAL, LOG_FABRIC,
+				  "an object of class %zu has nothing to wait for", fid->fclass);
+	}
+}
+
+int wait_try_all(struct fid_fabric *fabric, struct fid **fids, int count)
+{
+	(void)fabric;
+	if (count < 0 || (count > 0 && !fids))
+		return -FI_EINVAL;
+	for (int i = 0; i < count; i++) {
+		int ret = wait_try(fids[i]);
+
+		if (ret)
+			return ret;
+	}
+	return 0;
+}

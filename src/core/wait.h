@@ -213,6 +213,9 @@ bool wait_must_poll(const struct waiter *w);
 /* FI_GETWAIT and FI_GETWAITOBJ of fi_control. */
 int wait_control(struct waiter *w, int command, void *arg);
 
+/* fi_ops_fabric.trywait: may the application sleep on these objects? fi_poll(3) */
+int wait_try_all(struct fid_fabric *fabric, struct fid **fids, int count);
+
 /* The part of wait_signal for FI_WAIT_MUTEX_COND. */
 void wait_cond_signal(struct waiter *w);
 

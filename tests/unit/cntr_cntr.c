@@ -4,7 +4,7 @@
 #include <unistd.h>
 
 #include "cntr/cntr.h"
-#include "core/trywait.h"
+#include "core/wait.h"
 #include "suite.h"
 
 #define FOREVER -1 /* ms; the time limit of the test ends a lost wake-up */
@@ -158,15 +158,15 @@ START_TEST(try_wait)
 
 	ck_assert_int_eq(fi_control(&c->fid, FI_GETWAIT, &p.fd), 0);
 	for (int i = 0; i < 3; i++) {
-		ck_assert_int_eq(trywait_all(NULL, (struct fid *[]){&c->fid}, 1), 0);
+		ck_assert_int_eq(wait_try_all(NULL, (struct fid *[]){&c->fid}, 1), 0);
 		ck_assert_int_eq(poll(&p, 1, 0), 0);
 		cntr_done(in, 1);
 		ck_assert_int_eq(poll(&p, 1, 0), 1);
-		ck_assert_int_eq(trywait_all(NULL, (struct fid *[]){&c->fid}, 1), -FI_EAGAIN);
+		ck_assert_int_eq(wait_try_all(NULL, (struct fid *[]){&c->fid}, 1), -FI_EAGAIN);
 	}
 	cntr_fail(in);
-	ck_assert_int_eq(trywait_all(NULL, (struct fid *[]){&c->fid}, 1), -FI_EAGAIN);
-	ck_assert_int_eq(trywait_all(NULL, (struct fid *[]){&c->fid}, 1), 0);
+	ck_assert_int_eq(wait_try_all(NULL, (struct fid *[]){&c->fid}, 1), -FI_EAGAIN);
+	ck_assert_int_eq(wait_try_all(NULL, (struct fid *[]){&c->fid}, 1), 0);
 	ck_assert_int_eq(fi_close(&c->fid), 0);
 }
 END_TEST

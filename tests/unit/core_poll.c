@@ -4,7 +4,7 @@
 #include "core/cq.h"
 #include "core/eq.h"
 #include "core/poll.h"
-#include "core/trywait.h"
+#include "core/wait.h"
 #include "suite.h"
 
 static struct fabric fabric;
@@ -118,11 +118,11 @@ START_TEST(queues)
 	ck_assert_int_eq(cq_open(&domain.fid, &attr, &cq, &slot), 0);
 	ck_assert_int_eq(fi_poll_add(set, &cq->fid, 0), 0);
 	ck_assert_int_eq(fi_poll(set, &found, 1), 0);
-	ck_assert_int_eq(trywait_all(&fabric.fid, (struct fid *[]){&set->fid}, 1), 0);
+	ck_assert_int_eq(wait_try_all(&fabric.fid, (struct fid *[]){&set->fid}, 1), 0);
 	domain_lock(&domain);
 	cq_push(cq_of(cq), slot);
 	domain_unlock(&domain);
-	ck_assert_int_eq(trywait_all(&fabric.fid, (struct fid *[]){&set->fid}, 1), -FI_EAGAIN);
+	ck_assert_int_eq(wait_try_all(&fabric.fid, (struct fid *[]){&set->fid}, 1), -FI_EAGAIN);
 	ck_assert_int_eq(fi_poll(set, &found, 1), 1);
 	ck_assert_ptr_eq(found, &slot);
 	ck_assert_int_eq(fi_poll(set, &found, 1), 1); /* reported until read */

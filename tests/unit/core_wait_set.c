@@ -7,7 +7,6 @@
 #include "base/forked.h"
 #include "cntr/cntr.h"
 #include "core/eq.h"
-#include "core/trywait.h"
 #include "core/wait.h"
 #include "suite.h"
 
@@ -117,11 +116,11 @@ START_TEST(offload_fd)
 	ck_assert_int_eq(fi_control(&eq->fid, FI_GETWAIT, &fd), 0);
 	ck_assert_int_eq(fd, p.fd);
 	for (int i = 0; i < 3; i++) {
-		ck_assert_int_eq(trywait_all(&fabric.fid, (struct fid *[]){&set->fid}, 1), 0);
+		ck_assert_int_eq(wait_try_all(&fabric.fid, (struct fid *[]){&set->fid}, 1), 0);
 		ck_assert_int_eq(poll(&p, 1, 0), 0);
 		ck_assert_int_eq(fi_eq_write(eq, FI_NOTIFY, "x", 1, 0), 1);
 		ck_assert_int_eq(poll(&p, 1, 0), 1);
-		ck_assert_int_eq(trywait_all(&fabric.fid, (struct fid *[]){&set->fid}, 1),
+		ck_assert_int_eq(wait_try_all(&fabric.fid, (struct fid *[]){&set->fid}, 1),
 				 -FI_EAGAIN);
 		ck_assert_int_eq(fi_eq_read(eq, &event, &byte, 1, 0), 1);
 	}
@@ -152,12 +151,12 @@ START_TEST(reader_of_a_member)
 	eq = open_eq();
 	ck_assert_int_eq(fi_control(&set->fid, FI_GETWAIT, &p.fd), 0);
 	for (int i = 0; i < 5; i++) {
-		ck_assert_int_eq(trywait_all(&fabric.fid, (struct fid *[]){&set->fid}, 1), 0);
+		ck_assert_int_eq(wait_try_all(&fabric.fid, (struct fid *[]){&set->fid}, 1), 0);
 		ck_assert_int_eq(pthread_create(&poster, NULL, post_two, eq), 0);
 		ck_assert_int_eq(fi_eq_sread(eq, &event, &byte, 1, FOREVER, 0), 1);
 		pthread_join(poster, NULL);
 		ck_assert_int_eq(poll(&p, 1, 0), 1);
-		ck_assert_int_eq(trywait_all(&fabric.fid, (struct fid *[]){&set->fid}, 1),
+		ck_assert_int_eq(wait_try_all(&fabric.fid, (struct fid *[]){&set->fid}, 1),
 				 -FI_EAGAIN);
 		ck_assert_int_eq(fi_eq_read(eq, &event, &byte, 1, 0), 1);
 	}
