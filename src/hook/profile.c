@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "core/cq.h"
 
 #define PROV "ofi_hook_profile"
 
@@ -64,7 +65,7 @@ static void profile_add_entries(const struct value_entries *entries)
 	const char *entry = entries->buf;
 	uint64_t bytes = 0;
 
-	for (ssize_t i = 0; i < entries->count; i++, entry += value_entry_size(entries->format)) {
+	for (ssize_t i = 0; i < entries->count; i++, entry += cq_entry_size(entries->format)) {
 		struct fi_cq_msg_entry e;
 
 		if (entries->format < FI_CQ_FORMAT_MSG)

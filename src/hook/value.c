@@ -7,6 +7,7 @@
 #include <sys/socket.h>
 
 #include "base/addr.h"
+#include "core/cq.h"
 
 #define DECODED_BYTES 4096
 #define ENTRIES_MAX   16 /* completions of one call that are shown */
@@ -52,26 +53,12 @@ static void add_decoded(struct text *t, const void *data, enum fi_type type)
 	}
 }
 
-size_t value_entry_size(enum fi_cq_format format)
-{
-	switch (format) {
-	case FI_CQ_FORMAT_MSG:
-		return sizeof(struct fi_cq_msg_entry);
-	case FI_CQ_FORMAT_DATA:
-		return sizeof(struct fi_cq_data_entry);
-	case FI_CQ_FORMAT_TAGGED:
-		return sizeof(struct fi_cq_tagged_entry);
-	default:
-		return sizeof(struct fi_cq_entry);
-	}
-}
-
 /* Each format is the beginning of the next one. */
 static void value_add_entry(struct text *t, const void *entry, enum fi_cq_format format)
 {
 	struct fi_cq_tagged_entry e;
 
-	memcpy(&e, entry, value_entry_size(format));
+	memcpy(&e, entry, cq_entry_size(format));
 	text_add(t, e.op_context ? "{context %p" : "{context NULL", e.op_context);
 	if (format >= FI_CQ_FORMAT_MSG) {
 		text_add(t, " flags ");
@@ -91,7 +78,7 @@ static void value_add_entries(struct text *t, const struct value_entries *entrie
 	const char *entry = entries->buf;
 
 	text_add(t, "[");
-	for (ssize_t i = 0; i < shown; i++, entry += value_entry_size(entries->format))
+	for (ssize_t i = 0; i < shown; i++, entry += cq_entry_size(entries->format))
 		value_add_entry(t, entry, entries->format);
 	text_add(t, shown < entries->count ? "...]" : "]");
 }

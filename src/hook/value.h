@@ -69,9 +69,6 @@ struct shape {
 /* Appends the value, on one line. `bits`: the number, or the pointer. */
 void value_add(struct text *t, const struct shape *shape, uint64_t bits);
 
-/* Returns the bytes of a completion. */
-size_t value_entry_size(enum fi_cq_format format);
-
 /*
  * Lengths of what a call is given, before the call has judged it: arrays that are missing, or
  * longer than any provider takes, count as nothing.
