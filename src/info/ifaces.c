@@ -137,10 +137,7 @@ static bool on_link(const struct ifaces *all, const struct addr *to, struct addr
 
 bool ifaces_route(const struct ifaces *all, const struct addr *to, struct addr *from)
 {
-	struct in6_addr in6;
-
-	memcpy(&in6, to->ip, sizeof(in6));
-	if (to->kind == ADDR_IN6 && IN6_IS_ADDR_LINKLOCAL(&in6))
+	if (addr_is_link_local(to))
 		return to->scope && on_link(all, to, from);
 	return ifaces_ask_route(to, from);
 }

@@ -1,29 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Ranks this host's addresses by how well other hosts can reach them. */
-#include <netinet/in.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "info/ifaces.h"
 
 /* Where an address is valid. */
 enum reach { ONE_LINK, THIS_HOST, EVERYWHERE };
 
-static bool is_link_local(const struct addr *a)
-{
-	struct in6_addr in6;
-
-	if (a->kind == ADDR_IN)
-		return a->ip[0] == 169 && a->ip[1] == 254;
-	memcpy(&in6, a->ip, sizeof(in6));
-	return IN6_IS_ADDR_LINKLOCAL(&in6);
-}
-
 static enum reach reach_of(const struct iface *i, const struct addr *a)
 {
 	if (i->kind == IFACE_LOOPBACK)
 		return THIS_HOST;
-	return is_link_local(a) ? ONE_LINK : EVERYWHERE;
+	if (a->kind == ADDR_IN && a->ip[0] == 169 && a->ip[1] == 254)
+		return ONE_LINK;
+	return addr_is_link_local(a) ? ONE_LINK : EVERYWHERE;
 }
 
 /*

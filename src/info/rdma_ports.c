@@ -82,17 +82,6 @@ static bool is_permitted(const struct rdma_port *p)
 	       (rdma_ports_read_file(p, name, text, sizeof(text)) && is_listed(only, text));
 }
 
-static void gid_of(const struct addr *a, uint8_t gid[16])
-{
-	if (a->kind != ADDR_IN) {
-		memcpy(gid, a->ip, 16);
-		return;
-	}
-	memset(gid, 0, 10);
-	memset(gid + 10, 0xff, 2);
-	memcpy(gid + 12, a->ip, 4);
-}
-
 /* Rates a GID entry: higher is better, 0: does not fit. */
 static int rdma_ports_rate(const struct rdma_port *p, const uint8_t wanted[16])
 {
@@ -169,16 +158,16 @@ bool rdma_ports_any(void)
 bool rdma_ports_find(const struct addr *a, struct rdma_port *found)
 {
 	DIR *dir = a->kind == ADDR_STR ? NULL : opendir(DEVICES);
+	struct addr wanted = *a;
 	struct dirent *entry;
-	uint8_t wanted[16];
 	int best = 0;
 
 	if (!dir)
 		return false;
-	gid_of(a, wanted);
+	addr_map(&wanted, ADDR_IN6); /* the GID of an IPv4 address */
 	while (best < 3 && (entry = readdir(dir)))
 		if (is_device(entry))
-			look_at_device(entry->d_name, wanted, found, &best);
+			look_at_device(entry->d_name, wanted.ip, found, &best);
 	closedir(dir);
 	return best > 0;
 }

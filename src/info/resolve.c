@@ -296,26 +296,19 @@ static bool too_long_for_port(const struct query *q, const struct fi_info *info,
 /* Converts a GID to an IP address, which it is on Ethernet. */
 static bool name_to_ip(void **member, size_t *len, struct sockaddr_in6 *to)
 {
-	static const unsigned char v4[12] = {[10] = 0xff, [11] = 0xff};
-	struct sockaddr_in *in = (struct sockaddr_in *)to;
 	struct addr a;
 
 	if (!*member)
 		return true;
 	if (addr_from_user(&a, FI_ADDR_IB_UD, *member, *len))
 		return false;
-	memset(to, 0, sizeof(*to));
-	to->sin6_family = AF_INET6;
-	memcpy(&to->sin6_addr, a.ip, sizeof(a.ip));
+	a.kind = ADDR_IN6;
+	a.port = 0;
+	a.scope = 0;
+	a = addr_unmapped(&a);
 	*len = sizeof(*to);
-	if (memcmp(a.ip, v4, sizeof(v4)) == 0) {
-		memset(to, 0, sizeof(*to));
-		in->sin_family = AF_INET;
-		memcpy(&in->sin_addr, a.ip + sizeof(v4), sizeof(in->sin_addr));
-		*len = sizeof(*in);
-	}
 	*member = to;
-	return true;
+	return addr_to_user(&a, to, len) == 0;
 }
 
 /*
