@@ -40,9 +40,7 @@ struct ep *ep_new(struct domain *dom, size_t fclass, void *context)
 		free(ep);
 		return NULL;
 	}
-	ep->fid.fid.fclass = fclass;
-	ep->fid.fid.context = context;
-	ep->fid.fid.ops = &ep_fi_ops;
+	ep->fid.fid = (struct fid){fclass, context, &ep_fi_ops};
 	ep->fid.ops = &ep_ops;
 	ep->fid.cm = &ep_cm_ops;
 	ep->dom = dom;

@@ -84,9 +84,7 @@ static struct mc *mc_new(struct ep *ep, void *context)
 
 	if (!mc)
 		return NULL;
-	mc->fid.fid.fclass = FI_CLASS_MC;
-	mc->fid.fid.context = context;
-	mc->fid.fid.ops = &mc_fi_ops;
+	mc->fid.fid = (struct fid){FI_CLASS_MC, context, &mc_fi_ops};
 	mc->ep = ep;
 	return mc;
 }

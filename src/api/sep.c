@@ -219,9 +219,7 @@ int sep_stx_open(struct fid_domain *domain, struct fi_tx_attr *attr, struct fid_
 	if (!stx)
 		return -FI_ENOMEM;
 	stx->dom = domain_of(domain);
-	stx->fid.fid.fclass = FI_CLASS_STX_CTX;
-	stx->fid.fid.context = context;
-	stx->fid.fid.ops = &stx_fi_ops;
+	stx->fid.fid = (struct fid){FI_CLASS_STX_CTX, context, &stx_fi_ops};
 	stx->fid.ops = &stx_ops;
 	stx->ref = 1;
 	ref_get(&stx->dom->ref);

@@ -241,9 +241,7 @@ static struct av *av_create(struct domain *dom, const struct fi_av_attr *attr, v
 
 	if (!av)
 		return NULL;
-	av->fid.fid.fclass = FI_CLASS_AV;
-	av->fid.fid.context = context;
-	av->fid.fid.ops = &fid_ops;
+	av->fid.fid = (struct fid){FI_CLASS_AV, context, &fid_ops};
 	av->fid.ops = &av_ops;
 	av->dom = dom;
 	av->format = provider_format(dom->info);

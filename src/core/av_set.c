@@ -344,9 +344,7 @@ static struct av_set *av_set_create(struct av *av, const struct fi_av_set_attr *
 
 	if (!s)
 		return NULL;
-	s->fid.fid.fclass = FI_CLASS_AV_SET;
-	s->fid.fid.context = context;
-	s->fid.fid.ops = &fid_ops;
+	s->fid.fid = (struct fid){FI_CLASS_AV_SET, context, &fid_ops};
 	s->fid.ops = &set_ops;
 	list_init(&s->in_domain);
 	s->av = av;

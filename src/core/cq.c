@@ -195,9 +195,7 @@ int cq_open(struct fid_domain *domain, struct fi_cq_attr *attr, struct fid_cq **
 	cq->wait_cond = attr->wait_cond;
 	cq->dom = dom;
 	workers_init(&cq->workers, dom);
-	cq->fid.fid.fclass = FI_CLASS_CQ;
-	cq->fid.fid.context = context;
-	cq->fid.fid.ops = &cq_fi_ops;
+	cq->fid.fid = (struct fid){FI_CLASS_CQ, context, &cq_fi_ops};
 	domain_lock(dom);
 	cq_install(cq);
 	list_push(&dom->queues, &cq->in_domain);

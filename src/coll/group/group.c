@@ -216,8 +216,7 @@ struct group *group_new(struct coll *c, struct av_members *members, uint32_t ran
 	if (!g)
 		return NULL;
 	memset(g, 0, sizeof(*g));
-	g->fid.fid.fclass = FI_CLASS_MC;
-	g->fid.fid.ops = &group_fi_ops;
+	g->fid.fid = (struct fid){.fclass = FI_CLASS_MC, .ops = &group_fi_ops};
 	g->fid.fi_addr = GROUP_ADDR | pool_id(g);
 	g->coll = c;
 	g->serial = ++c->serials;
