@@ -9,16 +9,14 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/once.h"
-#include "coll/group/early.h"
-#include "coll/exchange.h"
+#include "coll/group/group.h"
 #include "coll/group/join.h"
 #include "coll/group/kept.h"
 #include "coll/group/leave.h"
-#include "coll/group/member.h"
 #include "coll/op.h"
 #include "xfer/conn/conn.h"
-#include "xfer/worker.h"
 #include "xfer/msg/tx.h"
+#include "xfer/worker.h"
 
 /*
  * Progress calls per reading of the clock, which costs half as much as an idle progress call. While

@@ -5,10 +5,9 @@
 
 #include "base/log.h"
 #include "coll/op.h"
-#include "coll/query.h"
 #include "core/ep.h"
-#include "xfer/worker.h"
 #include "link/engine.h"
+#include "xfer/worker.h"
 
 #define FLAGS                                                                                      \
 	(FI_COMPLETION | FI_MORE | FI_FENCE | FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE |          \

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "coll/exchange.h"
+#include "coll/op.h"
 
 #include <rdma/fi_errno.h>
 #include <string.h>
 
 #include "base/log.h"
 #include "coll/group/leave.h"
-#include "xfer/worker.h"
 #include "xfer/msg/tx.h"
+#include "xfer/worker.h"
 
 /*
  * A message up to this length (bytes) goes straight to its operation, not through the queues. Such

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "base/hash.h"
-#include "coll/exchange.h"
 #include "core/ep.h"
 #include "xfer/worker.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "coll/query.h"
+#include "coll/op.h"
 
 #include <complex.h>
 #include <rdma/fi_collective.h>
@@ -8,8 +8,8 @@
 #include "atomic/atomic.h"
 #include "base/log.h"
 #include "coll/plan/plan.h"
-#include "link/wire.h"
 #include "link/engine.h"
+#include "link/wire.h"
 
 size_t query_width(enum fi_datatype type)
 {

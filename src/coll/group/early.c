@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "coll/group/early.h"
+#include "coll/group/group.h"
 
 #include <rdma/fi_errno.h>
 
 #include "coll/group/managed.h"
-#include "coll/group/member.h"
 #include "xfer/msg/rx.h"
 
 static uint32_t rank_of(uint64_t tag)

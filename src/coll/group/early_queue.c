@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "coll/group/early_queue.h"
+#include "coll/group/group.h"
 
 #include <string.h>
 

@@ -6,20 +6,18 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/fid.h"
 #include "base/log.h"
-#include "coll/group/early.h"
-#include "coll/exchange.h"
 #include "coll/group/join.h"
-#include "coll/plan/layout.h"
 #include "coll/group/leave.h"
 #include "coll/op.h"
+#include "coll/plan/layout.h"
 #include "core/av_set.h"
 #include "core/ep.h"
-#include "base/fid.h"
-#include "xfer/rndv/rxreq.h"
-#include "xfer/rndv/rdma.h"
-#include "xfer/worker.h"
 #include "xfer/msg/tx.h"
+#include "xfer/rndv/rdma.h"
+#include "xfer/rndv/rxreq.h"
+#include "xfer/worker.h"
 
 /* Collective addresses of groups; distinct from entries of vectors and from sets. */
 #define GROUP_ADDR (UINT64_C(1) << 61)

@@ -6,10 +6,10 @@
 #include <rdma/fi_cm.h>
 
 #include "coll/coll.h"
-#include "coll/group/early_queue.h"
 
 struct av_members;
 struct layout;
+struct packet;
 
 /* A member announces the end of a group to the members 2^k ranks above and below. */
 #define GROUP_LINKS 24 /* limit of k: a rank has this many bits */
@@ -32,6 +32,26 @@ struct doubt {
 	uint64_t due;  /* or to be asked at the next poll */
 };
 
+/*
+ * Short messages of a group that arrived before their operation waited for them, from members that
+ * are a step ahead. This queue is faster than the queues of the group's context, which take all
+ * other messages. A member's messages stay in order: nothing is put here while a message waits in
+ * those queues.
+ */
+#define EARLY_QUEUE_MESSAGES 16
+#define EARLY_QUEUE_BYTES    64 /* longest payload kept */
+
+struct early_message {
+	uint64_t tag; /* as it came */
+	size_t len;
+	_Alignas(16) unsigned char payload[EARLY_QUEUE_BYTES];
+};
+
+struct early_queue {
+	unsigned int count;
+	struct early_message message[EARLY_QUEUE_MESSAGES]; /* in the order they came */
+};
+
 struct group {
 	struct fid_mc fid;
 	struct coll *coll;
@@ -49,8 +69,8 @@ struct group {
 	int err;       /* positive: the group has ended, or the join failed */
 	struct join join;
 	struct rx rx;
-	struct early_queue early; /* short messages that came before an operation waited for them */
-	struct list ops;          /* struct op.in_group, in call order */
+	struct early_queue early;
+	struct list ops; /* struct op.in_group, in call order */
 	size_t op_count;
 	unsigned int alone_count; /* number of operations with op->alone */
 	uint64_t seq;             /* number of the last collective */
@@ -99,5 +119,39 @@ void group_poll(struct group *g);
  * layout. Returns 0 or -FI_ENOMEM.
  */
 int group_lay_out(struct group *g);
+
+/* Short messages that came early: see struct early_queue. */
+
+/* Returns false if the message is too long, needs an answer, or the queue is full. */
+bool early_queue_put(struct early_queue *early, const struct packet *p);
+/* Returns the oldest message of this tag, ignoring WIRE_GROUP_WHAT_MASK, or NULL. */
+struct early_message *early_queue_find(struct early_queue *early, uint64_t tag);
+void early_queue_drop(struct early_queue *early, struct early_message *message);
+
+/*
+ * Messages to groups that are not formed here. If the group may still be joined here, the message
+ * is kept, within the budget of its connection; else the sender gets ABORT. Domain locked.
+ */
+
+/* Returns the context that keeps the message; NULL: no join here can need it. */
+struct rx *early_context(struct coll *coll, struct peer *peer, const struct packet *p);
+/* The group is formed: moves its messages to the group's own queues. */
+void early_take(struct group *g);
+/* No join is pending any more: drops messages kept for joins. */
+void early_flush(struct coll *coll);
+/* The peer is disconnected. */
+void early_peer_failed(struct coll *coll, struct peer *peer);
+
+/*
+ * What a peer may say about a group or a join: control messages count only from members, at the
+ * rank that they name and in the relation that the message is for. Domain locked.
+ */
+
+/* May this peer send us this control message about the group, formed or being joined? */
+bool member_may(struct group *g, const struct peer *from, const struct wire_group *msg);
+/* Logs and counts the message, which is dropped: the sender is no such member. */
+void member_refuse(struct coll *coll, const struct peer *from, const struct wire_group *msg);
+/* The same for a message of a collective with this tag. `from` NULL: an unknown, lost peer. */
+void member_refuse_message(struct coll *coll, const struct peer *from, uint64_t tag);
 
 #endif

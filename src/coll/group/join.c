@@ -17,7 +17,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "coll/group/early.h"
+#include "coll/group/group.h"
 #include "coll/group/kept.h"
 #include "coll/group/leave.h"
 #include "coll/group/managed.h"

@@ -5,10 +5,10 @@
 #include "base/clock.h"
 #include "base/env.h"
 #include "base/log.h"
+#include "coll/group/group.h"
 #include "coll/group/join.h"
 #include "coll/group/kept.h"
 #include "coll/group/managed.h"
-#include "coll/group/member.h"
 
 #define PATIENCE 6 /* this part of FI_WEFT_PEER_TIMEOUT */
 

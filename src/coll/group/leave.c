@@ -4,10 +4,9 @@
 #include <rdma/fi_errno.h>
 #include <stdlib.h>
 
-#include "coll/exchange.h"
+#include "coll/group/group.h"
 #include "coll/group/kept.h"
 #include "coll/group/managed.h"
-#include "coll/group/member.h"
 #include "coll/op.h"
 #include "xfer/worker.h"
 

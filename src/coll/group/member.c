@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "coll/group/member.h"
+#include "coll/group/group.h"
 
 #include <stdio.h>
 
