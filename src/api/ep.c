@@ -5,13 +5,13 @@
 #include <rdma/fi_errno.h>
 #include <stdlib.h>
 
-#include "base/log.h"
 #include "api/ep_cm.h"
 #include "base/fid.h"
+#include "base/log.h"
 #include "core/mr.h"
 #include "info/job_key.h"
-#include "link/link.h"
 #include "link/engine.h"
+#include "link/link.h"
 
 /* Events that counters can be bound for, in the order of struct ep.cntrs. */
 static const uint64_t events_bound[] = {FI_SEND,  FI_RECV,        FI_READ,

@@ -2,9 +2,9 @@
 /* What an endpoint takes from the struct fi_info that it is opened with. */
 #include <rdma/fi_errno.h>
 
+#include "api/ep.h"
 #include "base/env.h"
 #include "base/log.h"
-#include "api/ep.h"
 #include "info/hints.h"
 #include "info/providers.h"
 

@@ -2,18 +2,18 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/domain_open.h"
+#include "api/pep.h"
+#include "base/fid.h"
 #include "base/forked.h"
 #include "base/log.h"
-#include "api/domain_open.h"
 #include "core/eq.h"
 #include "core/fabric.h"
-#include "base/fid.h"
+#include "core/wait.h"
 #include "hook/hook.h"
 #include "info/external.h"
 #include "info/opened.h"
-#include "api/pep.h"
 #include "info/providers.h"
-#include "core/wait.h"
 
 static int fabric_close(struct fid *fid)
 {

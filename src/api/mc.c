@@ -4,9 +4,9 @@
 #include <rdma/fi_errno.h>
 #include <stdlib.h>
 
-#include "base/log.h"
 #include "api/ep.h"
 #include "base/fid.h"
+#include "base/log.h"
 #include "info/providers.h"
 #include "link/engine.h"
 

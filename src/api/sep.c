@@ -3,12 +3,12 @@
 #include <rdma/fi_errno.h>
 #include <stdlib.h>
 
-#include "base/log.h"
 #include "api/ep.h"
 #include "base/fid.h"
+#include "base/log.h"
 #include "info/job_key.h"
-#include "link/link.h"
 #include "link/engine.h"
+#include "link/link.h"
 
 /* FI_SHARED_CONTEXT and 0 mean one context. */
 static unsigned int context_count(size_t asked)

@@ -2,9 +2,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/fid.h"
 #include "base/log.h"
 #include "cntr/cntr.h"
-#include "base/fid.h"
 
 static uint64_t cntr_read(struct fid_cntr *fid)
 {

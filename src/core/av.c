@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/fid.h"
 #include "base/log.h"
 #include "core/av.h"
 #include "core/av_insert.h"
@@ -10,7 +11,6 @@
 #include "core/av_set.h"
 #include "core/av_store.h"
 #include "core/eq.h"
-#include "base/fid.h"
 #include "info/providers.h"
 
 #define OPEN_FLAGS (FI_EVENT | FI_READ | FI_SYMMETRIC | FI_AV_USER_ID)

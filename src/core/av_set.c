@@ -2,10 +2,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/fid.h"
 #include "base/log.h"
 #include "core/av_set.h"
 #include "core/av_store.h"
-#include "base/fid.h"
 
 #define WORD_BITS 64
 

@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/fid.h"
 #include "base/log.h"
 #include "core/cq_read.h"
-#include "base/fid.h"
 
 #define CQ_SIZE_DEFAULT 1024u
 #define CQ_SIZE_MAX     (1u << 20) /* limit of attr->size; the ring itself may grow beyond */
