@@ -11,8 +11,8 @@
 /* Flags that a read does not have. */
 #define NOT_READ (FI_INJECT | FI_REMOTE_CQ_DATA | FI_COMMIT_COMPLETE)
 
-static inline ssize_t post_write(struct ep *ep, struct ibv_send_wr *wr, struct rc_op op, bool keyed,
-				 uint64_t data)
+static inline ssize_t rc_rma_write(struct ep *ep, struct ibv_send_wr *wr, struct rc_op op,
+				   bool keyed, uint64_t data)
 {
 	op.kind = WRITE;
 	wr->opcode = IBV_WR_RDMA_WRITE;
@@ -23,7 +23,8 @@ static inline ssize_t post_write(struct ep *ep, struct ibv_send_wr *wr, struct r
 	return rc_post_out(ep, wr, op, keyed);
 }
 
-static inline ssize_t post_read(struct ep *ep, struct ibv_send_wr *wr, struct rc_op op, bool keyed)
+static inline ssize_t rc_rma_read(struct ep *ep, struct ibv_send_wr *wr, struct rc_op op,
+				  bool keyed)
 {
 	op.kind = READ;
 	wr->opcode = IBV_WR_RDMA_READ;
@@ -43,7 +44,7 @@ static inline ssize_t rma_one(struct ep *ep, struct entry_rma e, bool write)
 
 	wr.wr.rdma.remote_addr = e.remote->addr;
 	wr.wr.rdma.rkey = (uint32_t)e.remote->key;
-	return write ? post_write(ep, &wr, op, keyed, e.data) : post_read(ep, &wr, op, keyed);
+	return write ? rc_rma_write(ep, &wr, op, keyed, e.data) : rc_rma_read(ep, &wr, op, keyed);
 }
 
 /* The device takes one remote range, of the same length as the segments. */
@@ -62,8 +63,8 @@ static ssize_t rma_lists(struct ep *ep, const struct fi_msg_rma *msg, uint64_t f
 	wr.sg_list = list.sge;
 	wr.wr.rdma.remote_addr = msg->rma_iov->addr;
 	wr.wr.rdma.rkey = (uint32_t)msg->rma_iov->key;
-	return write ? post_write(ep, &wr, op, list.keyed, msg->data)
-		     : post_read(ep, &wr, op, list.keyed);
+	return write ? rc_rma_write(ep, &wr, op, list.keyed, msg->data)
+		     : rc_rma_read(ep, &wr, op, list.keyed);
 }
 
 #define ENTRY_READ_FLAGS(ep)       ((ep)->tx_flags & ~NOT_READ)
