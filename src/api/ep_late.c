@@ -83,9 +83,7 @@ int ep_late_cntr(struct ep *ep, struct cntr *cntr, uint64_t flags)
 /* Copies bindings only: other threads may use the alias meanwhile. */
 void ep_follow_base(struct ep *base)
 {
-	LIST_EACH (node, &base->aliases) {
-		struct ep *alias = LIST_ENTRY(node, struct ep, in_aliases);
-
+	LIST_EACH_OF (struct ep, alias, &base->aliases, in_aliases) {
 		alias->tx_cq = base->tx_cq;
 		alias->rx_cq = base->rx_cq;
 		alias->tx_bind_flags = base->tx_bind_flags;

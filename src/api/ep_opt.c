@@ -91,9 +91,7 @@ int ep_alias(struct ep *ep, struct fi_alias *arg)
 
 void ep_refresh_aliases(struct ep *ep)
 {
-	LIST_EACH (node, &ep->aliases) {
-		struct ep *alias = LIST_ENTRY(node, struct ep, in_aliases);
-
+	LIST_EACH_OF (struct ep, alias, &ep->aliases, in_aliases) {
 		copy_state(alias, ep);
 		ep_install(alias);
 	}

@@ -42,9 +42,7 @@ static char *variable_of(const struct fi_provider *prov, const char *name)
 /* With the lock held. */
 static struct param *find_defined(const char *variable)
 {
-	LIST_EACH (node, &defined) {
-		struct param *p = LIST_ENTRY(node, struct param, link);
-
+	LIST_EACH_OF (struct param, p, &defined, link) {
 		if (strcmp(p->name, variable) == 0)
 			return p;
 	}
@@ -211,9 +209,7 @@ static int describe_all(struct fi_param *to, const struct env_row *row, size_t r
 
 	for (; rows && !ret; rows--, row++)
 		ret = param_describe(to++, row->name, row->type, row_help(row));
-	LIST_EACH (node, &defined) {
-		const struct param *p = LIST_ENTRY(node, struct param, link);
-
+	LIST_EACH_OF (const struct param, p, &defined, link) {
 		if (ret)
 			break;
 		ret = param_describe(to++, p->name, p->type, strdup(p->help));

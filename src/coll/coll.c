@@ -200,8 +200,7 @@ static void coll_peer_failed(struct coll *c, struct peer *peer, int err)
 	early_peer_failed(c, peer);
 	kept_drop_of(c, peer);
 	join_peer_failed(c, peer, err);
-	LIST_EACH (node, &c->groups) {
-		struct group *g = LIST_ENTRY(node, struct group, in_coll);
+	LIST_EACH_OF (struct group, g, &c->groups, in_coll) {
 		bool full = g->rx.unexpected_bytes > g->rx.unexpected_max;
 
 		rx_forget_peer(&g->rx, peer);

@@ -178,8 +178,7 @@ bool exchange_take(struct group *g, struct peer *peer, const struct packet *p)
 {
 	uint32_t rank = p->tag & WIRE_GROUP_RANK_MASK;
 
-	LIST_EACH (node, &g->ops) {
-		struct op *op = LIST_ENTRY(node, struct op, in_group);
+	LIST_EACH_OF (struct op, op, &g->ops, in_group) {
 		uint64_t tag = WIRE_GROUP_TAG(op->seq, 0, rank);
 		struct op_slot *slot;
 		int err;

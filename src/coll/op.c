@@ -51,9 +51,7 @@ static void begin_next(struct group *g)
 {
 	bool first = true;
 
-	LIST_EACH (node, &g->ops) {
-		struct op *op = LIST_ENTRY(node, struct op, in_group);
-
+	LIST_EACH_OF (struct op, op, &g->ops, in_group) {
 		if (op->begun && op->alone)
 			return;
 		if (!op->begun && op->alone && !first)

@@ -33,9 +33,7 @@ struct av_members *av_set_members(struct av_set *set)
 
 struct av_set *av_set_find(struct domain *dom, fi_addr_t coll_addr)
 {
-	LIST_EACH (node, &dom->sets) {
-		struct av_set *s = LIST_ENTRY(node, struct av_set, in_domain);
-
+	LIST_EACH_OF (struct av_set, s, &dom->sets, in_domain) {
 		if ((SET_ADDR | s->number) == coll_addr)
 			return s;
 	}

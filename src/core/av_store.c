@@ -15,9 +15,7 @@ static struct list names = {&names, &names};
 
 static struct av_store *find_name(const struct domain *dom, const char *name)
 {
-	LIST_EACH (node, &names) {
-		struct av_store *s = LIST_ENTRY(node, struct av_store, in_names);
-
+	LIST_EACH_OF (struct av_store, s, &names, in_names) {
 		if (s->dom == dom && strcmp(s->name, name) == 0)
 			return s;
 	}
@@ -283,9 +281,7 @@ int av_store_set_id(struct av_store *s, uint32_t index, fi_addr_t id)
 		s->id_count = count;
 	}
 	s->ids[index] = id;
-	LIST_EACH (node, &s->members) {
-		struct av *av = LIST_ENTRY(node, struct av, in_store);
-
+	LIST_EACH_OF (struct av, av, &s->members, in_store) {
 		av->dom->calls->av_renamed(av, index);
 	}
 	return 0;

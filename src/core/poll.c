@@ -14,9 +14,7 @@ struct member {
 /* Set locked. */
 static struct member *find_member(struct poll_set *set, const struct waitable *what)
 {
-	LIST_EACH (node, &set->members) {
-		struct member *m = LIST_ENTRY(node, struct member, link);
-
+	LIST_EACH_OF (struct member, m, &set->members, link) {
 		if (m->what == what)
 			return m;
 	}
@@ -101,9 +99,7 @@ static int poll_poll(struct fid_poll *fid, void **context, int count)
 		return -FI_EINVAL;
 	list_init(&found);
 	lock_take(&set->lock);
-	LIST_EACH_SAFE (node, &set->members) {
-		struct member *m = LIST_ENTRY(node, struct member, link);
-
+	LIST_EACH_SAFE_OF (struct member, m, &set->members, link) {
 		if (n == count)
 			break;
 		if (!m->what->waits->polled(m->what, &m->seen))

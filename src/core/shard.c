@@ -39,9 +39,7 @@ void shard_close_all(struct domain *dom)
 
 void shard_skip(struct domain *dom, const struct list *worker)
 {
-	LIST_EACH (node, &dom->shards) {
-		struct shard *shard = LIST_ENTRY(node, struct shard, in_domain);
-
+	LIST_EACH_OF (struct shard, shard, &dom->shards, in_domain) {
 		if (shard->next_other == worker)
 			shard->next_other = NULL;
 	}
@@ -105,9 +103,7 @@ static struct shard *find_empty(struct domain *dom)
 	struct shard *shard = NULL;
 	unsigned int count = 0;
 
-	LIST_EACH (node, &dom->shards) {
-		struct shard *at = LIST_ENTRY(node, struct shard, in_domain);
-
+	LIST_EACH_OF (struct shard, at, &dom->shards, in_domain) {
 		count++;
 		if (list_empty(&at->members) && at != dom->main_shard)
 			return at;

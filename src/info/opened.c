@@ -72,9 +72,7 @@ const struct opened_fabric *opened_fabric(const struct provider *v)
 	struct opened_fabric *found = NULL;
 
 	forked_take(FORKED_OPENED);
-	LIST_EACH (node, &fabrics) {
-		struct opened_fabric *fabric = LIST_ENTRY(node, struct opened_fabric, link);
-
+	LIST_EACH_OF (struct opened_fabric, fabric, &fabrics, link) {
 		if (!found && strcmp(fabric->name, v->fabric) == 0 &&
 		    strcmp(fabric->prov_name, v->name) == 0)
 			found = fabric;
@@ -105,9 +103,7 @@ const struct opened_domain *opened_domain(const struct opened_fabric *fabric,
 	struct opened_domain *found = NULL;
 
 	forked_take(FORKED_OPENED);
-	LIST_EACH (node, &domains) {
-		struct opened_domain *dom = LIST_ENTRY(node, struct opened_domain, link);
-
+	LIST_EACH_OF (struct opened_domain, dom, &domains, link) {
 		if (!found && opened_is_wanted(dom, fabric, entry, v))
 			found = dom;
 	}

@@ -13,9 +13,8 @@ static void *events_successor(struct opener *o, const void *state)
 		kind++;
 	if (kind == LINK_KINDS)
 		return NULL;
-	LIST_EACH (node, &worker->conn.driven.dom->workers) {
-		struct worker *other = LIST_ENTRY(node, struct worker, conn.driven.in_domain);
-
+	LIST_EACH_OF (struct worker, other, &worker->conn.driven.dom->workers,
+		      conn.driven.in_domain) {
 		if (other->conn.via[kind].state && other != worker && !other->conn.closing &&
 		    other->conn.via[kind].transport == worker->conn.via[kind].transport)
 			return other->conn.via[kind].state;

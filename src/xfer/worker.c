@@ -341,9 +341,7 @@ void worker_reach_out(struct worker *worker)
 
 void worker_reach_entry(struct av *av, fi_addr_t index)
 {
-	LIST_EACH (node, &av->workers) {
-		struct worker *worker = LIST_ENTRY(node, struct worker, in_av);
-
+	LIST_EACH_OF (struct worker, worker, &av->workers, in_av) {
 		if (worker->conn.reaches_out)
 			conn_reach_out(worker, index);
 	}

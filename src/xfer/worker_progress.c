@@ -25,9 +25,7 @@ static __attribute__((noinline, cold)) bool flush_busy(struct worker *worker)
 {
 	bool progressed = false;
 
-	LIST_EACH_SAFE (node, &worker->busy) {
-		struct peer *peer = LIST_ENTRY(node, struct peer, tx.in_busy);
-
+	LIST_EACH_SAFE_OF (struct peer, peer, &worker->busy, tx.in_busy) {
 		if (peer_expelled(peer))
 			conn_expel(peer);
 		else

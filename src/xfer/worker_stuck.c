@@ -77,8 +77,7 @@ void worker_stuck_check(struct worker *worker, uint64_t now)
 	worker->next_stuck = ms > 0 ? now + (uint64_t)ms / CHECKS + 1 : UINT64_MAX;
 	if (ms <= 0)
 		return;
-	LIST_EACH_SAFE (node, &worker->conn.peers_list) {
-		struct peer *peer = LIST_ENTRY(node, struct peer, conn.in_worker);
+	LIST_EACH_SAFE_OF (struct peer, peer, &worker->conn.peers_list, conn.in_worker) {
 		bool exempt = peer_linked(peer) && (peer_inside(peer) || peer_expelled(peer));
 
 		if (peer->conn.state != PEER_IDLE && !exempt &&

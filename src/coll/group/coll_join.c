@@ -133,9 +133,7 @@ static int coll_join_check_ways(struct wish *w)
 
 static int check_double(struct wish *w, struct coll *c)
 {
-	LIST_EACH (node, &c->groups) {
-		struct group *g = LIST_ENTRY(node, struct group, in_coll);
-
+	LIST_EACH_OF (struct group, g, &c->groups, in_coll) {
 		if (g->err || g->join.key != w->key)
 			continue;
 		if (g->set == w->set->number)

@@ -50,9 +50,7 @@ void early_take(struct group *g)
 {
 	struct rx *from = &g->coll->early;
 
-	LIST_EACH_SAFE (node, &from->unexpected[1]) {
-		struct unexpected *u = LIST_ENTRY(node, struct unexpected, link);
-
+	LIST_EACH_SAFE_OF (struct unexpected, u, &from->unexpected[1], link) {
 		if (u->data != g->id)
 			continue;
 		rx_take(from, u);
@@ -68,9 +66,7 @@ void early_take(struct group *g)
 
 void early_flush(struct coll *c)
 {
-	LIST_EACH_SAFE (node, &c->early.unexpected[1]) {
-		struct unexpected *u = LIST_ENTRY(node, struct unexpected, link);
-
+	LIST_EACH_SAFE_OF (struct unexpected, u, &c->early.unexpected[1], link) {
 		if (u->data & MANAGED_ID)
 			continue;
 		rx_take(&c->early, u);
@@ -87,9 +83,7 @@ void early_peer_failed(struct coll *c, struct peer *peer)
 	struct rx *rx = &c->early;
 	bool full = rx->unexpected_bytes > rx->unexpected_max;
 
-	LIST_EACH_SAFE (node, &rx->unexpected[1]) {
-		struct unexpected *u = LIST_ENTRY(node, struct unexpected, link);
-
+	LIST_EACH_SAFE_OF (struct unexpected, u, &rx->unexpected[1], link) {
 		if (u->peer != peer || !full)
 			continue;
 		rx_take(rx, u);

@@ -29,9 +29,7 @@ static struct list *group_bucket_of(struct coll *c, uint64_t id)
 
 struct group *group_find(struct coll *c, uint64_t id)
 {
-	LIST_EACH (node, group_bucket_of(c, id)) {
-		struct group *g = LIST_ENTRY(node, struct group, in_bucket);
-
+	LIST_EACH_OF (struct group, g, group_bucket_of(c, id), in_bucket) {
 		if (g->id == id)
 			return g;
 	}
@@ -154,9 +152,7 @@ struct rx *group_answer(struct group *g, struct peer *to)
 /* Drops the kept messages; senders that await ATS get the group's error. */
 static void drop_kept(struct group *g)
 {
-	LIST_EACH_SAFE (node, &g->rx.unexpected[1]) {
-		struct unexpected *u = LIST_ENTRY(node, struct unexpected, link);
-
+	LIST_EACH_SAFE_OF (struct unexpected, u, &g->rx.unexpected[1], link) {
 		if (u->peer && rx_wants_ack(u->head))
 			group_answer(g, u->peer);
 		rx_refuse(u);

@@ -80,9 +80,7 @@ int join_say(struct group *g, uint32_t rank, enum wire_group_kind kind)
 
 struct join_failure *join_failure_of(struct coll *c, uint64_t key)
 {
-	LIST_EACH (node, &c->failures) {
-		struct join_failure *f = LIST_ENTRY(node, struct join_failure, link);
-
+	LIST_EACH_OF (struct join_failure, f, &c->failures, link) {
 		if (f->key == key)
 			return f;
 	}
@@ -111,9 +109,7 @@ void join_note_failure(struct coll *c, uint64_t key, uint32_t attempt)
 	}
 	if (attempt > f->attempt)
 		f->attempt = attempt;
-	LIST_EACH_SAFE (node, &c->kept) {
-		struct kept_message *w = LIST_ENTRY(node, struct kept_message, link);
-
+	LIST_EACH_SAFE_OF (struct kept_message, w, &c->kept, link) {
 		if (w->msg.key == key && w->msg.attempt <= f->attempt)
 			kept_drop(c, w);
 	}
@@ -121,9 +117,7 @@ void join_note_failure(struct coll *c, uint64_t key, uint32_t attempt)
 
 struct group *join_find(struct coll *c, uint64_t key)
 {
-	LIST_EACH (node, &c->joins) {
-		struct group *g = LIST_ENTRY(node, struct group, in_joins);
-
+	LIST_EACH_OF (struct group, g, &c->joins, in_joins) {
 		if (g->join.key == key && g->join.active)
 			return g;
 	}
@@ -138,9 +132,7 @@ static void join_over(struct group *g)
 	struct coll *c = g->coll;
 
 	list_remove(&g->in_joins);
-	LIST_EACH (node, &c->joins) {
-		struct group *next = LIST_ENTRY(node, struct group, in_joins);
-
+	LIST_EACH_OF (struct group, next, &c->joins, in_joins) {
 		if (next->join.key != g->join.key || next->join.active)
 			continue;
 		join_begin(next);
@@ -308,8 +300,7 @@ static int join_probe(struct group *g)
 
 void join_poll(struct coll *c, uint64_t now)
 {
-	LIST_EACH (node, &c->joins) {
-		struct group *g = LIST_ENTRY(node, struct group, in_joins);
+	LIST_EACH_OF (struct group, g, &c->joins, in_joins) {
 		int err;
 
 		if (!g->join.active || now < g->join.probe_at)
@@ -323,9 +314,7 @@ void join_poll(struct coll *c, uint64_t now)
 
 void join_peer_failed(struct coll *c, struct peer *peer, int err)
 {
-	LIST_EACH (node, &c->joins) {
-		struct group *g = LIST_ENTRY(node, struct group, in_joins);
-
+	LIST_EACH_OF (struct group, g, &c->joins, in_joins) {
 		if (group_rank(g, peer) < g->size)
 			group_fail(g, err);
 	}

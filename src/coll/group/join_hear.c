@@ -64,9 +64,7 @@ static void hear_down(struct coll *c, struct peer *from, const struct wire_group
 /* Returns the open group of this key, formed or failed. */
 static struct group *find_past(struct coll *c, uint64_t key)
 {
-	LIST_EACH (node, &c->groups) {
-		struct group *g = LIST_ENTRY(node, struct group, in_coll);
-
+	LIST_EACH_OF (struct group, g, &c->groups, in_coll) {
 		if (g->join.key == key)
 			return g;
 	}
@@ -86,8 +84,7 @@ static void hear_probe(struct coll *c, struct peer *from, const struct wire_grou
 {
 	uint64_t now = clock_coarse_ms(), patience = patience_ms();
 
-	LIST_EACH (node, &c->joins) {
-		struct group *g = LIST_ENTRY(node, struct group, in_joins);
+	LIST_EACH_OF (struct group, g, &c->joins, in_joins) {
 		struct wire_group ask;
 
 		if (!g->join.active || now - g->join.since < patience ||
@@ -242,9 +239,7 @@ void join_hear_failures(struct group *g)
 	struct coll *c = g->coll;
 	uint32_t last = 0;
 
-	LIST_EACH_SAFE (node, &c->kept) {
-		struct kept_message *w = LIST_ENTRY(node, struct kept_message, link);
-
+	LIST_EACH_SAFE_OF (struct kept_message, w, &c->kept, link) {
 		if (w->msg.key != g->join.key || w->msg.kind != WIRE_GROUP_FAIL)
 			continue;
 		if (!member_may(g, w->from, &w->msg))
@@ -271,8 +266,7 @@ void join_hear_kept(struct group *g)
 {
 	struct coll *c = g->coll;
 
-	LIST_EACH_SAFE (node, &c->kept) {
-		struct kept_message *w = LIST_ENTRY(node, struct kept_message, link);
+	LIST_EACH_SAFE_OF (struct kept_message, w, &c->kept, link) {
 		struct peer *from = w->from;
 		struct wire_group msg = w->msg;
 

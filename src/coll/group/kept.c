@@ -54,9 +54,7 @@ static struct peer *kept_fullest(const struct coll *c)
 {
 	struct peer *most = NULL;
 
-	LIST_EACH (node, &c->worker->conn.peers_list) {
-		struct peer *peer = LIST_ENTRY(node, struct peer, conn.in_worker);
-
+	LIST_EACH_OF (struct peer, peer, &c->worker->conn.peers_list, conn.in_worker) {
 		if (!most || peer->kept_count >= most->kept_count)
 			most = peer;
 	}

@@ -19,9 +19,7 @@ static struct wire_group say_what(const struct group *g, enum wire_group_kind ki
 /* Resolves connected peers, so that worker_peer finds them. */
 static void find_connected(struct worker *worker)
 {
-	LIST_EACH (node, &worker->conn.peers_list) {
-		struct peer *peer = LIST_ENTRY(node, struct peer, conn.in_worker);
-
+	LIST_EACH_OF (struct peer, peer, &worker->conn.peers_list, conn.in_worker) {
 		if (peer->conn.state != PEER_IDLE)
 			peer_addr(peer);
 	}
@@ -140,9 +138,7 @@ static bool was_left(const struct coll *c, uint64_t id)
 /* Returns the join of this key that waits for DOWN, that is, for its group to be formed. */
 static struct group *leave_pending(const struct coll *c, uint64_t key)
 {
-	LIST_EACH (node, &c->joins) {
-		struct group *g = LIST_ENTRY(node, struct group, in_joins);
-
+	LIST_EACH_OF (struct group, g, &c->joins, in_joins) {
 		if (g->join.key == key && g->join.reported)
 			return g;
 	}
@@ -209,9 +205,7 @@ void leave_take(struct group *g)
 {
 	struct coll *c = g->coll;
 
-	LIST_EACH_SAFE (node, &c->leaves) {
-		struct kept_message *w = LIST_ENTRY(node, struct kept_message, link);
-
+	LIST_EACH_SAFE_OF (struct kept_message, w, &c->leaves, link) {
 		if (w->msg.id != g->id)
 			continue;
 		leave_note(g, w->from, &w->msg);
@@ -221,9 +215,7 @@ void leave_take(struct group *g)
 
 void leave_flush(struct coll *c)
 {
-	LIST_EACH_SAFE (node, &c->leaves) {
-		struct kept_message *w = LIST_ENTRY(node, struct kept_message, link);
-
+	LIST_EACH_SAFE_OF (struct kept_message, w, &c->leaves, link) {
 		if (!(w->msg.id & MANAGED_ID))
 			kept_drop(c, w);
 	}

@@ -175,9 +175,7 @@ static bool drop_oldest(struct acceptor *a, struct origin *o, uint64_t now)
 	bool greedy = o->count > (acceptor_pending_places(a) + SHARES - 1) / SHARES;
 	struct pending *held = NULL;
 
-	LIST_EACH (node, &o->pending) {
-		struct pending *p = LIST_ENTRY(node, struct pending, in_origin);
-
+	LIST_EACH_OF (struct pending, p, &o->pending, in_origin) {
 		bool young = now - p->since < ACCEPTOR_FULL_MS;
 
 		if (!greedy && young)
@@ -201,9 +199,7 @@ static struct origin *acceptor_pending_largest(struct acceptor *a)
 {
 	struct origin *most = NULL;
 
-	LIST_EACH (node, &a->origins) {
-		struct origin *o = LIST_ENTRY(node, struct origin, in_acceptor);
-
+	LIST_EACH_OF (struct origin, o, &a->origins, in_acceptor) {
 		if (!o->passed && (!most || o->count > most->count))
 			most = o;
 	}
@@ -230,9 +226,7 @@ bool acceptor_pending_room(struct acceptor *a)
 /* The origin's oldest connection that is overdue; NULL: none. */
 static struct pending *acceptor_pending_overdue(const struct origin *o, uint64_t now, uint64_t age)
 {
-	LIST_EACH (node, &o->pending) {
-		struct pending *p = LIST_ENTRY(node, struct pending, in_origin);
-
+	LIST_EACH_OF (struct pending, p, &o->pending, in_origin) {
 		if (now - p->since < age)
 			return NULL;
 		if (!p->held && !acceptor_pending_readable(p->sock))
@@ -246,8 +240,7 @@ bool acceptor_pending_expire(struct acceptor *a, uint64_t age)
 	uint64_t now = clock_coarse_ms();
 	bool any = false;
 
-	LIST_EACH_SAFE (node, &a->origins) {
-		struct origin *o = LIST_ENTRY(node, struct origin, in_acceptor);
+	LIST_EACH_SAFE_OF (struct origin, o, &a->origins, in_acceptor) {
 		unsigned int left = o->count; /* the last one takes the origin with it */
 		struct pending *p;
 

@@ -223,9 +223,7 @@ void conn_close(struct worker *worker)
 	LIST_EACH (at, &worker->conn.peers_list)
 		conn_event(LIST_ENTRY(at, struct peer, conn.in_worker), CONN_CLOSE, NULL);
 	conn_drain(worker);
-	LIST_EACH_SAFE (at, &worker->conn.peers_list) {
-		struct peer *peer = LIST_ENTRY(at, struct peer, conn.in_worker);
-
+	LIST_EACH_SAFE_OF (struct peer, peer, &worker->conn.peers_list, conn.in_worker) {
 		peer->conn.end = END_LOCAL;
 		peer_failed(peer, FI_ECANCELED);
 		peer_free(peer);

@@ -45,8 +45,7 @@ static void conn_hold_ask(struct peer *peer)
 /* Nobody waits any more. */
 static void ask_no_more(struct worker *worker)
 {
-	LIST_EACH (node, &worker->conn.peers_list) {
-		struct peer *peer = LIST_ENTRY(node, struct peer, conn.in_worker);
+	LIST_EACH_OF (struct peer, peer, &worker->conn.peers_list, conn.in_worker) {
 		int sock = peer->conn.probing ? link_sock(peer) : -1;
 
 		peer->conn.probing = false;

@@ -75,9 +75,7 @@ static unsigned int conn_introduce_ask_some(struct peer *awaited, const struct p
 	if (!count)
 		return 0;
 	at = count - times * ASKED_MOST % count;
-	LIST_EACH (node, peers) {
-		struct peer *third = LIST_ENTRY(node, struct peer, conn.in_worker);
-
+	LIST_EACH_OF (struct peer, third, peers, conn.in_worker) {
 		if (may_be_asked(third, awaited, relay) && at++ % count < ASKED_MOST)
 			asked += conn_introduce_say(third, WIRE_INTRODUCE_ASK, &awaited->conn.key);
 	}
@@ -174,9 +172,7 @@ static bool has_place(struct worker *worker, struct peer **goes)
 	struct peer *oldest = NULL;
 	unsigned int n = 0;
 
-	LIST_EACH (node, &worker->conn.peers_list) {
-		struct peer *peer = LIST_ENTRY(node, struct peer, conn.in_worker);
-
+	LIST_EACH_OF (struct peer, peer, &worker->conn.peers_list, conn.in_worker) {
 		if (!attempt_introduced(peer) || attempt_forsaken(peer, now))
 			continue;
 		n++;

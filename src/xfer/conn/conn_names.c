@@ -95,9 +95,7 @@ void conn_names_keep(struct peer *peer, const struct peer_also *also)
 /* Returns the connected peer that is this run of an endpoint, or NULL. */
 static struct peer *connected_run(const struct peer *peer, uint64_t incarnation)
 {
-	LIST_EACH (node, &peer->conn.worker->conn.peers_list) {
-		struct peer *other = LIST_ENTRY(node, struct peer, conn.in_worker);
-
+	LIST_EACH_OF (struct peer, other, &peer->conn.worker->conn.peers_list, conn.in_worker) {
 		if (other != peer && peer_linked(other) &&
 		    other->conn.key_slot == peer->conn.key_slot &&
 		    other->conn.incarnation == incarnation)

@@ -165,9 +165,7 @@ static bool conn_retire_ask_some(struct worker *worker)
 	struct candidate oldest[ASKED_MOST] = {{.peer = NULL}};
 	unsigned int count = 0;
 
-	LIST_EACH (node, &worker->conn.peers_list) {
-		struct peer *peer = LIST_ENTRY(node, struct peer, conn.in_worker);
-
+	LIST_EACH_OF (struct peer, peer, &worker->conn.peers_list, conn.in_worker) {
 		bool connected = may_retire(peer);
 
 		count += connected || is_in_the_making(peer);

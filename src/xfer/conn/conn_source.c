@@ -21,9 +21,7 @@ void conn_wrong_key(struct peer *peer, uint64_t key)
 		 "%u wrong keys within %u ms from the address of %s: the connections that used "
 		 "some end, new ones are refused for %u ms",
 		 SOURCE_WRONG_MAX, SOURCE_WINDOW_MS, text, SOURCE_REFUSED_MS);
-	LIST_EACH (node, &worker->conn.peers_list) {
-		struct peer *other = LIST_ENTRY(node, struct peer, conn.in_worker);
-
+	LIST_EACH_OF (struct peer, other, &worker->conn.peers_list, conn.in_worker) {
 		if (other->conn.source == source && other->conn.wrong_key && peer_linked(other))
 			peer_expel(other, END_KEYS);
 	}

@@ -22,9 +22,7 @@ static size_t conn_unknown_descriptors(const struct worker *worker)
 {
 	size_t n = connect_left() + worker->conn.acceptor.count;
 
-	LIST_EACH (node, &worker->conn.peers_list) {
-		const struct peer *peer = LIST_ENTRY(node, struct peer, conn.in_worker);
-
+	LIST_EACH_OF (const struct peer, peer, &worker->conn.peers_list, conn.in_worker) {
 		n += peer_linked(peer) || peer_attempts(peer);
 	}
 	return n;
@@ -55,9 +53,8 @@ static size_t conn_unknown_count(const struct peer *newcomer)
 {
 	size_t n = 0;
 
-	LIST_EACH (node, &newcomer->conn.worker->conn.peers_list) {
-		const struct peer *peer = LIST_ENTRY(node, struct peer, conn.in_worker);
-
+	LIST_EACH_OF (const struct peer, peer, &newcomer->conn.worker->conn.peers_list,
+		      conn.in_worker) {
 		n += peer != newcomer && peer->conn.addr == FI_ADDR_NOTAVAIL &&
 		     !is_kept_relay(peer);
 	}

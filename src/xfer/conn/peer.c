@@ -146,9 +146,7 @@ void peer_starve(struct peer *peer, const char *what)
 
 void peer_starve_all(struct worker *worker)
 {
-	LIST_EACH (node, &worker->conn.peers_list) {
-		struct peer *peer = LIST_ENTRY(node, struct peer, conn.in_worker);
-
+	LIST_EACH_OF (struct peer, peer, &worker->conn.peers_list, conn.in_worker) {
 		if (peer_linked(peer) && !peer_expelled(peer))
 			peer_starve(peer, "a completion");
 	}

@@ -35,9 +35,7 @@ static struct peer *peer_entry_find_peer(struct worker *worker, const struct add
 	struct addr key = addr_unmapped(name);
 	struct peer *other = NULL;
 
-	LIST_EACH (node, &worker->conn.peers_list) {
-		struct peer *peer = LIST_ENTRY(node, struct peer, conn.in_worker);
-
+	LIST_EACH_OF (struct peer, peer, &worker->conn.peers_list, conn.in_worker) {
 		if (peer->conn.key_slot != key_slot)
 			continue;
 		if (addr_equal(&peer->conn.key, &key))
@@ -50,9 +48,7 @@ static struct peer *peer_entry_find_peer(struct worker *worker, const struct add
 
 struct peer *peer_find(struct worker *worker, const struct addr *key, unsigned int key_slot)
 {
-	LIST_EACH (node, &worker->conn.peers_list) {
-		struct peer *peer = LIST_ENTRY(node, struct peer, conn.in_worker);
-
+	LIST_EACH_OF (struct peer, peer, &worker->conn.peers_list, conn.in_worker) {
 		if (addr_equal(&peer->conn.key, key) && peer->conn.key_slot == key_slot)
 			return peer;
 	}

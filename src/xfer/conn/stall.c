@@ -45,9 +45,7 @@ void stall_tick(struct worker *worker)
 
 	if (read(worker->conn.stall.timer, &ticks, sizeof(ticks)) < 0)
 		return;
-	LIST_EACH (node, &worker->conn.peers_list) {
-		const struct peer *peer = LIST_ENTRY(node, struct peer, conn.in_worker);
-
+	LIST_EACH_OF (const struct peer, peer, &worker->conn.peers_list, conn.in_worker) {
 		if (peer_linked(peer) && peer_inside(peer))
 			return;
 	}
@@ -70,9 +68,7 @@ void stall_close(struct worker *worker)
 /* Returns the connected peer that claims by this owner, or NULL. */
 static struct peer *stall_claimer(struct worker *worker, uint32_t owner)
 {
-	LIST_EACH (node, &worker->conn.peers_list) {
-		struct peer *peer = LIST_ENTRY(node, struct peer, conn.in_worker);
-
+	LIST_EACH_OF (struct peer, peer, &worker->conn.peers_list, conn.in_worker) {
 		if ((pool_id(peer) & TRANSPORT_OWNER_MASK) == owner && peer->conn.sock >= 0)
 			return peer;
 	}

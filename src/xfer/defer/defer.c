@@ -58,9 +58,7 @@ void defer_due(struct cntr *c)
 {
 	uint64_t sum = cntr_sum(c);
 
-	LIST_EACH (node, &c->waiting) {
-		struct work *work = LIST_ENTRY(node, struct work, link);
-
+	LIST_EACH_OF (struct work, work, &c->waiting, link) {
 		if (work->threshold > sum)
 			break;
 		work->threshold = 0;
@@ -222,9 +220,7 @@ void defer_run(struct domain *dom)
 void defer_each(struct domain *dom, void (*visit)(struct work *work, const void *arg),
 		const void *arg)
 {
-	LIST_EACH_SAFE (at, &dom->waiting) {
-		struct cntr *c = LIST_ENTRY(at, struct cntr, in_waiting);
-
+	LIST_EACH_SAFE_OF (struct cntr, c, &dom->waiting, in_waiting) {
 		LIST_EACH_SAFE (node, &c->waiting)
 			visit(LIST_ENTRY(node, struct work, link), arg);
 	}
@@ -258,12 +254,8 @@ void defer_forget(struct ep *ep, struct ep *successor)
 struct work *defer_find(struct domain *dom, bool (*match)(const struct work *work, const void *arg),
 			const void *arg)
 {
-	LIST_EACH (at, &dom->waiting) {
-		const struct cntr *c = LIST_ENTRY(at, struct cntr, in_waiting);
-
-		LIST_EACH (node, &c->waiting) {
-			struct work *work = LIST_ENTRY(node, struct work, link);
-
+	LIST_EACH_OF (const struct cntr, c, &dom->waiting, in_waiting) {
+		LIST_EACH_OF (struct work, work, &c->waiting, link) {
 			if (match(work, arg))
 				return work;
 		}

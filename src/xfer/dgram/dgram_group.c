@@ -12,9 +12,7 @@ struct dgram_group *dgram_group_find(struct dgram *d, fi_addr_t addr)
 /* Returns another membership that receives from the same group, or NULL. */
 static struct dgram_group *same_address(struct dgram *d, const struct dgram_group *of)
 {
-	LIST_EACH (node, &d->groups) {
-		struct dgram_group *g = LIST_ENTRY(node, struct dgram_group, link);
-
+	LIST_EACH_OF (struct dgram_group, g, &d->groups, link) {
 		if (g != of && g->receives && addr_equal(&g->addr, &of->addr))
 			return g;
 	}

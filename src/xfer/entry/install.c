@@ -227,9 +227,7 @@ bool xfer_notifies_late(const struct worker *worker)
 {
 	if (worker->conn.opener.counts)
 		return true;
-	LIST_EACH (node, &worker->conn.peers_list) {
-		const struct peer *peer = LIST_ENTRY(node, struct peer, conn.in_worker);
-
+	LIST_EACH_OF (const struct peer, peer, &worker->conn.peers_list, conn.in_worker) {
 		if ((peer->conn.attempt && peer->conn.attempt->pending) ||
 		    (peer->conn.real && peer->conn.kind == LINK_DEVICE))
 			return false;

@@ -62,9 +62,7 @@ static struct peer *answers_worst(struct peer *peer)
 {
 	struct peer *most = peer;
 
-	LIST_EACH (node, &peer->conn.worker->conn.peers_list) {
-		struct peer *other = LIST_ENTRY(node, struct peer, conn.in_worker);
-
+	LIST_EACH_OF (struct peer, other, &peer->conn.worker->conn.peers_list, conn.in_worker) {
 		if (!other->tx.reply_known && other->tx.reply_bytes > most->tx.reply_bytes)
 			most = other;
 	}

@@ -104,9 +104,7 @@ static void leave_holders(struct budget *b, struct account *a)
 
 static void set_sources(struct list *messages, fi_addr_t src)
 {
-	LIST_EACH (node, messages) {
-		struct unexpected *u = LIST_ENTRY(node, struct unexpected, in_account);
-
+	LIST_EACH_OF (struct unexpected, u, messages, in_account) {
 		rx_index_source(u->rx->q, u, u->peer ? src : u->src);
 	}
 }
@@ -210,9 +208,7 @@ void budget_account_fini(struct peer *peer)
 	struct list *const lists[] = {&peer->rx.account.left, &peer->rx.account.kept};
 
 	for (int i = 0; i < 2; i++)
-		LIST_EACH_SAFE (node, lists[i]) {
-			struct unexpected *u = LIST_ENTRY(node, struct unexpected, in_account);
-
+		LIST_EACH_SAFE_OF (struct unexpected, u, lists[i], in_account) {
 			u->peer = NULL;
 			budget_uncharge(b, u);
 			budget_charge_to(b, &b->gone, u);
@@ -250,9 +246,7 @@ void budget_forget_addr(struct budget *b, fi_addr_t addr)
 
 static void budget_drop_all(struct list *messages)
 {
-	LIST_EACH_SAFE (node, messages) {
-		struct unexpected *u = LIST_ENTRY(node, struct unexpected, in_account);
-
+	LIST_EACH_SAFE_OF (struct unexpected, u, messages, in_account) {
 		rx_take(u->rx->q, u);
 		rx_drop(u);
 	}
@@ -318,9 +312,7 @@ static void drop_left(struct budget *b, size_t bytes, size_t limit)
 		 "messages of senders that have gone, which the address vector does not "
 		 "hold, are dropped: %zu bytes in %zu messages, FI_WEFT_UNEXPECTED_LIMIT=%zu",
 		 b->gone.sum.bytes, b->gone.sum.count, env_get()->unexpected_limit);
-	LIST_EACH_SAFE (node, &b->gone.left) {
-		struct unexpected *u = LIST_ENTRY(node, struct unexpected, in_account);
-
+	LIST_EACH_SAFE_OF (struct unexpected, u, &b->gone.left, in_account) {
 		if (!budget_exceeds(of_others(b), bytes, limit - limit / SLACK))
 			break;
 		b->dropped++;
@@ -353,9 +345,7 @@ static void count_allowed(struct budget *b)
 {
 	size_t sum = budget_half();
 
-	LIST_EACH (node, &b->worker->conn.peers_list) {
-		const struct peer *peer = LIST_ENTRY(node, struct peer, conn.in_worker);
-
+	LIST_EACH_OF (const struct peer, peer, &b->worker->conn.peers_list, conn.in_worker) {
 		if (!peer_linked(peer) ||
 		    (peer->conn.addr == FI_ADDR_NOTAVAIL && !peer->rx.account.known))
 			continue;

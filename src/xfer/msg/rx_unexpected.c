@@ -348,9 +348,7 @@ void rx_refuse(const struct unexpected *u)
 void rx_refuse_kept(struct rx *rx)
 {
 	for (int tagged = 0; tagged < 2; tagged++)
-		LIST_EACH_SAFE (node, &rx->q->unexpected[tagged]) {
-			struct unexpected *u = LIST_ENTRY(node, struct unexpected, link);
-
+		LIST_EACH_SAFE_OF (struct unexpected, u, &rx->q->unexpected[tagged], link) {
 			if (u->rx != rx)
 				continue;
 			rx_refuse(u);
@@ -363,9 +361,7 @@ void rx_forget_context(struct rx *rx)
 {
 	if (rx->q->cq == rx->cq)
 		rx->q->cq = NULL;
-	LIST_EACH (node, &rx->q->claimed) {
-		struct unexpected *u = LIST_ENTRY(node, struct unexpected, link);
-
+	LIST_EACH_OF (struct unexpected, u, &rx->q->claimed, link) {
 		/*
 		 * The claimed message can still be received, without the closed context's queue and
 		 * peers.
@@ -377,9 +373,7 @@ void rx_forget_context(struct rx *rx)
 		}
 	}
 	for (int tagged = 0; tagged < 2; tagged++)
-		LIST_EACH_SAFE (node, &rx->q->unexpected[tagged]) {
-			struct unexpected *u = LIST_ENTRY(node, struct unexpected, link);
-
+		LIST_EACH_SAFE_OF (struct unexpected, u, &rx->q->unexpected[tagged], link) {
 			if (u->rx != rx)
 				continue;
 			rx_take(rx->q, u);
@@ -403,17 +397,13 @@ static void forget_sender(struct unexpected *u)
  */
 void rx_forget_peer(struct rx *rx, struct peer *peer)
 {
-	LIST_EACH (node, &rx->q->claimed) {
-		struct unexpected *u = LIST_ENTRY(node, struct unexpected, link);
-
+	LIST_EACH_OF (struct unexpected, u, &rx->q->claimed, link) {
 		if (u->peer != peer)
 			continue;
 		u->src = peer_addr(peer);
 		u->peer = NULL;
 	}
-	LIST_EACH_SAFE (node, &peer->rx.account.kept) {
-		struct unexpected *u = LIST_ENTRY(node, struct unexpected, in_account);
-
+	LIST_EACH_SAFE_OF (struct unexpected, u, &peer->rx.account.kept, in_account) {
 		if (u->rx->q != rx->q)
 			continue;
 		if (wire_op(u->head) != WIRE_MSG || conn_end_rows[peer->conn.end].forfeits) {
@@ -428,16 +418,12 @@ void rx_forget_peer(struct rx *rx, struct peer *peer)
 /* Kept messages lose their source: the removed fi_addr_t may soon name another address. */
 void rx_forget_addr(struct rx *rx, fi_addr_t addr)
 {
-	LIST_EACH (node, &rx->q->claimed) {
-		struct unexpected *u = LIST_ENTRY(node, struct unexpected, link);
-
+	LIST_EACH_OF (struct unexpected, u, &rx->q->claimed, link) {
 		if (u->src == addr)
 			u->src = FI_ADDR_NOTAVAIL;
 	}
 	for (int tagged = 0; tagged < 2; tagged++)
-		LIST_EACH (node, &rx->q->unexpected[tagged]) {
-			struct unexpected *u = LIST_ENTRY(node, struct unexpected, link);
-
+		LIST_EACH_OF (struct unexpected, u, &rx->q->unexpected[tagged], link) {
 			if (u->src == addr)
 				u->src = FI_ADDR_NOTAVAIL;
 		}

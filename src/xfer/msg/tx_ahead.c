@@ -99,13 +99,9 @@ void tx_cancel_posted(struct worker *worker, int err,
 	static const enum txreq_state states[] = {TXREQ_ACK, TXREQ_ZCOPY, TXREQ_STREAM,
 						  TXREQ_AHEAD};
 
-	LIST_EACH (node, &worker->conn.peers_list) {
-		struct peer *peer = LIST_ENTRY(node, struct peer, conn.in_worker);
-
+	LIST_EACH_OF (struct peer, peer, &worker->conn.peers_list, conn.in_worker) {
 		for (unsigned int i = 0; i < sizeof(states) / sizeof(states[0]); i++)
-			LIST_EACH_SAFE (at, &peer->txreqs[states[i]]) {
-				struct txreq *req = LIST_ENTRY(at, struct txreq, link);
-
+			LIST_EACH_SAFE_OF (struct txreq, req, &peer->txreqs[states[i]], link) {
 				if (!req->work || !match(req->work, arg))
 					continue;
 				if (tx_zcopy_pending(req))

@@ -80,8 +80,7 @@ static bool flush_controls(struct peer *peer)
 {
 	bool progressed = false;
 
-	LIST_EACH_SAFE (node, &peer->tx.controls) {
-		struct control *c = LIST_ENTRY(node, struct control, link);
+	LIST_EACH_SAFE_OF (struct control, c, &peer->tx.controls, link) {
 		struct packet p = {.head = c->head, .tag = c->tag, .data = c->data, .len = c->len};
 		struct iovec iov = {c->payload, c->len};
 

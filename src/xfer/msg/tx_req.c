@@ -176,9 +176,7 @@ void tx_req_end(struct txreq *req, int err)
 
 struct txreq *tx_req_first_unreported(const struct peer *peer)
 {
-	LIST_EACH (node, &peer->txreqs[TXREQ_ACK]) {
-		struct txreq *req = LIST_ENTRY(node, struct txreq, link);
-
+	LIST_EACH_OF (struct txreq, req, &peer->txreqs[TXREQ_ACK], link) {
 		if (!req->reported)
 			return req;
 	}
@@ -197,9 +195,7 @@ static const enum txreq_state reported[] = {TXREQ_RMA,   TXREQ_ACK,     TXREQ_ZC
  */
 static void tx_req_discard(struct peer *peer)
 {
-	LIST_EACH_SAFE (at, &peer->txreqs[TXREQ_BACKLOG]) {
-		struct txreq *req = LIST_ENTRY(at, struct txreq, link);
-
+	LIST_EACH_SAFE_OF (struct txreq, req, &peer->txreqs[TXREQ_BACKLOG], link) {
 		if (req->ep || req->flags & FI_INJECT)
 			continue;
 		tx_req_end(req, FI_ECANCELED);
@@ -237,18 +233,14 @@ static void cancel_reported(struct txreq *req)
 
 void tx_forget(struct worker *worker, struct ep *ep, struct ep *successor)
 {
-	LIST_EACH (node, &worker->conn.peers_list) {
-		struct peer *peer = LIST_ENTRY(node, struct peer, conn.in_worker);
-
+	LIST_EACH_OF (struct peer, peer, &worker->conn.peers_list, conn.in_worker) {
 		/* What only waits for more to send goes out, and completes. */
 		if (peer->conn.real && link_holds(peer->conn.real)) {
 			peer->conn.real->zcopy->cork(peer->conn.real, false);
 			tx_end_zcopy(peer);
 		}
 		for (unsigned int i = 0; i < REPORTED; i++)
-			LIST_EACH_SAFE (at, &peer->txreqs[reported[i]]) {
-				struct txreq *req = LIST_ENTRY(at, struct txreq, link);
-
+			LIST_EACH_SAFE_OF (struct txreq, req, &peer->txreqs[reported[i]], link) {
 				if (req->ep != ep)
 					continue;
 				if (!successor)
@@ -276,12 +268,8 @@ static const struct ep *tx_req_opened(const struct ep *ep)
 
 int tx_cancel(const struct ep *ep, void *context)
 {
-	LIST_EACH (node, &ep->worker->conn.peers_list) {
-		struct peer *peer = LIST_ENTRY(node, struct peer, conn.in_worker);
-
-		LIST_EACH (at, &peer->txreqs[TXREQ_BACKLOG]) {
-			struct txreq *req = LIST_ENTRY(at, struct txreq, link);
-
+	LIST_EACH_OF (struct peer, peer, &ep->worker->conn.peers_list, conn.in_worker) {
+		LIST_EACH_OF (struct txreq, req, &peer->txreqs[TXREQ_BACKLOG], link) {
 			/* Partly sent requests and deferred work cannot be canceled by context. */
 			if (req->context != context || !req->ep || req->work || req->sent ||
 			    tx_req_opened(req->ep) != tx_req_opened(ep))

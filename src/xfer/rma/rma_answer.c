@@ -209,8 +209,7 @@ bool rma_help(struct worker *worker, bool now)
 {
 	bool any = false;
 
-	LIST_EACH_SAFE (node, &worker->awaiting) {
-		struct peer *peer = LIST_ENTRY(node, struct peer, rma.in_awaiting);
+	LIST_EACH_SAFE_OF (struct peer, peer, &worker->awaiting, rma.in_awaiting) {
 		struct txreq *req = rma_answer_oldest(peer);
 
 		if (!req || !peer->conn.real || !peer->conn.real->local)

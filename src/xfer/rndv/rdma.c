@@ -47,9 +47,7 @@ static bool moves_of(const struct peer *peer, const struct ep *ep)
 /* Returns a peer with outstanding RDMA operations of the context or endpoint, or NULL. */
 static struct peer *rdma_mover(struct worker *worker, const struct rx *rx, const struct ep *ep)
 {
-	LIST_EACH (node, &worker->conn.peers_list) {
-		struct peer *peer = LIST_ENTRY(node, struct peer, conn.in_worker);
-
+	LIST_EACH_OF (struct peer, peer, &worker->conn.peers_list, conn.in_worker) {
 		if (ep ? moves_of(peer, ep) : rxreq_rdma(peer, rx))
 			return peer;
 	}

@@ -167,9 +167,7 @@ void rxreq_copied(struct worker *worker, uint32_t id, int ret)
 
 void rxreq_rdma_failed(struct peer *peer)
 {
-	LIST_EACH (node, &peer->rx.rxreqs) {
-		struct rxreq *a = LIST_ENTRY(node, struct rxreq, link);
-
+	LIST_EACH_OF (struct rxreq, a, &peer->rx.rxreqs, link) {
 		if (a->state == RXREQ_READ)
 			ask_again(a);
 	}
@@ -177,9 +175,7 @@ void rxreq_rdma_failed(struct peer *peer)
 
 bool rxreq_rdma(const struct peer *peer, const struct rx *rx)
 {
-	LIST_EACH (node, &peer->rx.rxreqs) {
-		const struct rxreq *a = LIST_ENTRY(node, struct rxreq, link);
-
+	LIST_EACH_OF (const struct rxreq, a, &peer->rx.rxreqs, link) {
 		if (a->rx == rx && a->state == RXREQ_READ)
 			return true;
 	}
@@ -311,12 +307,8 @@ void rxreq_fail_peer(struct peer *peer, int err)
 
 void rxreq_fail_context(struct worker *worker, struct rx *rx, int err)
 {
-	LIST_EACH (at, &worker->conn.peers_list) {
-		struct peer *peer = LIST_ENTRY(at, struct peer, conn.in_worker);
-
-		LIST_EACH_SAFE (node, &peer->rx.rxreqs) {
-			struct rxreq *a = LIST_ENTRY(node, struct rxreq, link);
-
+	LIST_EACH_OF (struct peer, peer, &worker->conn.peers_list, conn.in_worker) {
+		LIST_EACH_SAFE_OF (struct rxreq, a, &peer->rx.rxreqs, link) {
 			if (a->rx == rx)
 				rxreq_end(a, err);
 		}
