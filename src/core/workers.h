@@ -23,7 +23,9 @@
  *
  *   WORKERS_FINDS    calls that find entries of a queue, of which the last makes a whole progress call all the same:
  *                    fi_cq_read, fi_cq_sread, fi_poll, fi_trywait, fi_wait. It looks at the sockets, too, unless that was
- *                    done less than a millisecond ago. Calls that find none, and all of counters, make progress each
+ *                    done less than a millisecond ago. Calls that find none, and all of counters, make progress each. The
+ *                    price: packets that hw/tcp has gathered leave with it, so who sends without ever waiting, as the root
+ *                    of many small broadcasts, makes one system call for fewer of them
  *   WORKERS_UNREAD   while more than so many times their number of entries are unread there may be more such calls: what
  *                    arrives must not make the queue longer for ever. So their number is at most WORKERS_FINDS, or
  *                    unread / WORKERS_UNREAD, rounded up to a multiple of WORKERS_FINDS
