@@ -9,6 +9,7 @@
 #include <sys/syscall.h>
 
 #include "base/iov.h"
+#include "hw/tcp/tcp_flusher.h"
 #include "hw/tcp/tcp_gather.h"
 #include "tcp_pair.h"
 
@@ -379,6 +380,38 @@ static void open_kernel(void)
 	let(SIZE_MAX);
 }
 
+/* Holds the lock of the links that have something to send, until another thread has slept for it for some ms. */
+static void *hold_links(void *taken)
+{
+	const struct lock *lock = &forked_locks[FORKED_FLUSHER].lock;
+
+	forked_take(FORKED_FLUSHER);
+	__atomic_store_n((bool *)taken, true, __ATOMIC_RELEASE);
+	while (!(__atomic_load_n(&lock->state, __ATOMIC_RELAXED) & LOCK_SLEEPERS))
+		sched_yield();
+	usleep(5000);
+	forked_give(FORKED_FLUSHER);
+	return NULL;
+}
+
+/* A call that has failed says so by errno, whatever it waited for at its end. */
+START_TEST(error_of_a_call_that_waits)
+{
+	struct tcp_link *l = (struct tcp_link *)link_of(join_both());
+	pthread_t holder;
+	bool taken = false;
+
+	ck_assert_int_eq(pthread_create(&holder, NULL, hold_links, &taken), 0);
+	while (!__atomic_load_n(&taken, __ATOMIC_ACQUIRE))
+		sched_yield();
+	errno = EAGAIN;
+	tcp_flusher_set(l, TCP_TICKS);
+	ck_assert_int_eq(errno, EAGAIN);
+	pthread_join(holder, NULL);
+	tcp_flusher_set(l, TCP_NEVER);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("hw_tcp_gather");
@@ -399,6 +432,7 @@ int main(void)
 	tcase_add_loop_test(tcase, closed, 0, 3);
 	tcase_add_test(tcase, broken);
 	tcase_add_test(tcase, beside_sleepers);
+	tcase_add_test(tcase, error_of_a_call_that_waits);
 	suite_add_tcase(suite, tcase);
 	return run_suite(suite, tcase);
 }

@@ -114,17 +114,8 @@ static void *tcp_flusher_run(void *arg)
 	return arg;
 }
 
-void tcp_flusher_set(struct tcp_link *l, enum tcp_pace pace)
+static void tcp_flusher_move(struct tcp_output *out, enum tcp_pace pace)
 {
-	struct tcp_output *out = &l->output;
-	int err = errno;
-
-	out->since_ms = pace == TCP_LOOKS ? clock_coarse_ms() : 0;
-	if (pace && !tcp_flusher_open(l->own))
-		pace = TCP_NEVER;
-	errno = err; /* a call that has failed may end here */
-	if (out->pace == pace)
-		return;
 	out->pace = pace;
 	forked_take(FORKED_FLUSHER);
 	list_remove(&out->in_flusher);
@@ -134,6 +125,20 @@ void tcp_flusher_set(struct tcp_link *l, enum tcp_pace pace)
 		wake_thread(pace);
 	}
 	forked_give(FORKED_FLUSHER);
+}
+
+/* A call that has failed may end here: errno stays, though a lock that the thread holds is waited for by a system call. */
+void tcp_flusher_set(struct tcp_link *l, enum tcp_pace pace)
+{
+	struct tcp_output *out = &l->output;
+	int err = errno;
+
+	out->since_ms = pace == TCP_LOOKS ? clock_coarse_ms() : 0;
+	if (pace && !tcp_flusher_open(l->own))
+		pace = TCP_NEVER;
+	if (out->pace != pace)
+		tcp_flusher_move(out, pace);
+	errno = err;
 }
 
 /* What the parent has to send is the parent's, and its thread is not here. */
