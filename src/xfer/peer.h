@@ -102,7 +102,7 @@ struct peer_target {
  * and the lists after them.
  */
 struct peer {
-	struct contact conn; /* first: see peer_of */
+	struct contact conn;
 	struct peer_target target;
 	struct peer_rma rma;
 	struct list txreqs[TXREQ_LISTS]; /* struct txreq by state, in the order of posting */
@@ -158,7 +158,7 @@ struct peer *peer_find(struct worker *worker, const struct addr *key, unsigned i
 struct peer *peer_by_name(struct worker *worker, const struct addr *name, unsigned int key_slot);
 /* Makes a new peer of this name, even if another peer has the name. NULL: no memory. */
 struct peer *peer_new(struct worker *worker, const struct addr *name);
-/* Frees the peer, which must be idle and in no entry of worker->peers. */
+/* Frees the peer, which must be idle and in no entry of worker->conn.peers. */
 void peer_free(struct peer *peer);
 
 /* What the engine does about a peer whose connection changes. peer_upcalls.c */
@@ -206,7 +206,7 @@ void peer_pause(struct peer *peer, bool pause);
 void peer_refresh(struct peer *peer);
 /* Is this, unmapped, one of those addresses? `also` may be NULL. */
 bool peer_also_has(const struct peer_also *also, const struct addr *key);
-/* Grows `worker->peers` to hold entry `addr`. 0 or -FI_ENOMEM. */
+/* Grows `worker->conn.peers` to hold entry `addr`. 0 or -FI_ENOMEM. */
 int peer_reserve(struct worker *worker, fi_addr_t addr);
 /*
  * Returns the address vector's entry of a peer of this name or one of `also`, which may be NULL, under this key; or
@@ -250,7 +250,7 @@ static inline bool peer_behind(const struct peer *peer)
 
 /* Link of peers that messages cannot be sent to now: refuses each send with -FI_EAGAIN. */
 extern struct link peer_full_link;
-/* Placeholder for entries of worker->peers without a peer, so that the table holds no NULL. */
+/* Placeholder for entries of worker->conn.peers without a peer, so that the table holds no NULL. */
 extern struct peer peer_nobody;
 
 #endif

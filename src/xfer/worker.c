@@ -97,7 +97,7 @@ static void fini_fields(struct worker *worker)
 	free(worker);
 }
 
-/* Sets worker->name from info->src_addr; a wildcard becomes an address that peers can use. */
+/* Sets worker->conn.name from info->src_addr; a wildcard becomes an address that peers can use. */
 static int choose_name(struct worker *worker, const struct fi_info *info)
 {
 	int err;

@@ -14,7 +14,6 @@
 #include "xfer/conn/conn_options.h"
 #include "xfer/conn/conn_own.h"
 #include "xfer/conn/connect.h"
-#include "xfer/msg/tx.h"
 #include "xfer/conn/stall.h"
 
 #define EVENTS_PER_POLL 32

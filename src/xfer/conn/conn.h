@@ -23,7 +23,7 @@ struct worker_cm {
 };
 
 /*
- * Listens on worker->name; chooses a port number if the name lacks one, and another process name if
+ * Listens on worker->conn.name; chooses a port number if the name lacks one, and another process name if
  * it is taken. 0 or a negative error.
  */
 int conn_listen(struct worker *worker);

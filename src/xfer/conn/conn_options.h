@@ -46,7 +46,7 @@ extern const struct conn_option conn_retire_option, conn_relay_option, conn_intr
 /* Those of this build; the last one is NULL. conn_options_table.c */
 extern const struct conn_option *const conn_options[];
 
-/* Each does what all options do that have it: worker->options, which is conn_options. */
+/* Each does what all options do that have it: worker->conn.options, which is conn_options. */
 int conn_options_open(struct worker *worker);
 void conn_options_tick(struct worker *worker, uint64_t now);
 void conn_options_close(struct worker *worker);

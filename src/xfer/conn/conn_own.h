@@ -166,7 +166,7 @@ void conn_forget(struct peer *peer);
 void conn_ended(struct peer *peer, int err);
 /*
  * Ends all operations with the peer: its connection ended or the attempt failed, with `err`
- * (positive). Calls worker->cm->ended, or frees a peer without an entry. `hello`: the HELLO_REJECT,
+ * (positive). Calls worker->conn.cm->ended, or frees a peer without an entry. `hello`: the HELLO_REJECT,
  * or NULL.
  */
 void conn_fail(struct peer *peer, int err, const struct wire_hello *hello);

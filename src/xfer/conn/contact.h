@@ -46,7 +46,7 @@ struct contact {
 	struct link *link;     /* never NULL; peer_full_link unless messages may be sent now */
 	struct link *real;     /* the transport's link, or NULL */
 	fi_addr_t addr;        /* address vector entry, or FI_ADDR_NOTAVAIL */
-	unsigned int named;    /* entries of worker->peers, and worker->relay, that point here */
+	unsigned int named;    /* entries of station.peers, and station.relay, that point here */
 	enum peer_state state; /* conn_event alone changes it */
 	struct worker *worker;
 	/* Source that completions report; FI_ADDR_NOTAVAIL: not looked up yet. See worker_forget_id. */
@@ -59,7 +59,7 @@ struct contact {
 	bool socket_lost;        /* the link goes on without its bootstrap socket: conn_socket.c */
 	bool probing;            /* connect_probe is on for the link's socket */
 	enum link_kind
-		kind; /* of peer->real; before it is made, LINK_HOST or LINK_SOCKET as the bootstrap socket is */
+		kind; /* of `real`; before it is made, LINK_HOST or LINK_SOCKET as the bootstrap socket is */
 	uint16_t hello_flags; /* WIRE_HELLO_, of the hello that made the link */
 	int sock;             /* bootstrap socket; -1: none, or owned by the link */
 	/*
@@ -89,11 +89,11 @@ struct contact {
 	struct addr name;     /* from the address vector or the hello; owned */
 	struct addr key;      /* lookup key: `name` unmapped, shares its string */
 	struct peer_also *also; /* owned; NULL: none, or we have connected */
-	/* What the peer proves: slot in worker->auth. One name under two keys is two peers. */
+	/* What the peer proves: slot in station.auth. One name under two keys is two peers. */
 	unsigned int key_slot;
 	/* av_version when the address vector did not hold it, and 1; 0: not looked up so far. */
 	uint64_t unknown_at;
-	struct list in_worker; /* worker->peers_list */
+	struct list in_worker; /* station.peers_list */
 	struct peer_rails
 		*rails; /* of conn_rails.c: a link with rails, or the offer of them; or NULL */
 	uint64_t connections; /* made so far */

@@ -9,7 +9,6 @@
 #include "base/env.h"
 #include "base/log.h"
 #include "base/probe.h"
-#include "core/av_keys.h"
 #include "xfer/conn/attempt.h"
 #include "xfer/conn/conn.h"
 #include "xfer/conn/conn_options.h"

@@ -90,7 +90,7 @@ static void peer_entry_take_name(struct peer *peer, fi_addr_t entry)
 		peer_rename(peer, name);
 }
 
-/* Enters the peer in worker->peers, unless another peer has the entry. */
+/* Enters the peer in worker->conn.peers, unless another peer has the entry. */
 static void peer_entry_enter(struct peer *peer, fi_addr_t addr)
 {
 	if (peer->conn.worker->conn.peers[addr] != &peer_nobody)
@@ -178,7 +178,7 @@ fi_addr_t peer_addr_lookup(struct peer *peer)
 		return addr;
 	peer_entry_enter(peer, addr);
 	/*
-	 * Only the peer in worker->peers notes its entry, so that removing the entry finds the
+	 * Only the peer in worker->conn.peers notes its entry, so that removing the entry finds the
 	 * peer. With a link to ourselves there are two peers of one name.
 	 */
 	if (peer->conn.worker->conn.peers[addr] != peer)

@@ -19,7 +19,7 @@ struct stall {
 	uint64_t judge;          /* ms: next look at the process that claimed the packet */
 	uint64_t say;            /* ms: next log line */
 	struct threads *threads; /* of that process; or NULL */
-	int timer;               /* in the worker's `epfd`; -1: none */
+	int timer;               /* in driven.fd; -1: none */
 };
 
 /* The worker has a new peer whose packets come by a transport that can be blocked. */

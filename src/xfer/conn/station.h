@@ -51,7 +51,7 @@ struct station {
 	uint64_t expired_ms; /* ms: when held connections and deadlines were last looked at */
 	uint64_t looked_ms;  /* ms: the same of the descriptors that the acceptor lacks */
 	int cm_sock;         /* socket of the connection; not owned */
-	int timer;           /* of an attempt to connect, in `epfd`: conn_timer.c; -1: none */
+	int timer;           /* of an attempt to connect, in driven.fd: conn_timer.c; -1: none */
 	bool cm_named;       /* the port number of `name` was taken from our connecting socket */
 	const struct conn_option *const *options; /* of connections; the last one is NULL */
 	uint64_t hellos;                          /* number of hellos sent */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What connecting calls in the engine, a room above it, which fills the table: worker->up. Domain locked. A call that may free the
+ * What connecting calls in the engine, a room above it, which fills the table: worker->conn.up. Domain locked. A call that may free the
  * peer says so.
  */
 #ifndef WEFT_XFER_CONN_UPCALLS_H

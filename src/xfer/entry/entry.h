@@ -3,7 +3,7 @@
  * Template: what the calls of the msg table do, for entry/entry_msg.h, and the entries of the tagged table. Included by entry_st.c (without the lock: the application
  * promised one thread at a time), entry_mt.c and entry_pair.c (with the domain's lock). So no call tests at run time
  * whether to lock. The includer defines ENTRY_LOCK(ep), ENTRY_UNLOCK(ep) and ENTRY_ADDR(addr), the index
- * into worker->peers for an address on the fast path.
+ * into worker->conn.peers for an address on the fast path.
  */
 #include <rdma/fi_errno.h>
 
@@ -45,7 +45,7 @@ static __attribute__((noinline, cold)) ssize_t post_slow(struct ep *ep, struct x
 
 /*
  * x.flags holds the TX_KIND flags of the operation, a constant; *flags are the application's. An address with a receive
- * context index is larger than any index of worker->peers, so it takes the slow path.
+ * context index is larger than any index of worker->conn.peers, so it takes the slow path.
  */
 static inline __attribute__((always_inline)) ssize_t entry_post(struct ep *ep, struct xfer x,
 								const uint64_t *flags)
