@@ -93,10 +93,11 @@ static void read_out(struct peer *peer)
 
 void peer_connected(struct peer *peer)
 {
+	struct worker *worker = peer->conn.worker;
+
 	if (peer->conn.unread_ms)
 		read_out(peer);
-	idle_end(&peer->conn.worker->conn.driven
-			  .idle); /* a transport without a link may have been idle */
+	idle_end(&worker->conn.driven.idle); /* a transport without a link may have been idle */
 	peer->conn.refused = 0;
 	conn_event(peer, peer->conn.real->securing ? CONN_SECURES : CONN_LINKS, NULL);
 }
@@ -116,9 +117,9 @@ void peer_expel(struct peer *peer, enum conn_end why)
 	if (!peer_expelled(peer))
 		peer->conn.end = why;
 	peer->conn.reported = FI_ADDR_NOTAVAIL;
+	/* Its receives end: we end the link, not the peer. */
 	if (peer->conn.real)
-		peer->conn.real->silent =
-			false; /* its receives end: we end the link, not the peer */
+		peer->conn.real->silent = false;
 	peer->conn.worker->conn.up->soon(peer);
 }
 
