@@ -317,6 +317,30 @@ static void unknown_peer(struct api *a)
 	side_close(&s);
 }
 
+/* The sender has gone when its message is received: it waited for no delivery. */
+static void unknown_peer_gone(struct api *a)
+{
+	struct iovec word = {"word", 5};
+	struct side s;
+	struct fi_msg_tagged msg = {.msg_iov = &word, .iov_count = 1, .tag = 3, .context = &s};
+
+	open_side(&s, a, TELLING, a->rank ? "2" : "12");
+	meet(&s);
+	if (a->rank) {
+		know(&s, 0, 2);
+		msg.addr = s.addr[0];
+		POST(&s, fi_tsendmsg(s.ep, &msg, FI_TRANSMIT_COMPLETE));
+		SENT(&s, &s, FI_TAGGED);
+		side_close(&s);
+	}
+	api_meet(a);
+	if (a->rank)
+		return;
+	QUIET(&s, s.rx, 20); /* the message comes, and the end of the connection */
+	expect_unknown(&s, handle[2]);
+	side_close(&s);
+}
+
 /* A receive for one key alone is refused, unless the flag means nothing. */
 static void receive_of_a_key(struct api *a)
 {
@@ -375,6 +399,7 @@ int main(int argc, char **argv)
 		{"no-key", no_key, 2, {0}},
 		{"before-enabled", before_enabled, 2, {0}},
 		{"unknown-peer", unknown_peer, 2, {0}},
+		{"unknown-peer-gone", unknown_peer_gone, 2, {0}},
 		{"name-under-other-key", name_under_other_key, 2, {0}},
 		{"receive-of-a-key", receive_of_a_key, 1, {0}},
 		{"closed", two_keys_served, 3, {"FI_WEFT_CLOSED=1"}},

@@ -152,6 +152,40 @@ static void unknown_reported(struct api *a)
 	side_close(&s);
 }
 
+/* Messages that nobody waits for; their sender is gone before they are received. */
+static void unknown_gone(struct api *a)
+{
+	struct side_opts o = {.caps = FI_MSG | FI_TAGGED | FI_SOURCE | FI_SOURCE_ERR,
+			      .knows_nobody = !a->rank};
+	struct side s;
+
+	side_open(&s, a, &o);
+	for (int tagged = 0; tagged < 2 && a->rank; tagged++) {
+		struct data d = data_full(8, 1, 4);
+		struct form_args f = {.tagged = tagged, .d = &d, .tag = 3, .context = &f};
+
+		f.peer = s.addr[0];
+		FORM_SEND(&s, &f);
+		data_free(&d);
+	}
+	if (a->rank)
+		side_close(&s);
+	api_meet(a);
+	if (a->rank)
+		return;
+	QUIET(&s, s.rx, 20); /* they come, and the end of the connection */
+	for (int tagged = 0; tagged < 2; tagged++) {
+		struct data d = data_new(8, 1);
+		struct form_args f = {.tagged = tagged, .d = &d, .tag = 3, .context = &f};
+
+		f.peer = FI_ADDR_UNSPEC;
+		POST(&s, form_recv(&s, &f));
+		take_unknown(&s, &f);
+		data_free(&d);
+	}
+	side_close(&s);
+}
+
 /* Directed receives, posted in another order than the messages arrive. */
 static void directed(struct api *a)
 {
@@ -255,6 +289,7 @@ int main(int argc, char **argv)
 		{"unknown", unknown, 2, {0}},
 		{"unknown-told", unknown_reported, 2, {0}},
 		{"unknown-told-no-cma", unknown_reported, 2, {"FI_SHM_DISABLE_CMA=yes"}},
+		{"unknown-gone", unknown_gone, 2, {0}},
 		{"directed", directed, SENDERS + 1, {0}},
 		{"silent", silent, 3, {0}},
 		{"undirected", undirected, 2, {0}},

@@ -75,9 +75,11 @@ static fi_addr_t dgram_rx_source(struct av *av, const struct addr *from)
 
 static void dgram_rx_came(struct dgram *d, struct recv *r, size_t len, const struct addr *from)
 {
+	const struct sender sender = {from ? *from : (struct addr){.kind = ADDR_NONE},
+				      FI_ADDR_NOTAVAIL};
 	struct message m = {
 		.src = dgram_rx_source(worker_opener(d->opener)->conn.av, from),
-		.from = from,
+		.from = from ? &sender : NULL,
 		.head = WIRE_HEAD(WIRE_MSG, 0, 0, 0),
 		.len = len,
 	};

@@ -74,7 +74,10 @@ static void rx_complete(struct rx *rx, struct recv *r, const struct message *m, 
 void rx_complete_error(struct rx *rx, const struct cq_slot *slot, const struct message *m, int err)
 {
 	struct cq_error why = {.err = err ? err : FI_EADDRNOTAVAIL};
-	const struct addr *from = m->peer ? &m->peer->conn.name : m->from;
+	const struct sender peer =
+		m->peer ? (struct sender){m->peer->conn.name, peer_reported_key(m->peer)}
+			: (struct sender){.key = FI_ADDR_NOTAVAIL};
+	const struct sender *from = m->peer ? &peer : m->from;
 	struct cq_slot from_key = *slot;
 	unsigned char name[ADDR_STR_MAX];
 	size_t len = sizeof(name);
@@ -82,10 +85,11 @@ void rx_complete_error(struct rx *rx, const struct cq_slot *slot, const struct m
 	why.prov_errno = why.err;
 	if (err == FI_ETRUNC)
 		why.olen = m->len - slot->len;
-	if (!err && from && !addr_to_format(from, provider_format(rx->dom->info), name, &len))
-		why.data_size = len;
-	if (!err && m->peer)
-		from_key.src = peer_reported_key(m->peer);
+	if (!err && from) {
+		from_key.src = from->key;
+		if (!addr_to_format(&from->name, provider_format(rx->dom->info), name, &len))
+			why.data_size = len;
+	}
 	if (rx->cq)
 		cq_push_error(rx->cq, &from_key, &why, name);
 }

@@ -7,6 +7,7 @@
 #ifndef WEFT_XFER_RX_H
 #define WEFT_XFER_RX_H
 
+#include "base/addr.h"
 #include <rdma/fabric.h>
 #include <sys/uio.h>
 
@@ -58,12 +59,19 @@ struct rx {
 _Static_assert(offsetof(struct rx, recv_pool.items) <= 128,
 	       "a received message looks at two cache lines");
 
+/* Who sent a message, where no peer tells it: FI_SOURCE_ERR reports this of a source in no entry. */
+struct sender {
+	struct addr name;
+	fi_addr_t key; /* of the sender's key (FI_AV_AUTH_KEY), or FI_ADDR_NOTAVAIL */
+};
+
 /* An unexpected message: no posted receive matched when it came. */
 struct unexpected {
 	struct list link;
 	struct rx *rx; /* the context that the message was sent to; may share queues with others */
 	struct peer *peer; /* NULL once the peer is disconnected; the message stays valid */
 	fi_addr_t src;     /* fi_addr_t of the sender when the message came, or FI_ADDR_NOTAVAIL */
+	struct sender *sender; /* owned; where the peer is gone and `src` tells nothing, else NULL */
 	uint64_t head, tag, data;
 	size_t len;              /* of the message */
 	size_t kept;             /* bytes in `payload` */
@@ -81,9 +89,9 @@ struct message {
 	struct peer *peer; /* NULL: the sender is disconnected */
 	fi_addr_t src;
 	uint64_t head, tag, data;
-	size_t len;              /* of the message */
-	const void *payload;     /* the bytes of the message, or struct wire_rts */
-	const struct addr *from; /* sender's address where `peer` is NULL; or NULL */
+	size_t len;                /* of the message */
+	const void *payload;       /* the bytes of the message, or struct wire_rts */
+	const struct sender *from; /* where `peer` is NULL and `src` tells nothing; NULL: unknown */
 };
 
 /* Arguments of a receive call. */

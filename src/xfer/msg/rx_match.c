@@ -198,7 +198,8 @@ static void accept_unexpected(struct rx *rx, struct recv *r, struct unexpected *
 			    .tag = u->tag,
 			    .data = u->data,
 			    .len = u->len,
-			    .payload = u->payload};
+			    .payload = u->payload,
+			    .from = u->sender};
 
 	rx_take(rx, u);
 	(u->lost ? rx_accept_lost : rx_accept)(u->rx, r, &m);

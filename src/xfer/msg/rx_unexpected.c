@@ -326,6 +326,9 @@ void rx_claim(struct rx *rx, struct unexpected *u)
 
 void rx_drop(struct unexpected *u)
 {
+	if (u->sender)
+		addr_free(&u->sender->name);
+	free(u->sender);
 	if (u->peer)
 		spare_put(&u->peer->conn.worker->spare, u);
 	else
@@ -381,11 +384,30 @@ void rx_forget_context(struct rx *rx)
 		}
 }
 
+/* The sender goes, the message stays. Without memory less is told of it. */
+static void rx_unexpected_note(struct unexpected *u)
+{
+	const struct peer *peer = u->peer;
+	struct sender *sender;
+
+	u->src = peer_addr(u->peer);
+	if (u->src != FI_ADDR_NOTAVAIL || !(u->rx->caps & FI_SOURCE_ERR))
+		return;
+	sender = malloc(sizeof(*sender));
+	if (sender && addr_dup(&sender->name, &peer->conn.name)) {
+		free(sender);
+		sender = NULL;
+	}
+	if (sender)
+		sender->key = peer_reported_key(peer);
+	u->sender = sender;
+}
+
 static void forget_sender(struct unexpected *u)
 {
 	struct peer *peer = u->peer;
 
-	u->src = peer_addr(peer);
+	rx_unexpected_note(u);
 	if (wire_of_group(u->head))
 		peer->rx.kept -= rx_cost(u);
 	budget_leave(&peer->conn.worker->budget, u);
@@ -400,7 +422,7 @@ void rx_forget_peer(struct rx *rx, struct peer *peer)
 	LIST_EACH_OF (struct unexpected, u, &rx->q->claimed, link) {
 		if (u->peer != peer)
 			continue;
-		u->src = peer_addr(peer);
+		rx_unexpected_note(u);
 		u->peer = NULL;
 	}
 	LIST_EACH_SAFE_OF (struct unexpected, u, &peer->rx.account.kept, in_account) {
