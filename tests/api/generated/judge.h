@@ -107,6 +107,30 @@ static inline unsigned int judge_unnamed(const struct world *w, const struct mat
 	return unsure;
 }
 
+/*
+ * All messages that entry `e` may be of are given to others: takes one from an entry, too short to name it, that shows
+ * less and may as well be of another message. WORLD_NONE: there is none.
+ */
+static inline unsigned int judge_exchange(const struct world *w, struct matching *x,
+					  const struct op *r, const struct entry *e)
+{
+	for (unsigned int m = 0; m < w->count; m++) {
+		unsigned int other;
+
+		if (x->by[m] == WORLD_NONE || x->entry[m]->message != WORLD_NONE ||
+		    !judge_same(w, r, e, &w->ops[m]))
+			continue;
+		other = judge_unnamed(w, x, &w->ops[x->by[m]], x->entry[m]);
+		if (other == WORLD_NONE)
+			continue;
+		x->by[other] = x->by[m];
+		x->entry[other] = x->entry[m];
+		x->by[m] = WORLD_NONE;
+		return m;
+	}
+	return WORLD_NONE;
+}
+
 /* The message that entry `e` of receive `r` tells of. Returns whether nobody else has it. */
 static inline bool judge_note(struct world *w, struct matching *x, const struct op *r,
 			      const struct entry *e)
@@ -115,6 +139,8 @@ static inline bool judge_note(struct world *w, struct matching *x, const struct 
 
 	if (m == WORLD_NONE)
 		m = judge_unnamed(w, x, r, e);
+	if (m == WORLD_NONE)
+		m = judge_exchange(w, x, r, e);
 	if (m == WORLD_NONE) {
 		world_fail(w, "fits: %s took %zu of %zu bytes that nobody sent", world_name(w, r),
 			   e->len, e->len + e->olen);
