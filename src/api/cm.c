@@ -15,12 +15,13 @@
 #include "api/connreq.h"
 #include "api/ep_cm.h"
 #include "info/providers.h"
-#include "xfer/conn/conn_own.h"
-#include "xfer/conn/connect.h"
-#include "xfer/conn/hello.h"
-#include "xfer/conn/listen.h"
+#include "conn/conn.h"
+#include "conn/connect.h"
+#include "conn/hello.h"
+#include "conn/listen.h"
 #include "link/offload.h"
 #include "link/transports.h"
+#include "xfer/worker.h"
 
 #define EVENTS_PER_CALL 256 /* events of the acceptor handled in one call */
 
@@ -170,15 +171,17 @@ size_t cm_data_most(const struct fi_info *info)
 	return provider_wanted(info) & PROVIDER_RC ? CM_OFFLOAD_DATA : XFER_CM_DATA;
 }
 
-static void cm_connected(struct worker *worker, const void *data, size_t len)
+static void cm_connected(struct station *s, const void *data, size_t len)
 {
-	ep_cm_connected(worker->cm_arg, data, len);
+	ep_cm_connected(worker_station(s)->cm_arg, data, len);
 }
 
-static void cm_ended(struct worker *worker, int err, const void *data, size_t len)
+static void cm_ended(struct station *s, int err, const void *data, size_t len)
 {
+	struct worker *worker = worker_station(s);
+
 	if (!worker->offload) {
-		conn_timer_clear(worker);
+		conn_timer_clear(s);
 		cancel_receives(worker);
 	}
 	ep_cm_ended(worker->cm_arg, err, data, len);
@@ -186,7 +189,7 @@ static void cm_ended(struct worker *worker, int err, const void *data, size_t le
 
 void cm_own(struct worker *worker, struct ep *ep)
 {
-	static const struct worker_cm cm = {cm_connected, cm_ended};
+	static const struct station_cm cm = {cm_connected, cm_ended};
 
 	worker->conn.cm = &cm;
 	worker->cm_arg = ep;
@@ -199,7 +202,7 @@ int cm_connect(struct worker *worker, const struct addr *to, const void *data, s
 
 	if (n)
 		return n->ops->connect(n, to, data, len);
-	err = conn_request(worker, to, data, len < XFER_CM_DATA ? len : XFER_CM_DATA);
+	err = conn_request(&worker->conn, to, data, len < XFER_CM_DATA ? len : XFER_CM_DATA);
 
 	if (err && err != -FI_ENOMEM)
 		cancel_receives(worker);
@@ -212,12 +215,12 @@ void cm_shutdown(struct worker *worker)
 		worker->offload->ops->shutdown(worker->offload);
 		return;
 	}
-	conn_shutdown(worker);
-	conn_timer_clear(worker);
+	conn_shutdown(&worker->conn);
+	conn_timer_clear(&worker->conn);
 	cancel_receives(worker);
 }
 
 const struct addr *cm_peer_name(const struct worker *worker)
 {
-	return worker->offload ? &worker->offload->peer : &conn_peer(worker)->conn.name;
+	return worker->offload ? &worker->offload->peer : &conn_peer(&worker->conn)->name;
 }

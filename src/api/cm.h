@@ -4,8 +4,8 @@
 #define WEFT_API_CM_H
 
 #include "link/engine.h"
-#include "xfer/conn/acceptor.h"
-#include "xfer/conn/listen.h"
+#include "conn/acceptor.h"
+#include "conn/listen.h"
 
 struct connreq;
 struct offload_cm;

@@ -10,9 +10,10 @@
 #include "base/forked.h"
 #include "base/log.h"
 #include "link/offload.h"
-#include "xfer/conn/conn_own.h"
-#include "xfer/conn/connect.h"
-#include "xfer/conn/hello.h"
+#include "conn/conn.h"
+#include "conn/connect.h"
+#include "conn/hello.h"
+#include "xfer/worker.h"
 
 /* In a forked child the request is the parent's. */
 static bool is_foreign(const struct connreq *c)
@@ -163,7 +164,8 @@ static void connreq_send_reject(struct connreq *c, const void *data, size_t len)
 /* Accepts the request on a worker of ours. 0 or a negative error. */
 static int connreq_adopt(struct worker *worker, struct accepted *conn, const void *data, size_t len)
 {
-	if (conn->inside ? !worker->conn.via[LINK_HOST].state : !worker_on_network(worker)) {
+	if (conn->inside ? !worker->conn.via[LINK_HOST].state
+			 : !station_on_network(&worker->conn)) {
 		LOG_WARN(LOG_EP_CTRL,
 			 "accept: the request came by %s, which the endpoint does not use: open it "
 			 "with the info of the request",
@@ -179,7 +181,7 @@ static int connreq_adopt(struct worker *worker, struct accepted *conn, const voi
 		acceptor_dismiss(conn);
 		return -FI_ECONNABORTED;
 	}
-	return conn_adopt(worker, conn, data, len < XFER_CM_DATA ? len : XFER_CM_DATA);
+	return conn_adopt(&worker->conn, conn, data, len < XFER_CM_DATA ? len : XFER_CM_DATA);
 }
 
 int connreq_accept(struct connreq *c, struct worker *worker, const void *data, size_t len)

@@ -10,7 +10,7 @@
 #include <rdma/fabric.h>
 #include <stdbool.h>
 
-#include "xfer/conn/acceptor.h"
+#include "conn/acceptor.h"
 
 struct cm_listener;
 struct offload_cm;

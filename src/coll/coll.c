@@ -14,7 +14,7 @@
 #include "coll/group/kept.h"
 #include "coll/group/leave.h"
 #include "coll/op.h"
-#include "xfer/conn/conn.h"
+#include "conn/conn.h"
 #include "xfer/msg/tx.h"
 #include "xfer/worker.h"
 
@@ -83,7 +83,7 @@ int coll_connect(struct coll *c, struct peer *peer)
 		coll_wake_in(c, COLL_LATER_MS);
 		return 0;
 	}
-	err = conn_start(peer);
+	err = conn_start(&peer->conn);
 	return err ? err : 1;
 }
 
@@ -234,7 +234,7 @@ void coll_wake_in(struct coll *c, unsigned int ms)
 		c->wake_at = at;
 	if (c->worker->conn.opener
 		    .sleepers) /* sleepers must poll from now on, but nothing else wakes them */
-		worker_wake(c->worker);
+		station_wake(&c->worker->conn);
 }
 
 static void coll_not_taken(struct coll *c)

@@ -53,7 +53,7 @@ struct offload_cm {
 	void (*reject)(struct offload_request *req, const void *data, size_t len);
 };
 
-/* What the transport tells the engine from `progress`; see struct worker_cm. */
+/* What the transport tells the engine from `progress`; see struct station_cm. */
 struct offload_events {
 	void (*connected)(struct offload *n, const void *data, size_t len);
 	/* `err` is positive. */

@@ -339,7 +339,7 @@ struct wire_hello {
 	 * half is in HELLO_JOIN, the second in HELLO_JOINED.
 	 */
 	uint8_t nonce[WIRE_PROOF];
-	/* of endpoints with a key, in all but HELLO_GREETING: src/xfer/conn/auth.h */
+	/* of endpoints with a key, in all but HELLO_GREETING: src/conn/auth.h */
 	uint8_t mac[WIRE_PROOF];
 };
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Connected endpoints: what the event queue's calls and sleepers look at. */
 #include "base/env.h"
-#include "xfer/conn/conn.h"
+#include "conn/conn.h"
 #include "link/offload.h"
+#include "xfer/worker.h"
 
 #define POLLS 4 /* polls of a peer within the peer timeout */
 
@@ -20,7 +21,7 @@ int cm_poll_ms(const struct worker *worker)
 {
 	int ms = env_get()->peer_timeout;
 
-	if (worker->offload || peer_inside(conn_peer(worker)) || ms <= 0)
+	if (worker->offload || contact_inside(conn_peer(&worker->conn)) || ms <= 0)
 		return 0;
 	return ms > POLLS ? ms / POLLS : 1;
 }

@@ -2,7 +2,8 @@
 /* What transports tell the worker that has opened them. */
 #include "xfer/events.h"
 
-#include "xfer/conn/conn.h"
+#include "conn/conn.h"
+#include "xfer/worker.h"
 
 static void *events_successor(struct opener *o, const void *state)
 {
@@ -55,14 +56,14 @@ static void offload_connected(struct offload *n, const void *data, size_t len)
 {
 	struct worker *worker = worker_opener(n->opener);
 
-	worker->conn.cm->connected(worker, data, len);
+	worker->conn.cm->connected(&worker->conn, data, len);
 }
 
 static void offload_ended(struct offload *n, int err, const void *data, size_t len)
 {
 	struct worker *worker = worker_opener(n->opener);
 
-	worker->conn.cm->ended(worker, err, data, len);
+	worker->conn.cm->ended(&worker->conn, err, data, len);
 }
 
 const struct offload_events worker_offload_events = {offload_connected, offload_ended};

@@ -23,9 +23,5 @@ void rma_copied(struct opener *o, uint64_t id, int ret);
 void rdma_link_failed(struct opener *o, uint32_t src);
 void rdma_rma_failed(struct opener *o, uint32_t src);
 bool tx_readable(struct opener *o, uint32_t src, uint64_t at, size_t len);
-void conn_link_ready(struct opener *o, uint32_t src);
-void conn_link_ended(struct opener *o, uint32_t src, int err);
-void conn_rail_wanted(struct opener *o, uint32_t src, uint32_t rail, uint32_t ms);
-bool conn_rail_coming(struct opener *o, uint32_t src);
 
 #endif

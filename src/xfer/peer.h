@@ -5,7 +5,7 @@
 
 #include <rdma/fabric.h>
 
-#include "xfer/conn/contact.h"
+#include "conn/contact.h"
 #include "xfer/msg/budget.h"
 #include "xfer/rndv/way.h"
 
@@ -116,131 +116,29 @@ struct peer {
 
 _Static_assert(offsetof(struct peer, conn.reported) < 64,
 	       "a send and a message look at the first cache line");
+_Static_assert(offsetof(struct peer, conn) == 0, "a contact is the begin of its peer: peer_of");
 
-fi_addr_t peer_addr_lookup(struct peer *peer);
-
-/* Returns the peer's fi_addr_t now: the address may have been inserted after the peer connected. */
-static inline fi_addr_t peer_addr(struct peer *peer)
+static inline struct peer *peer_of(struct contact *c)
 {
-	return __builtin_expect(peer->conn.addr != FI_ADDR_NOTAVAIL, 1) ? peer->conn.addr
-									: peer_addr_lookup(peer);
+	return (struct peer *)c;
 }
-
-fi_addr_t peer_reported_lookup(struct peer *peer);
-
-/* Returns the source address for completions: the user's id if one was given. */
-static inline fi_addr_t peer_reported(struct peer *peer)
-{
-	return __builtin_expect(peer->conn.reported != FI_ADDR_NOTAVAIL, 1)
-		       ? peer->conn.reported
-		       : peer_reported_lookup(peer);
-}
-/* Returns what names the key of a peer that is in no entry (FI_AV_AUTH_KEY), or FI_ADDR_NOTAVAIL. */
-fi_addr_t peer_reported_key(const struct peer *peer);
 
 /* Fills in all members but `size`, which are 0 before. peer_state.c */
 void peer_describe(const struct peer *peer, struct fi_weft_peer *state);
-
-/* Returns the peer's address as text, for the log; valid until this thread's next call. */
-const char *peer_text(const struct peer *peer);
 /* Queues the peer for output by the next progress calls, and wakes sleeping waiters to make one. */
 void peer_busy(struct peer *peer);
-
-/* Returns the peer of entry `addr`, making it on first use. NULL: no such entry, or no memory. */
-struct peer *peer_get(struct worker *worker, fi_addr_t addr);
 /* Logs why peer_get has found none for this call to `addr`, and returns it: -FI_EINVAL or -FI_ENOMEM. */
 int peer_missing(const struct ep *ep, fi_addr_t addr, const char *call);
-/* Calls the peer by another name. 0 or -FI_ENOMEM. */
-int peer_rename(struct peer *peer, const struct addr *name);
-/* Returns the peer of this unmapped name and key, or NULL. */
-struct peer *peer_find(struct worker *worker, const struct addr *key, unsigned int key_slot);
-/* Returns the peer of this name and key, making it if there is none. NULL: no memory. */
-struct peer *peer_by_name(struct worker *worker, const struct addr *name, unsigned int key_slot);
-/* Makes a new peer of this name, even if another peer has the name. NULL: no memory. */
-struct peer *peer_new(struct worker *worker, const struct addr *name);
-/* Frees the peer, which must be idle and in no entry of worker->conn.peers. */
-void peer_free(struct peer *peer);
 
 /* What the engine does about a peer whose connection changes. peer_upcalls.c */
 extern const struct conn_upcalls peer_upcalls;
 
-/* peer->real is made. A link that is `securing` comes here again when it is ready. */
-void peer_connected(struct peer *peer);
-/* Messages may be sent now: sends what is queued. */
-void peer_open(struct peer *peer);
-/*
- * Disconnects the peer in the next progress call: it made us keep more than `max` bytes `of_what`
- * (log text).
- */
-void peer_over_budget(struct peer *peer, const char *of_what, size_t max);
-/* Disconnects the peer in the next progress call, for one of the ends that expel it; what it sends is dropped. */
-void peer_expel(struct peer *peer, enum conn_end why);
-/*
- * Disconnects the peer in the next progress call: there is no memory for `what` (log text), which
- * must not be lost.
- */
-void peer_starve(struct peer *peer, const char *what);
-/* The same of all peers that are connected: memory for a completion ran out. */
-void peer_starve_all(struct worker *worker);
-/* Disconnects the peer in the next progress call: nothing has come of a message for `ms`. */
-void peer_overdue(struct peer *peer, int ms);
-/*
- * Ends all operations with the peer: the connection ended or could not be made, as peer->conn.end says, else by `found`
- * (positive). The next operation connects anew.
- */
-void peer_failed(struct peer *peer, int found);
-/*
- * Returns true once all messages of an unread peer have been delivered. The peer may be freed then.
- */
-bool peer_reads_out(struct peer *peer);
-/*
- * Like peer_failed for a connection that the peer ended before the hellos were exchanged, or that both ends close while
- * nothing is under way (END_RETIRED). No receive fails; if output is queued for the peer, connects anew.
- */
-void peer_not_taken(struct peer *peer, int found);
 /* Counts the time of the pause that the peer asked for, if there is one, and ends it. */
 void peer_pause_end(struct peer *peer);
 /* The peer has sent XOFF (`pause`) or XON. */
 void peer_pause(struct peer *peer, bool pause);
-/* Sets peer->link to peer->real if messages may be sent now, else to peer_full_link. */
+/* Sets peer->conn.link to peer->conn.real if messages may be sent now, else to contact_full_link. */
 void peer_refresh(struct peer *peer);
-/* Is this, unmapped, one of those addresses? `also` may be NULL. */
-bool peer_also_has(const struct peer_also *also, const struct addr *key);
-/* Grows `worker->conn.peers` to hold entry `addr`. 0 or -FI_ENOMEM. */
-int peer_reserve(struct worker *worker, fi_addr_t addr);
-/*
- * Returns the address vector's entry of a peer of this name or one of `also`, which may be NULL, under this key; or
- * FI_ADDR_NOTAVAIL.
- */
-fi_addr_t peer_entry(struct worker *worker, const struct addr *name, const struct peer_also *also,
-		     unsigned int key_slot);
-
-/* All entries of `peer` are those of `other` now. */
-void peer_hand_over(struct peer *peer, struct peer *other);
-
-/* Is there a link to the peer? */
-static inline bool peer_linked(const struct peer *peer)
-{
-	return peer->conn.state >= PEER_SECURING;
-}
-
-/* Is an attempt of ours to connect under way? */
-static inline bool peer_attempts(const struct peer *peer)
-{
-	return peer->conn.state > PEER_IDLE && peer->conn.state < PEER_SECURING;
-}
-
-/* Does nothing count any more that the peer sends? The next progress call ends its connection. */
-static inline bool peer_expelled(const struct peer *peer)
-{
-	return peer->conn.end >= END_BUDGET;
-}
-
-/* Is the peer on this host, as its connection or the attempt shows? */
-static inline bool peer_inside(const struct peer *peer)
-{
-	return peer->conn.kind == LINK_HOST;
-}
 
 /* Is output queued? A new operation must not overtake it. */
 static inline bool peer_behind(const struct peer *peer)
@@ -248,8 +146,6 @@ static inline bool peer_behind(const struct peer *peer)
 	return !list_empty(&peer->txreqs[TXREQ_BACKLOG]) || !list_empty(&peer->tx.controls);
 }
 
-/* Link of peers that messages cannot be sent to now: refuses each send with -FI_EAGAIN. */
-extern struct link peer_full_link;
 /* Placeholder for entries of worker->conn.peers without a peer, so that the table holds no NULL. */
 extern struct peer peer_nobody;
 

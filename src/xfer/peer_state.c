@@ -4,9 +4,33 @@
 #include <rdma/fi_ext_weft.h>
 
 #include "base/clock.h"
+#include "base/log.h"
+#include "core/av.h"
+#include "core/ep.h"
 #include "link/link_state.h"
 #include "link/transports.h"
 #include "xfer/worker.h"
+
+struct peer peer_nobody = {.conn = {.link = &contact_full_link,
+				    .addr = FI_ADDR_NOTAVAIL,
+				    .kind = LINK_SOCKET,
+				    .sock = -1}};
+
+int peer_missing(const struct ep *ep, fi_addr_t addr, const char *call)
+{
+	struct av *av = ep->worker->conn.av;
+
+	if (av && av_addr(av, addr & ep->addr_mask)) {
+		LOG_WARN(LOG_EP_DATA, "%s: out of memory for the peer of fi_addr %#llx", call,
+			 (unsigned long long)addr);
+		return -FI_ENOMEM;
+	}
+	LOG_WARN(
+		LOG_EP_DATA,
+		"%s: fi_addr %#llx is not in the address vector: fi_av_insert returns those that are",
+		call, (unsigned long long)addr);
+	return -FI_EINVAL;
+}
 
 void peer_pause_end(struct peer *peer)
 {
@@ -52,7 +76,7 @@ static enum fi_weft_reason why_not_host(const struct peer *peer)
 		return FI_WEFT_OTHER_HOST;
 	switch (peer->conn.host_error) {
 	case 0:
-		return peer_linked(peer) ? FI_WEFT_PEER_CHOSE : not_yet(peer);
+		return contact_linked(&peer->conn) ? FI_WEFT_PEER_CHOSE : not_yet(peer);
 	case FI_ECONNREFUSED:
 		return FI_WEFT_NO_LISTENER;
 	case FI_EACCES:
@@ -66,17 +90,17 @@ static enum fi_weft_reason why_not_device(const struct peer *peer)
 {
 	if (peer->conn.device_error)
 		return FI_WEFT_FAILED;
-	return peer_linked(peer) ? FI_WEFT_NO_COMMON_DEVICE : not_yet(peer);
+	return contact_linked(&peer->conn) ? FI_WEFT_NO_COMMON_DEVICE : not_yet(peer);
 }
 
 static enum fi_weft_reason why_not(const struct peer *peer, enum link_kind kind)
 {
-	bool linked = peer_linked(peer);
+	bool linked = contact_linked(&peer->conn);
 
 	if (linked && peer->conn.kind == kind)
 		return FI_WEFT_USED;
-	if (!peer->conn.worker->conn.via[kind].state)
-		return why_not_open(peer->conn.worker, kind);
+	if (!peer->conn.station->via[kind].state)
+		return why_not_open(peer_worker(peer), kind);
 	if (kind == LINK_HOST)
 		return why_not_host(peer);
 	if (peer->conn.name.kind == ADDR_STR)
@@ -106,7 +130,7 @@ static void describe_ways(const struct peer *peer, struct fi_weft_peer *state)
 static void describe_link(const struct peer *peer, struct fi_weft_peer *state)
 {
 	struct link_state link = {.direct_read = FI_WEFT_USABLE};
-	const struct transport *t = peer->conn.worker->conn.via[peer->conn.kind].transport;
+	const struct transport *t = peer->conn.station->via[peer->conn.kind].transport;
 
 	if (peer->conn.real && t->describe)
 		t->describe(peer->conn.real, &link);
@@ -160,11 +184,11 @@ static void describe_queues(const struct peer *peer, struct fi_weft_peer *state)
 
 void peer_describe(const struct peer *peer, struct fi_weft_peer *state)
 {
-	bool tries = peer_attempts(peer) || peer->conn.state == PEER_SECURING;
+	bool tries = contact_attempts(&peer->conn) || peer->conn.state == PEER_SECURING;
 
-	state->connection = peer_linked(peer) && !tries ? FI_WEFT_CONNECTED
-			    : tries                     ? FI_WEFT_CONNECTING
-							: FI_WEFT_UNCONNECTED;
+	state->connection = contact_linked(&peer->conn) && !tries ? FI_WEFT_CONNECTED
+			    : tries                               ? FI_WEFT_CONNECTING
+								  : FI_WEFT_UNCONNECTED;
 	state->last_error = (uint32_t)peer->conn.last_error;
 	state->connections = peer->conn.connections;
 	describe_ways(peer, state);

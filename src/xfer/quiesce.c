@@ -17,8 +17,9 @@
 #include "base/log.h"
 #include "base/threads.h"
 #include "link/engine.h"
-#include "xfer/conn/conn.h"
-#include "xfer/conn/connect.h"
+#include "conn/conn.h"
+#include "conn/connect.h"
+#include "xfer/worker.h"
 
 #define SAY_MS   1000 /* between two log lines */
 #define DOUBT_MS 1000 /* then the threads of a peer that holds a guard are looked at */
@@ -104,7 +105,7 @@ static int quiesce_judge(struct wait *w, uint32_t id)
 			peer,
 			"holds an access guard, but no thread of it accesses our memory: disconnected");
 		w->t->disown(w->state, id);
-		conn_expel(peer);
+		conn_expel(&peer->conn);
 	} else if (w->now >= w->end) {
 		quiesce_warn(
 			peer,
@@ -135,7 +136,7 @@ static int wait_for_peers(struct worker *worker, enum link_kind kind)
 		w.now = clock_coarse_ms();
 		err = quiesce_judge(&w, id);
 		/* conn_poll notices the death of a peer and releases its access guards. */
-		conn_poll(worker);
+		conn_poll(&worker->conn);
 		sched_yield();
 	}
 	threads_end(w.threads);

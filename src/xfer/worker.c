@@ -17,11 +17,11 @@
 #include "info/ifaces.h"
 #include "info/providers.h"
 #include "link/transports.h"
-#include "xfer/conn/conn.h"
-#include "xfer/conn/conn_options.h"
+#include "conn/conn.h"
+#include "conn/conn_options.h"
 #include "xfer/dgram/dgram.h"
 #include "xfer/events.h"
-#include "xfer/conn/listen.h"
+#include "conn/listen.h"
 #include "xfer/group.h"
 #include "xfer/stats.h"
 #include "xfer/rndv/rdma.h"
@@ -45,7 +45,7 @@ static bool must_nap(const struct driven *d)
 
 static void worker_starve(struct driven *d)
 {
-	peer_starve_all(worker_of(d));
+	contact_starve_all(&worker_of(d)->conn);
 }
 
 const struct driven_ops worker_driven_ops = {
@@ -70,6 +70,7 @@ static void init_fields(struct worker *worker, struct domain *dom)
 					      .idle = &worker->conn.driven.idle};
 	worker->groups = dom->calls->groups;
 	worker->conn.up = &peer_upcalls;
+	worker->conn.nobody = &peer_nobody.conn;
 	worker->conn.options = conn_options;
 	worker->conn.cm_sock = worker->conn.timer = worker->conn.stall.timer = -1;
 	list_init(&worker->busy);
@@ -139,7 +140,7 @@ static void close_hw(struct worker *worker)
 
 static int open_transport(struct worker *worker, const struct transport *t)
 {
-	struct epoll_event ev = {.events = EPOLLIN, .data.u64 = (uint64_t)WORKER_HW << 32};
+	struct epoll_event ev = {.events = EPOLLIN, .data.u64 = (uint64_t)STATION_HW << 32};
 	void *state = NULL;
 	int err = t->open(&worker->conn.opener, &state), fd = -1;
 
@@ -191,7 +192,7 @@ static int worker_prepare(struct worker *worker, const struct fi_info *info, uns
 	if (worker->conn.driven.fd < 0)
 		return -errno;
 	acceptor_init(&worker->conn.acceptor, worker->conn.driven.fd);
-	auth_open(&worker->conn.auth, info, worker);
+	auth_open(&worker->conn.auth, info, &worker->conn);
 	worker->conn.acceptor.auth = &worker->conn.auth;
 	if (worker->conn.auth.encrypts)
 		barred |= PROVIDER_VERBS; /* devices do not encrypt */
@@ -215,12 +216,12 @@ int worker_open(struct domain *dom, const struct fi_info *info, unsigned int bar
 	if (err)
 		goto free_worker;
 	if (info->ep_attr->type == FI_EP_RDM) {
-		err = conn_options_open(worker);
+		err = conn_options_open(&worker->conn);
 		if (!err)
-			err = conn_listen(worker);
+			err = conn_listen(&worker->conn);
 	} else if (info->ep_attr->type == FI_EP_MSG && !worker->offload) {
 		worker->conn.key = addr_unmapped(&worker->conn.name);
-		err = conn_single(worker);
+		err = conn_single(&worker->conn);
 	}
 	if (err)
 		goto close_hw;
@@ -248,9 +249,9 @@ void worker_close(struct worker *worker)
 		worker->groups->close(worker->coll);
 	worker->coll = NULL;
 	worker_quiesce(worker);
-	conn_close(worker);
-	stall_close(worker);
-	conn_options_close(worker);
+	conn_close(&worker->conn);
+	stall_close(&worker->conn);
+	conn_options_close(&worker->conn);
 	close_hw(worker);
 	budget_fini(&worker->budget);
 	/* Contexts are closed after their worker, with what they keep. */
@@ -317,10 +318,10 @@ static void worker_forget(struct worker *worker, fi_addr_t fi_addr)
 		if (worker->rx[i])
 			rx_forget_addr(worker->rx[i], fi_addr);
 	budget_forget_addr(&worker->budget, fi_addr);
-	if (fi_addr >= worker->conn.peer_count || worker->conn.peers[fi_addr] == &peer_nobody)
+	peer = worker_peer(worker, fi_addr);
+	if (peer == &peer_nobody)
 		return;
-	peer = worker->conn.peers[fi_addr];
-	worker->conn.peers[fi_addr] = &peer_nobody;
+	worker->conn.peers[fi_addr] = worker->conn.nobody;
 	if (peer->conn.addr == fi_addr) {
 		peer->conn.addr = peer->conn.reported = FI_ADDR_NOTAVAIL;
 		answers_forget_addr(peer);
@@ -328,22 +329,22 @@ static void worker_forget(struct worker *worker, fi_addr_t fi_addr)
 	if (--peer->conn.named || peer->conn.state != PEER_IDLE || peer->conn.unread_ms)
 		return;
 	tx_fail_all(peer, FI_EADDRNOTAVAIL, FI_EADDRNOTAVAIL);
-	peer_free(peer);
+	contact_free(&peer->conn);
 }
 
 void worker_reach_out(struct worker *worker)
 {
 	worker->conn.reaches_out = true;
-	conn_options_tick(worker, clock_coarse_ms());
+	conn_options_tick(&worker->conn, clock_coarse_ms());
 	for (fi_addr_t i = 0; worker->conn.av && i < av_count(worker->conn.av); i++)
-		conn_reach_out(worker, i);
+		conn_reach_out(&worker->conn, i);
 }
 
 void worker_reach_entry(struct av *av, fi_addr_t index)
 {
 	LIST_EACH_OF (struct worker, worker, &av->workers, in_av) {
 		if (worker->conn.reaches_out)
-			conn_reach_out(worker, index);
+			conn_reach_out(&worker->conn, index);
 	}
 }
 

@@ -6,18 +6,13 @@
 #define WEFT_XFER_WORKER_H
 
 #include "base/spare.h"
-#include "xfer/conn/station.h"
+#include "conn/station.h"
 #include "xfer/peer.h"
 #include "xfer/msg/answers.h"
 #include "xfer/msg/rx.h"
 #include "link/engine.h"
 
 #define WORKER_RX_MAX XFER_CTX_MAX
-
-/*
- * Upper half of the data of an event in the worker's epoll instance, beyond enum acceptor_source.
- */
-enum worker_source { WORKER_PEER = ACCEPTOR_SOURCES, WORKER_HW, WORKER_STALL, WORKER_RAIL };
 
 struct dgram;
 struct group_ops;
@@ -76,9 +71,14 @@ static inline struct worker *worker_of(struct driven *d)
 	return (struct worker *)((char *)d - offsetof(struct worker, conn.driven));
 }
 
+static inline struct worker *worker_station(struct station *s)
+{
+	return (struct worker *)((char *)s - offsetof(struct worker, conn));
+}
+
 static inline struct worker *worker_opener(struct opener *o)
 {
-	return (struct worker *)((char *)o - offsetof(struct worker, conn.opener));
+	return worker_station(station_opener(o));
 }
 
 /* The calls of struct driven_ops, and of engine.h, for a worker. */
@@ -96,32 +96,22 @@ int quiesce_end(struct driven *d);
 void worker_stuck_check(struct worker *worker, uint64_t now);
 /* Progress calls have to look for something that wakes no sleeper. */
 void worker_look(struct worker *worker);
-/* Ends the sleep of all that sleep on the worker. */
-static inline void worker_wake(struct worker *worker)
+
+static inline struct worker *peer_worker(const struct peer *peer)
 {
-	worker->conn.opener.sleepers = false;
-	driven_wake(&worker->conn.driven);
+	return worker_station(peer->conn.station);
 }
 
-/* Is this, unmapped, an address of the worker's own endpoint? */
-static inline bool worker_goes_by(const struct worker *worker, const struct addr *key)
+/* Returns the peer of entry `addr`, making it on first use. NULL: no such entry, or no memory. */
+static inline struct peer *peer_get(struct worker *worker, fi_addr_t addr)
 {
-	if (addr_equal(key, &worker->conn.key))
-		return true;
-	return worker->conn.opener.all && key->port == worker->conn.key.port &&
-	       (key->kind == ADDR_IN || key->kind == worker->conn.key.kind) && addr_is_local(key);
+	return peer_of(contact_get(&worker->conn, addr));
 }
 
 /* Returns the peer of a fi_addr_t. &peer_nobody: none was made yet, see peer_get. */
 static inline struct peer *worker_peer(const struct worker *worker, fi_addr_t addr)
 {
-	return addr < worker->conn.peer_count ? worker->conn.peers[addr] : &peer_nobody;
-}
-
-/* Does the worker make links to peers across the network? */
-static inline bool worker_on_network(const struct worker *worker)
-{
-	return worker->conn.via[LINK_SOCKET].state || worker->conn.via[LINK_DEVICE].state;
+	return addr < worker->conn.peer_count ? peer_of(worker->conn.peers[addr]) : &peer_nobody;
 }
 
 #endif

@@ -10,7 +10,7 @@
 /* Does an answer to the peer wait for space? */
 static bool worker_last_owes(const struct peer *peer)
 {
-	return peer->conn.state == PEER_CONNECTED && !peer_expelled(peer) &&
+	return peer->conn.state == PEER_CONNECTED && !contact_expelled(&peer->conn) &&
 	       (!list_empty(&peer->tx.controls) || !list_empty(&peer->txreqs[TXREQ_REPLY]));
 }
 

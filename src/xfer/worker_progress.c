@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Progress of a worker: what is done at every call, rarely, or not at all while nothing can have come. */
 #include "base/clock.h"
-#include "xfer/conn/conn.h"
-#include "xfer/conn/conn_options.h"
+#include "conn/conn.h"
+#include "conn/conn_options.h"
 #include "xfer/group.h"
 #include "xfer/msg/tx.h"
 #include "xfer/rma/rma.h"
@@ -26,8 +26,8 @@ static __attribute__((noinline, cold)) bool flush_busy(struct worker *worker)
 	bool progressed = false;
 
 	LIST_EACH_SAFE_OF (struct peer, peer, &worker->busy, tx.in_busy) {
-		if (peer_expelled(peer))
-			conn_expel(peer);
+		if (contact_expelled(&peer->conn))
+			conn_expel(&peer->conn);
 		else
 			progressed |= tx_flush(peer);
 	}
@@ -53,8 +53,8 @@ static __attribute__((noinline, cold)) bool poll_sockets(struct worker *worker)
 	rxreq_check(worker, now);
 	worker_stuck_check(worker, now);
 	stats_poll(worker);
-	heard = conn_poll(worker);
-	conn_options_tick(worker, now); /* the poll may have heard of its end */
+	heard = conn_poll(&worker->conn);
+	conn_options_tick(&worker->conn, now); /* the poll may have heard of its end */
 	return heard;
 }
 
@@ -122,7 +122,7 @@ bool worker_progress(struct worker *worker)
 		heard = poll_sockets(worker);
 	/* The calls above may have read the byte that was to wake a sleeper. */
 	if (__builtin_expect(worker->conn.opener.sleepers && (progressed || heard), 0))
-		worker_wake(worker);
+		station_wake(&worker->conn);
 	worker->conn.in_progress = false;
 	if (__builtin_expect(worker->coll != NULL, 0))
 		progressed |= worker->groups->progress(worker->coll);

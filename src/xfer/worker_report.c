@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "core/av.h"
-#include "xfer/conn/conn.h"
+#include "conn/conn.h"
 #include "xfer/worker.h"
 
 static const char *const reasons[FI_WEFT_REASONS] = {
@@ -68,7 +68,7 @@ int worker_connect(struct worker *worker, fi_addr_t addr)
 	struct peer *peer;
 	int err = worker_report_find(worker, addr, &peer);
 
-	return err || peer->conn.state != PEER_IDLE ? err : conn_start(peer);
+	return err || peer->conn.state != PEER_IDLE ? err : conn_start(&peer->conn);
 }
 
 /* A figure of a line: a uint64_t of struct fi_weft_peer. */
@@ -200,5 +200,5 @@ void worker_report(struct worker *worker, FILE *out)
 {
 	worker_report_head(worker, out);
 	LIST_EACH (node, &worker->conn.peers_list)
-		print_peer(LIST_ENTRY(node, struct peer, conn.in_worker), out);
+		print_peer(LIST_ENTRY(node, struct peer, conn.in_station), out);
 }

@@ -8,9 +8,10 @@
 
 #include "base/env.h"
 #include "base/log.h"
-#include "xfer/conn/attempt.h"
-#include "xfer/conn/conn.h"
+#include "conn/attempt.h"
+#include "conn/conn.h"
 #include "xfer/msg/tx.h"
+#include "xfer/worker.h"
 
 #define CHECKS 8 /* in the time that an operation has */
 
@@ -54,7 +55,7 @@ static bool is_stuck(struct peer *peer)
 /* Does an attempt that a call asked for last too long? No request waits for it. */
 static bool attempt_is_stuck(struct peer *peer)
 {
-	if (!peer_attempts(peer) || peer->conn.attempt->early)
+	if (!contact_attempts(&peer->conn) || peer->conn.attempt->early)
 		return false;
 	return ++peer->conn.attempt->checks > CHECKS;
 }
@@ -63,9 +64,10 @@ static void worker_stuck_give_up(struct peer *peer, int ms)
 {
 	LOG_WARN(LOG_EP_DATA,
 		 "%s: an operation has stood still for %d ms (FI_WEFT_OPERATION_TIMEOUT): %s",
-		 peer_text(peer), ms,
-		 peer_linked(peer) ? "its connection is ended" : "it has not accepted us");
-	conn_give_up(peer);
+		 contact_text(&peer->conn), ms,
+		 contact_linked(&peer->conn) ? "its connection is ended"
+					     : "it has not accepted us");
+	conn_give_up(&peer->conn);
 }
 
 void worker_stuck_check(struct worker *worker, uint64_t now)
@@ -77,8 +79,9 @@ void worker_stuck_check(struct worker *worker, uint64_t now)
 	worker->next_stuck = ms > 0 ? now + (uint64_t)ms / CHECKS + 1 : UINT64_MAX;
 	if (ms <= 0)
 		return;
-	LIST_EACH_SAFE_OF (struct peer, peer, &worker->conn.peers_list, conn.in_worker) {
-		bool exempt = peer_linked(peer) && (peer_inside(peer) || peer_expelled(peer));
+	LIST_EACH_SAFE_OF (struct peer, peer, &worker->conn.peers_list, conn.in_station) {
+		bool exempt = contact_linked(&peer->conn) &&
+			      (contact_inside(&peer->conn) || contact_expelled(&peer->conn));
 
 		if (peer->conn.state != PEER_IDLE && !exempt &&
 		    (is_stuck(peer) || attempt_is_stuck(peer)))

@@ -9,7 +9,7 @@ void worker_look(struct worker *worker)
 {
 	idle_end(&worker->conn.driven.idle);
 	if (worker->conn.opener.sleepers)
-		worker_wake(worker);
+		station_wake(&worker->conn);
 }
 
 bool worker_arm(struct worker *worker)

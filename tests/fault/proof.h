@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The proof of a key, as one who speaks the protocol himself makes it: src/xfer/conn/auth.h. */
+/* The proof of a key, as one who speaks the protocol himself makes it: src/conn/auth.h. */
 #ifndef FAULT_PROOF_H
 #define FAULT_PROOF_H
 

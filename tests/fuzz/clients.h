@@ -22,9 +22,9 @@
 #include "core/ep.h"
 #include "hw/shm/shm_ring.h"
 #include "hw/tcp/tcp.h"
-#include "xfer/conn/conn.h"
-#include "xfer/conn/connect.h"
-#include "xfer/conn/stall.h"
+#include "conn/conn.h"
+#include "conn/connect.h"
+#include "conn/stall.h"
 #include "xfer/worker.h"
 
 #define PATIENCE   20000 /* naps of 100 us */
@@ -323,12 +323,12 @@ static bool quiet(void)
 	unsigned int peers = 0;
 
 	LIST_EACH (node, &worker->conn.peers_list) {
-		struct peer *peer = LIST_ENTRY(node, struct peer, conn.in_worker);
+		struct peer *peer = LIST_ENTRY(node, struct peer, conn.in_station);
 
 		peers++;
 		/* The peer waits for the other side's connect, which never comes. */
 		if (peer->conn.state == PEER_CROSSED)
-			peer_failed(peer, FI_ETIMEDOUT);
+			contact_failed(&peer->conn, FI_ETIMEDOUT);
 		if (peer->conn.state != PEER_IDLE)
 			return false;
 	}
@@ -351,7 +351,7 @@ static void quiesce(unsigned int fds)
 		refuse_all();
 		progress();
 		if (quiet())
-			stall_close(worker); /* its timer would end a second later */
+			stall_close(&worker->conn); /* its timer would end a second later */
 		calm = quiet() && lowest_fd() <= fds ? calm + 1 : 0;
 		if (n > 20)
 			usleep(100);

@@ -148,7 +148,7 @@ static void connected_progress(void)
 /* Is the endpoint linked to a client? */
 static bool single_linked(void)
 {
-	return single.ep && peer_linked(conn_peer(ep_of(single.ep)->worker));
+	return single.ep && contact_linked(conn_peer(&ep_of(single.ep)->worker->conn));
 }
 
 /* Ends all connections. */

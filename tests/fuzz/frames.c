@@ -64,7 +64,7 @@ static int new_rail(struct rail *r)
 	return pair[0];
 }
 
-/* A link as the hellos describe it: src/xfer/conn/conn_link.c. */
+/* A link as the hellos describe it: src/conn/conn_link.c. */
 static void link_one(struct peer *peer, int sock)
 {
 	struct accepted conn = {.inside = false,
@@ -76,12 +76,12 @@ static void link_one(struct peer *peer, int sock)
 	if (encrypts() && !is_initiator())
 		conn.auth = auth;
 	if (is_initiator()) {
-		MUST(!attempt_begin(peer));
+		MUST(!attempt_begin(&peer->conn));
 		MUST(peer->conn.attempt->auth = malloc(sizeof(auth)));
 		*peer->conn.attempt->auth = auth;
 	}
-	MUST(!conn_link(peer, &conn, &(struct wire_nic){.qpn = 0}));
-	attempt_end(peer);
+	MUST(!conn_link(&peer->conn, &conn, &(struct wire_nic){.qpn = 0}));
+	attempt_end(&peer->conn);
 }
 
 /* What the transport is told of a socket that becomes a rail. */
@@ -113,11 +113,11 @@ static void connect_peer(unsigned int i)
 	struct far *f = &far[i];
 	int sock;
 
-	if (peer_linked(peer))
+	if (contact_linked(&peer->conn))
 		return;
 	/* The peer was lost in the middle of a send, which began to connect again. */
-	if (peer_attempts(peer))
-		peer_failed(peer, FI_ECONNREFUSED);
+	if (contact_attempts(&peer->conn))
+		contact_failed(&peer->conn, FI_ECONNREFUSED);
 	close_far(f);
 	sock = new_rail(&f->rail[0]);
 	*f = (struct far){.rail = {f->rail[0], f->rail[1], f->rail[2], f->rail[3]},
@@ -126,7 +126,7 @@ static void connect_peer(unsigned int i)
 		link_railed(peer, sock);
 	else
 		link_one(peer, sock);
-	peer_connected(peer);
+	contact_connected(&peer->conn);
 	if (encrypts())
 		secure_rail(i, &f->rail[0]);
 }
@@ -160,8 +160,8 @@ static void hang_up(unsigned int i)
 		make_progress();
 		MUST(n < 5000);
 	}
-	if (peer_at(i) && peer_attempts(peer_at(i)))
-		peer_failed(peer_at(i), FI_ECONNREFUSED);
+	if (peer_at(i) && contact_attempts(&peer_at(i)->conn))
+		contact_failed(&peer_at(i)->conn, FI_ECONNREFUSED);
 }
 
 /* Sends a well-formed packet; its payload is the input's, or `filler` equal bytes. */

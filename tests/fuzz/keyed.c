@@ -46,7 +46,7 @@ static void check_links(void)
 	unsigned int links = 0, proofs = 0;
 
 	LIST_EACH (node, &worker->conn.peers_list)
-		links += peer_linked(LIST_ENTRY(node, struct peer, conn.in_worker));
+		links += contact_linked(LIST_ENTRY(node, struct contact, in_station));
 	for (unsigned int n = 0; n < talk_count; n++)
 		proofs += proven(&talks[n]);
 	MUST(links + single_linked() <= proofs);

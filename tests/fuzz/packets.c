@@ -120,11 +120,11 @@ static struct peer *connect_peer(unsigned int i)
 	struct peer *peer = peer_made(i);
 	struct far *f;
 
-	if (peer_linked(peer))
+	if (contact_linked(&peer->conn))
 		return peer;
 	/* The peer was lost in the middle of a send, which began to connect again. */
-	if (peer_attempts(peer))
-		peer_failed(peer, FI_ECONNREFUSED);
+	if (contact_attempts(&peer->conn))
+		contact_failed(&peer->conn, FI_ECONNREFUSED);
 	MUST(f = calloc(1, sizeof(*f)));
 	f->link = (struct link){LINK_BARE, .ops = &far_ops};
 	f->link.zcopy = &far_zcopy_ops;
@@ -135,7 +135,7 @@ static struct peer *connect_peer(unsigned int i)
 	peer->conn.real = &f->link;
 	peer->conn.kind = LINK_SOCKET;
 	peer->conn.hello_flags = WIRE_HELLO_INTRODUCES;
-	peer_connected(peer);
+	contact_connected(&peer->conn);
 	return peer;
 }
 
@@ -199,8 +199,8 @@ static void lose(unsigned int i)
 {
 	struct peer *peer = peer_at(i);
 
-	if (peer && (peer_linked(peer) || peer_attempts(peer)))
-		conn_fail(peer, FI_ECONNRESET, NULL);
+	if (peer && (contact_linked(&peer->conn) || contact_attempts(&peer->conn)))
+		conn_fail(&peer->conn, FI_ECONNRESET, NULL);
 	reap();
 }
 
@@ -208,10 +208,10 @@ static void lose(unsigned int i)
 static void lose_introduced(void)
 {
 	LIST_EACH_SAFE (node, &world.worker->conn.peers_list) {
-		struct peer *peer = LIST_ENTRY(node, struct peer, conn.in_worker);
+		struct peer *peer = LIST_ENTRY(node, struct peer, conn.in_station);
 
-		if (peer_attempts(peer))
-			conn_fail(peer, FI_ETIMEDOUT, NULL);
+		if (contact_attempts(&peer->conn))
+			conn_fail(&peer->conn, FI_ETIMEDOUT, NULL);
 	}
 }
 

@@ -11,7 +11,7 @@
 #include "base/forked.h"
 #include "hw/shm/shm.h"
 #include "neighbor.h"
-#include "xfer/conn/stall.h"
+#include "conn/stall.h"
 
 #define STEPS    120
 #define SENT_MAX 8
@@ -78,11 +78,11 @@ static void connect_peer(unsigned int i)
 					  .probe_value = probe}};
 	int pair[2];
 
-	if (peer_linked(peer))
+	if (contact_linked(&peer->conn))
 		return;
 	/* The peer was lost in the middle of a send, which began to connect again. */
-	if (peer_attempts(peer))
-		peer_failed(peer, FI_ECONNREFUSED);
+	if (contact_attempts(&peer->conn))
+		contact_failed(&peer->conn, FI_ECONNREFUSED);
 	if (f->sock >= 0)
 		close(f->sock);
 	neighbor_pair(pair);
@@ -94,9 +94,9 @@ static void connect_peer(unsigned int i)
 	conn.fds[1] = dup(f->table_fd);
 	peer->conn.sock = peer->conn.wake = pair[0];
 	peer->conn.kind = LINK_HOST;
-	MUST(!conn_link(peer, &conn, &(struct wire_nic){.qpn = 0}));
-	MUST(!conn_watch(peer, EPOLLIN));
-	peer_connected(peer);
+	MUST(!conn_link(&peer->conn, &conn, &(struct wire_nic){.qpn = 0}));
+	MUST(!conn_watch(&peer->conn, EPOLLIN));
+	contact_connected(&peer->conn);
 }
 
 /* No peer holds an access guard of the endpoint: it would be waited for. */
@@ -116,8 +116,8 @@ static void hang_up(unsigned int i)
 		make_progress();
 		MUST(n < 100000);
 	}
-	if (peer_at(i) && peer_attempts(peer_at(i)))
-		peer_failed(peer_at(i), FI_ECONNREFUSED);
+	if (peer_at(i) && contact_attempts(&peer_at(i)->conn))
+		contact_failed(&peer_at(i)->conn, FI_ECONNREFUSED);
 }
 
 /* ---- Packets ---- */
@@ -298,7 +298,7 @@ static void wait_long(void)
 		world.worker->conn.stall.looked = world.worker->conn.stall.judge = 0;
 		if (world.worker->conn.stall.since)
 			world.worker->conn.stall.since = 1;
-		stall_watch(world.worker);
+		stall_watch(&world.worker->conn);
 	}
 	reap();
 }

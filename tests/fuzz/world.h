@@ -20,7 +20,7 @@
 
 #include "common.h"
 #include "core/ep.h"
-#include "xfer/conn/conn_own.h"
+#include "conn/conn_own.h"
 #include "xfer/worker.h"
 
 #ifndef PROVIDER
@@ -255,7 +255,7 @@ static inline struct peer *peer_made(unsigned int i)
 	if (peer)
 		return peer;
 	MUST(!addr_from_user(&name, FI_SOCKADDR_IN, &in, sizeof(in)));
-	peer = peer_by_name(world.worker, &name, 0);
+	peer = peer_of(contact_by_name(&world.worker->conn, &name, 0));
 	MUST(peer);
 	world.unknown = pool_id(peer);
 	return peer;
@@ -263,7 +263,7 @@ static inline struct peer *peer_made(unsigned int i)
 
 static inline bool peer_is_connected(unsigned int i)
 {
-	return peer_at(i) && peer_linked(peer_at(i));
+	return peer_at(i) && contact_linked(&peer_at(i)->conn);
 }
 
 /* The endpoint has asked the peer whether it may close the connection; it looks at the next question, whenever that comes. */
@@ -372,7 +372,7 @@ static inline void limits_check(void)
 	struct budget_sum sum = b->gone.sum;
 
 	LIST_EACH (node, &world.worker->conn.peers_list) {
-		const struct peer *peer = LIST_ENTRY(node, struct peer, conn.in_worker);
+		const struct peer *peer = LIST_ENTRY(node, struct peer, conn.in_station);
 
 		sum.bytes += peer->rx.account.sum.bytes;
 		sum.count += peer->rx.account.sum.count;

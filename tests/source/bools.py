@@ -12,7 +12,7 @@ import sys
 os.chdir(os.path.join(os.path.dirname(os.path.realpath(__file__)), "../.."))
 
 BOOLS = 7
-HEADERS = ("src/xfer/peer.h", "src/xfer/conn/contact.h")
+HEADERS = ("src/xfer/peer.h", "src/conn/contact.h")
 
 
 def bools(header, name):

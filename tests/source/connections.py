@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""docs/CONNECTIONS.md draws the machine of src/xfer/conn/conn_rows.c as it is; --write draws it anew.
+"""docs/CONNECTIONS.md draws the machine of src/conn/conn_rows.c as it is; --write draws it anew.
 
 All states can be reached. One function changes the state of a peer, by the rows. The reading of the rows is first tested on
 some of its own.
@@ -12,7 +12,7 @@ import sys
 
 os.chdir(os.path.join(os.path.dirname(os.path.realpath(__file__)), "../.."))
 
-PAGE, FOLDER = "docs/CONNECTIONS.md", "src/xfer/conn/"
+PAGE, FOLDER = "docs/CONNECTIONS.md", "src/conn/"
 BEGIN, END = "<!-- made by tests/source/connections.py --write -->\n", "<!-- the end of what is made -->\n"
 
 

@@ -127,12 +127,12 @@ def rows_of_ends(code, texts):
 
 assert rows_of_ends("\t[END_A] = {FI_B, REASON_C, .d = true},\n\t[END_E] = {0},", '[REASON_C - REASON_BUDGET] =\n\t"f "\n\t"g",') == [
     "| `END_A` | `FI_B` | `REASON_C` | f g |", "| `END_E` | as found | the error | of the error |"]
-ends = rows_of_ends(read("src/xfer/conn/conn_end.c"), read("src/base/reason.c"))
+ends = rows_of_ends(read("src/conn/conn_end.c"), read("src/base/reason.c"))
 told_ends = [row for row in read("docs/NETWORKS.md").splitlines() if row.startswith("| `END_")]
-names_of_ends = [n for n in enumerators("src/xfer/conn/conn_end.h", "conn_end") if n not in ("END_NONE", "END_COUNT")]
+names_of_ends = [n for n in enumerators("src/conn/conn_end.h", "conn_end") if n not in ("END_NONE", "END_COUNT")]
 assert len(ends) == len(names_of_ends) > 10, (ends, names_of_ends)
 for row in [r for r in told_ends + ends if told_ends.count(r) != 1 or ends.count(r) != 1]:
-    print(f"docs/NETWORKS.md, src/xfer/conn/conn_end.c: not in both: {row}")
+    print(f"docs/NETWORKS.md, src/conn/conn_end.c: not in both: {row}")
     failed = True
 
 # A sentence of these pages that says "all" or "never" is held by a test, or says less.

@@ -13,7 +13,7 @@ import sys
 os.chdir(os.path.join(os.path.dirname(os.path.realpath(__file__)), "../.."))
 
 NOTE = "docs/SECURITY.md"
-FOLDERS = ("src/api", "src/core", "src/xfer", "src/coll", "src/hw")
+FOLDERS = ("src/api", "src/core", "src/conn", "src/xfer", "src/coll", "src/hw")
 CALL = re.compile(r"\b(?:malloc|calloc|realloc|reallocarray|strn?dup|v?asprintf|aligned_alloc|posix_memalign|mmap|mremap|open_memstream"
                   r"|pool_get|spare_get|addr_dup|apart_alloc)\(")
 
@@ -48,27 +48,27 @@ SITES = {
     "src/hw/verbs/rails/*": {"*": OWN},
     "src/hw/verbs/rdm/*": {"*": OWN},
     "src/hw/verbs/ud/*": {"*": OWN},
-    "src/xfer/conn/acceptor.c": {"acceptor_hold": HELLO},
-    "src/xfer/conn/acceptor_pending.c": {"origin_of": HELLO, "acceptor_pending_add": HELLO},
-    "src/xfer/conn/addresses.c": {"list_of": OWN},
-    "src/xfer/conn/attempt.c": {"attempt_begin": PEER},
-    "src/xfer/conn/auth.c": {"auth_new": PEER},
-    "src/xfer/conn/conn_names.c": {"conn_names_keep": PEER},
-    "src/xfer/conn/conn_rails.c": {"rails_of": OWN, "conn_rails_add": PEER, "rail_wanted": PEER},
-    "src/xfer/conn/conn_single.c": {"conn_request": OWN},
-    "src/xfer/conn/listen.c": {"bind_next_name": OWN},
-    "src/xfer/conn/source.c": {"source_wrong_key": TRIES},
+    "src/conn/acceptor.c": {"acceptor_hold": HELLO},
+    "src/conn/acceptor_pending.c": {"origin_of": HELLO, "acceptor_pending_add": HELLO},
+    "src/conn/addresses.c": {"list_of": OWN},
+    "src/conn/attempt.c": {"attempt_begin": PEER},
+    "src/conn/auth.c": {"auth_new": PEER},
+    "src/conn/conn_names.c": {"conn_names_keep": PEER},
+    "src/conn/conn_rails.c": {"rails_of": OWN, "conn_rails_add": PEER, "rail_wanted": PEER},
+    "src/conn/conn_single.c": {"conn_request": OWN},
+    "src/conn/listen.c": {"bind_next_name": OWN},
+    "src/conn/source.c": {"source_wrong_key": TRIES},
     "src/xfer/defer/*": {"*": OWN},
     "src/xfer/dgram/*": {"*": OWN},
     "src/xfer/entry/*": {"*": OWN},
     "src/xfer/msg/rx_index.c": {"rx_index_grow": UNEXPECTED, "rx_index_make": UNEXPECTED},
     "src/xfer/msg/rx_match.c": {"xfer_rx_open": OWN, "rx_recv_new": OWN},
-    "src/xfer/msg/rx_unexpected.c": {"rx_payload_new": PARTS, "rx_unexpected_memory_of": UNEXPECTED},
+    "src/xfer/msg/rx_unexpected.c": {"rx_payload_new": PARTS, "rx_unexpected_memory_of": UNEXPECTED, "rx_unexpected_note": UNEXPECTED},
     "src/xfer/msg/tx_control.c": {"keep_control": ANSWERS},
     "src/xfer/msg/tx_req.c": {"tx_req_new": OWN, "tx_req_bounce": OWN},
     "src/xfer/msg/rx.h": {"rx_post_one": OWN},
-    "src/xfer/conn/peer.c": {"peer_new": PEER},
-    "src/xfer/conn/peer_entry.c": {"peer_rename": PEER, "peer_reserve": OWN},
+    "src/conn/contact.c": {"contact_new": PEER},
+    "src/conn/contact_entry.c": {"contact_rename": PEER, "contact_reserve": OWN},
     "src/xfer/rma/rma_reply.c": {"rma_reply": ANSWERS, "rma_reply_send_fragment": ANSWERS},
     "src/xfer/rma/rma_short.h": {"*": OWN},
     "src/xfer/rndv/rxreq.c": {"rxreq_begin": RECEIVES},

@@ -21,7 +21,7 @@ OUT = "the payload of a packet to send, or one in private memory"
 PAYLOAD = {
     "src/xfer/msg/rx_deliver.c": {"read_rts": JUDGE, "deliver_rts": JUDGE, "deliver_matched": JUDGE, "rx_deliver_place": COPY},
     "src/xfer/msg/rx_read.c": {"rx_read_take": COPY},
-    "src/xfer/conn/conn_introduce.c": {"read_address": JUDGE},
+    "src/conn/conn_introduce.c": {"read_address": JUDGE},
     "src/xfer/msg/rx.c": {"accept_rts": OUT, "rx_accept": COPY},
     "src/xfer/msg/rx_match.c": {"rx_message": PASS, "accept_unexpected": OUT},
     "src/xfer/msg/rx_unexpected.c": {"rx_unexpected_memory_of": COPY, "rx_payload_new": OUT, "rx_deliver_collected": OUT},

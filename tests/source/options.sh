@@ -6,14 +6,14 @@
 set -u
 cd "$(dirname "$0")/../.." || exit
 
-table=src/xfer/conn/conn_options_table.c
+table=src/conn/conn_options_table.c
 mapfile -t options < <(sed -n 's/^\t&conn_\(\w*\)_option,.*/\1/p' $table)
 [ ${#options[@]} -ge 4 ] || {
 	echo "options: only ${#options[@]} in $table"
 	exit 1
 }
 # What a connection without options has to pass, in the build and over the wire; those that test an option itself are left out.
-units="xfer_conn xfer_conn_rows xfer_connect xfer_hello xfer_tx xfer_starved"
+units="conn_conn conn_rows conn_connect conn_hello xfer_tx xfer_starved"
 apis="api_peers api_closes api_source api_cm"
 
 tree=$(mktemp -d)
@@ -28,10 +28,10 @@ cp -a "$BUILD/src" "$tree/build/src" || exit
 without() {
 	local name failed=0
 	cp -a $table "$tree/$table"
-	cp -a src/xfer/conn/conn_*.c "$tree/src/xfer/conn/"
+	cp -a src/conn/conn_*.c "$tree/src/conn/"
 	for name in "$@"; do
 		sed -i "/&conn_${name}_option,/d" "$tree/$table"
-		rm "$tree/src/xfer/conn/conn_$name.c"
+		rm "$tree/src/conn/conn_$name.c"
 	done
 	rm -f "$tree/build/libfabric."* "$tree/build/${table%.c}.o"
 	# shellcheck disable=SC2086 # lists of words

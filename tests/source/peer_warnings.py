@@ -17,8 +17,8 @@ os.chdir(os.path.join(os.path.dirname(os.path.realpath(__file__)), "../.."))
 OWN = """coll/entry.c coll/group/coll_join.c coll/group/group.c coll/group/join.c coll/query.c hw/tcp/tcp_flusher.c hw/udp/udp_group.c
 hw/udp/udp_sock.c hw/udp/udp_tx.c hw/verbs/dev/verbs_cache.c hw/verbs/dev/verbs_dev.c hw/verbs/dev/verbs_lib.c
 hw/verbs/dev/verbs_news.c hw/verbs/rc/rc_cm.c hw/verbs/rc/rc_mem.c hw/verbs/rc/rc_more.c hw/verbs/rc/rc_srx.c hw/verbs/rc/rc_up.c
-hw/verbs/ud/ud_tx.c xfer/conn/advertise.c xfer/conn/conn_relay.c xfer/conn/conn_single.c
-xfer/conn/listen.c xfer/conn/rails.c xfer/defer/defer_op.c xfer/defer/defer_work.c xfer/dgram/dgram_tx.c xfer/msg/tx.c xfer/conn/peer_entry.c
+hw/verbs/ud/ud_tx.c conn/advertise.c conn/conn_relay.c conn/conn_single.c
+conn/listen.c conn/rails.c xfer/defer/defer_op.c xfer/defer/defer_work.c xfer/dgram/dgram_tx.c xfer/msg/tx.c xfer/peer_state.c
 xfer/rma/rma_from.c xfer/rndv/rdma.c xfer/stats.c""".split()
 
 # In files with both.
@@ -29,17 +29,17 @@ OWN_LINES = {
     "hw/verbs/rdm/verbs_progress.c": ["%s: cannot repost a receive slot"],  # each slot once
     "hw/verbs/rdm/verbs_rdma.c": ["%s: cannot post an RDMA request"],  # each link once
     "hw/verbs/rdm/verbs_tx.c": ["%s: posting a send to peer"],  # each link once: it ends
-    "xfer/conn/auth_accept.c": ["accept: the endpoint's key"],
+    "conn/auth_accept.c": ["accept: the endpoint's key"],
     "api/connreq.c": ["accept: the request came"],
-    "xfer/conn/conn_open.c": ["%s: the endpoint was enabled before"],
-    "xfer/conn/conn_reach.c": ["cannot connect to", "no connection with"],  # our attempts; is_news limits those of others
+    "conn/conn_open.c": ["%s: the endpoint was enabled before"],
+    "conn/conn_reach.c": ["cannot connect to", "no connection with"],  # our attempts; is_news limits those of others
     "xfer/worker_stuck.c": ["%s: an operation has stood still"],  # operations of ours
-    "xfer/conn/conn_timer.c": ["no timer for a connection attempt"],
+    "conn/conn_timer.c": ["no timer for a connection attempt"],
     "xfer/msg/rx_match.c": ["FI_AUTH_KEY"],
     "xfer/msg/rx_peek.c": ["FI_CLAIM without"],
     "xfer/quiesce.c": ["close: %s (process"],  # while the application closes
 }
-LIMITERS = ["base/log.c", "base/log.h", "api/open.c", "info/rails_setting.c", "xfer/conn/conn_reach.c"]
+LIMITERS = ["base/log.c", "base/log.h", "api/open.c", "info/rails_setting.c", "conn/conn_reach.c"]
 
 
 def plain(path, text):

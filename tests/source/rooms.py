@@ -25,15 +25,14 @@ ROOMS = {
     "hook": (6, "hook, rows_atomic, rows_data, rows_object"),
     "entry": (7, "args, entry_atomic, entry_msg, entry_rma, tables"),
     "hw": (8, "no"),
-    "xfer": (10, "conn/acceptor, conn/conn, conn/conn_own, conn/connect, conn/hello, conn/listen, defer/defer, group, msg/rx, msg/tx, "
-                 "rndv/rdma, rndv/rxreq, worker"),
+    "conn": (9, "acceptor, attempt, conn, conn_options, connect, contact, hello, listen, station"),
+    "xfer": (10, "defer/defer, group, msg/rx, msg/tx, rndv/rdma, rndv/rxreq, worker"),
     "coll": (11, "coll"),
     "api": (12, "no"),
 }
 EXCEPTION = "transports"
 CIRCLE = 26  # files of the largest circle; only falls
 INCLUDES = 12  # of our headers, that one header may have
-APART = ["src/xfer/conn/"]  # parts of a room that use no name of the rest of it
 
 
 def room_of(path):
@@ -122,11 +121,6 @@ def crossing(uses):
     return [circle for circle in circles(uses) if len({room_of(path) for path in circle}) > 1]
 
 
-def leaving(uses, part):
-    """The uses of the rest of its room by a part of it."""
-    return [u for u in uses if re.match(part, u[0]) and not re.match(part, u[2]) and room_of(u[0]) == room_of(u[2])]
-
-
 def table(rooms):
     return [f"| `src/{room}/` | {level} | {doors} |" for room, (level, doors) in rooms.items()]
 
@@ -162,7 +156,6 @@ assert upward([down, up, ("src/core/b.c", EXCEPTION, "src/hw/c.c")], SHOWN) == [
 assert crossing([down, up]) == circles([down, up]) == [{down[0], up[0]}] and circles([down]) == []
 inner = ("src/xfer/a.c", "f", "src/xfer/b.c"), ("src/xfer/b.c", "g", "src/xfer/a.c")
 assert circles(inner) and not crossing(inner)
-assert leaving([down, *inner], "src/xfer/a") == [inner[0]]
 
 faults, entered = [], set()
 for path in sorted(glob.glob("src/**/*.[ch]", recursive=True)):
@@ -181,7 +174,6 @@ if not uses:
     sys.exit("rooms: nothing is built in " + build)
 faults += [f"{user}: uses {name} of {owner}, which is above it" for user, name, owner in upward(uses, ROOMS)]
 faults += ["a circle through several rooms: " + " ".join(sorted(circle)) for circle in crossing(uses)]
-faults += [f"{user}: uses {name} of {owner}, and is to stand apart" for part in APART for user, name, owner in leaving(uses, part)]
 largest = max(map(len, circles(uses)))
 if largest != CIRCLE:
     faults.append(f"the largest circle has {largest} files, not {CIRCLE}: " + ("it may only fall" if largest > CIRCLE else "write that down"))

@@ -36,7 +36,7 @@ static struct fi_cq_err_entry lose(int reason, enum conn_end end, int err)
 	fake_expect_nothing();
 	fake.link.reason = reason;
 	fake.peer->conn.end = end;
-	peer_failed(fake.peer, FI_ETIMEDOUT);
+	contact_failed(&fake.peer->conn, FI_ETIMEDOUT);
 	entry = fake_expect_error(big, err);
 	fake.closed = 0;
 	return entry;

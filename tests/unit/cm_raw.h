@@ -14,7 +14,7 @@
 
 #include "base/addr.h"
 #include "link/wire.h"
-#include "xfer/conn/connect.h"
+#include "conn/connect.h"
 
 /*
  * Connects to the listener `name`: `inside` by its Unix socket, else by TCP. Returns the socket, or

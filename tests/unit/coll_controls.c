@@ -269,7 +269,7 @@ START_TEST(dies_after_leaving)
 
 	group_sends(id, group_tag(1, 1, 1), &sent, sizeof(sent));
 	group_says((struct wire_group){.kind = WIRE_GROUP_LEAVE, .rank = 1, .size = 2, .id = id});
-	peer_failed(fake.peer, FI_ECONNRESET);
+	contact_failed(&fake.peer->conn, FI_ECONNRESET);
 	worker_progress(fake.worker);
 	ck_assert_int_eq(((struct group *)mc)->err, 0);
 	post_broadcast(mc, fake.addr, &word);
@@ -292,7 +292,7 @@ START_TEST(goes_unread)
 	struct fid_mc *mc = stand(&set, &id);
 
 	fake.peer->conn.end = END_CLOSED;
-	peer_failed(fake.peer, FI_ESHUTDOWN);
+	contact_failed(&fake.peer->conn, FI_ESHUTDOWN);
 	/* As if another process's unfinished packet were before them. */
 	fake.peer->conn.unread_ms = clock_coarse_ms();
 	post_broadcast(mc, fake.addr, &word);
@@ -494,7 +494,7 @@ END_TEST
  */
 static void comes_in_vain(void)
 {
-	peer_not_taken(fake.peer, FI_ECONNRESET);
+	contact_not_taken(&fake.peer->conn, FI_ECONNRESET);
 	ck_assert_int_eq(fake.closed, 1);
 	fake.closed = 0;
 	wait_ms(5 * LATE_MS);

@@ -192,7 +192,7 @@ START_TEST(sender_goes)
 	for (unsigned int i = 1; i <= left[_i].messages; i++)
 		group_sends(id, WIRE_GROUP_TAG(i, 0, 1), bytes, BYTES);
 	ck_assert_uint_gt(early->unexpected_bytes, left[_i].messages * BYTES);
-	peer_failed(fake.peer, FI_ESHUTDOWN);
+	contact_failed(&fake.peer->conn, FI_ESHUTDOWN);
 	ck_assert_int_eq(early->unexpected_bytes > 0, left[_i].stays);
 	ck_assert_uint_eq(fake.peer->rx.kept, 0);
 	if (left[_i].stays) {
@@ -220,7 +220,7 @@ START_TEST(member_goes)
 		group_sends(g->id, WIRE_GROUP_TAG(i, 0, 1), bytes, BYTES);
 	ck_assert_uint_gt(g->rx.unexpected_bytes, left[_i].messages * BYTES);
 	fake.peer->conn.end = END_CLOSED;
-	peer_failed(fake.peer, FI_ESHUTDOWN);
+	contact_failed(&fake.peer->conn, FI_ESHUTDOWN);
 	worker_progress(fake.worker);
 	ck_assert_uint_eq(fake.peer->rx.kept, 0);
 	ck_assert_int_eq(g->err == 0, left[_i].stays);

@@ -110,7 +110,7 @@ START_TEST(peer_dies)
 	ck_assert(comes(theirs));
 	if (_i)
 		ck_assert(comes(theirs));
-	peer_failed(fake.peer, FI_ECONNRESET);
+	contact_failed(&fake.peer->conn, FI_ECONNRESET);
 	worker_progress(fake.worker);
 	fake_expect_error(&call, FI_ECONNRESET);
 	fake_expect_nothing();

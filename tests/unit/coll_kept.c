@@ -30,7 +30,7 @@ static struct peer *peer_named(const char *text)
 	struct addr name;
 
 	ck_assert_int_eq(addr_parse(&name, text), 0);
-	peer = peer_by_name(fake.worker, &name, 0);
+	peer = peer_of(contact_by_name(&fake.worker->conn, &name, 0));
 	ck_assert_ptr_nonnull(peer);
 	addr_free(&name);
 	return peer;
@@ -108,7 +108,7 @@ START_TEST(share_of_a_peer)
 	ck_assert_uint_eq(fake.worker->joins_refused, 2 * KEYS - SHARE);
 	says_many(other, 1, WIRE_GROUP_LEAVE);
 	ck_assert_uint_eq(kept(), SHARE + 1);
-	peer_failed(fake.peer, FI_ECONNRESET);
+	contact_failed(&fake.peer->conn, FI_ECONNRESET);
 	ck_assert_uint_eq(kept(), 1);
 	fake_connect();
 	says_many(fake.peer, KEYS, first);
@@ -150,7 +150,7 @@ START_TEST(comes_again)
 		says_many(peer, KEYS, WIRE_GROUP_UP);
 		ck_assert_uint_eq(kept(), SHARE + 1);
 		peer->conn.state = PEER_CONNECTED;
-		peer_failed(peer, FI_ECONNRESET);
+		contact_failed(&peer->conn, FI_ECONNRESET);
 		ck_assert_uint_eq(kept(), 1);
 	}
 	expect_kept(set);
@@ -164,7 +164,7 @@ START_TEST(peer_is_freed)
 
 	says_many(peer, KEYS, WIRE_GROUP_UP);
 	ck_assert_uint_eq(kept(), SHARE);
-	peer_free(peer);
+	contact_free(&peer->conn);
 	ck_assert_uint_eq(kept(), 0);
 }
 END_TEST

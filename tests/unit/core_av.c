@@ -616,10 +616,10 @@ END_TEST
 START_TEST(removal_reaches_the_workers)
 {
 	struct fi_av_attr attr = {.type = FI_AV_MAP, .name = "watched"};
-	struct worker worker = {.conn = {.peer_count = 2}};
-	struct peer one = {.conn = {.addr = 0, .worker = &worker}},
-		    two = {.conn = {.addr = 1, .worker = &worker}};
-	struct peer *peers[] = {&one, &two};
+	struct worker worker = {.conn = {.peer_count = 2, .nobody = &peer_nobody.conn}};
+	struct peer one = {.conn = {.addr = 0, .station = &worker.conn}},
+		    two = {.conn = {.addr = 1, .station = &worker.conn}};
+	struct contact *peers[] = {&one.conn, &two.conn};
 	struct fid_av *av, *watched;
 
 	ck_assert_int_eq(av_open(&dom.fid, &attr, &av, NULL), 0);
@@ -630,10 +630,10 @@ START_TEST(removal_reaches_the_workers)
 	insert(av, 1);
 	list_push(&av_of(watched)->workers, &worker.in_av);
 	drop(av, 1); /* one of two insertions: the peer stays */
-	ck_assert_ptr_eq(peers[1], &two);
+	ck_assert_ptr_eq(peers[1], &two.conn);
 	drop(av, 1);
-	ck_assert_ptr_eq(peers[1], &peer_nobody);
-	ck_assert_ptr_eq(peers[0], &one);
+	ck_assert_ptr_eq(peers[1], &peer_nobody.conn);
+	ck_assert_ptr_eq(peers[0], &one.conn);
 	list_remove(&worker.in_av);
 	close_av(av);
 	close_av(watched);

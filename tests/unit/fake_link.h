@@ -16,7 +16,7 @@
 #include "core/ep.h"
 #include "xfer/events.h"
 #include "link/wire.h"
-#include "xfer/conn/attempt.h"
+#include "conn/attempt.h"
 #include "xfer/worker.h"
 #include "xfer/msg/tx.h"
 #include "suite.h"
@@ -137,15 +137,15 @@ static inline void fake_says_ats(uint32_t id, int err)
 /* The peer is being connected to. */
 static inline void fake_attempt(enum peer_state state)
 {
-	ck_assert_int_eq(attempt_begin(fake.peer), 0);
+	ck_assert_int_eq(attempt_begin(&fake.peer->conn), 0);
 	fake.peer->conn.state = state;
 }
 
 static inline void fake_connect(void)
 {
-	attempt_end(fake.peer);
+	attempt_end(&fake.peer->conn);
 	fake.peer->conn.real = &fake.link;
-	peer_connected(fake.peer);
+	contact_connected(&fake.peer->conn);
 }
 
 /*

@@ -23,7 +23,7 @@
 #include "hw/tcp/tcp.h"
 #include "hw/transports.h"
 #include "link/wire.h"
-#include "xfer/conn/connect.h"
+#include "conn/connect.h"
 #include "suite.h"
 
 #define TCP_EAGER_MAX 262144u /* default of FI_WEFT_TCP_EAGER_MAX */

@@ -8,7 +8,7 @@
 #include <stdio.h>
 
 #include "fake_link.h"
-#include "xfer/conn/conn_own.h"
+#include "conn/conn_own.h"
 
 #define LIMIT "2000000" /* FI_WEFT_UNEXPECTED_LIMIT; half is for answers */
 #define BYTES 50000     /* of an answer */
@@ -63,11 +63,11 @@ static void connect_peer(unsigned int n)
 
 	snprintf(name[n], sizeof(name[n]), "fi_shm://unread-%u", ++names);
 	ck_assert_int_eq(addr_from_user(&addr, FI_ADDR_STR, name[n], 0), 0);
-	peers[n] = peer_by_name(fake.worker, &addr, 0);
+	peers[n] = peer_of(contact_by_name(&fake.worker->conn, &addr, 0));
 	addr_free(&addr);
 	ck_assert_ptr_nonnull(peers[n]);
 	peers[n]->conn.real = &full_link;
-	peer_connected(peers[n]);
+	contact_connected(&peers[n]->conn);
 }
 
 static void answer(unsigned int n, unsigned int count)
@@ -94,7 +94,7 @@ static unsigned int expelled(void)
 	unsigned int count = 0;
 
 	for (unsigned int i = 0; i < PEERS; i++)
-		count += peer_expelled(peers[i]);
+		count += contact_expelled(&peers[i]->conn);
 	ck_assert_uint_eq(stats().answers_disconnected, count);
 	return count;
 }
@@ -110,8 +110,8 @@ static void setup(void)
 static void teardown(void)
 {
 	for (unsigned int i = 0; i < PEERS; i++) {
-		peer_failed(peers[i], FI_ECONNRESET);
-		conn_forget(peers[i]);
+		contact_failed(&peers[i]->conn, FI_ECONNRESET);
+		conn_forget(&peers[i]->conn);
 	}
 	ck_assert_uint_eq(stats().answers_bytes, 0);
 	ck_assert_uint_eq(fake.worker->answers.unknown, 0);
@@ -127,14 +127,14 @@ START_TEST(the_one_with_most_is_disconnected)
 	ck_assert_uint_eq(expelled(), 0);
 	ck_assert_uint_gt(stats().answers_bytes, FITS * BYTES);
 	answer(2, 1);
-	ck_assert(peer_expelled(peers[0]));
+	ck_assert(contact_expelled(&peers[0]->conn));
 	ck_assert_uint_eq(expelled(), 1);
 	/* Its part is free for others at once. */
 	answer(1, FITS - 8);
 	ck_assert_uint_eq(expelled(), 1);
 	answer(2, 1);
-	ck_assert(peer_expelled(peers[1]));
-	ck_assert(!peer_expelled(peers[2]));
+	ck_assert(contact_expelled(&peers[1]->conn));
+	ck_assert(!contact_expelled(&peers[2]->conn));
 }
 END_TEST
 
@@ -143,7 +143,7 @@ START_TEST(one_alone)
 	answer(0, FITS);
 	ck_assert_uint_eq(expelled(), 0);
 	answer(0, 1);
-	ck_assert(peer_expelled(peers[0]));
+	ck_assert(contact_expelled(&peers[0]->conn));
 	answer(1, FITS);
 	ck_assert_uint_eq(expelled(), 1);
 }
@@ -159,7 +159,7 @@ START_TEST(known_peers_have_more)
 		answer(0, 1);
 	ck_assert_uint_eq(expelled(), 0);
 	answer(0, 2);
-	ck_assert(peer_expelled(peers[0]));
+	ck_assert(contact_expelled(&peers[0]->conn));
 	ck_assert_uint_eq(expelled(), 1);
 }
 END_TEST
@@ -176,7 +176,7 @@ START_TEST(inserted_and_removed)
 	answer(0, 1);
 	ck_assert_int_eq(fi_av_remove(fake.av, &addr, 1, 0), 0);
 	answer(1, 1);
-	ck_assert(peer_expelled(peers[0]));
+	ck_assert(contact_expelled(&peers[0]->conn));
 	ck_assert_uint_eq(expelled(), 1);
 }
 END_TEST

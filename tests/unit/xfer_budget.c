@@ -7,7 +7,7 @@
 #include <stdio.h>
 
 #include "fake_link.h"
-#include "xfer/conn/conn_own.h"
+#include "conn/conn_own.h"
 
 #define MARK    (64u << 10) /* FI_WEFT_UNEXPECTED_MAX */
 #define LIMIT   (1u << 20)  /* FI_WEFT_UNEXPECTED_LIMIT */
@@ -67,12 +67,12 @@ static struct peer *sender_new(unsigned int n, bool known)
 	if (known)
 		ck_assert_int_eq(fi_av_insert(fake.av, text, 1, &addr, 0, NULL), 1);
 	ck_assert_int_eq(addr_from_user(&name, FI_ADDR_STR, text, 0), 0);
-	peer = peer_by_name(fake.worker, &name, 0);
+	peer = peer_of(contact_by_name(&fake.worker->conn, &name, 0));
 	addr_free(&name);
 	ck_assert_ptr_nonnull(peer);
 	links[n] = (struct fake_link){.link = {LINK_BARE, .ops = &count_ops}};
 	peer->conn.real = &links[n].link;
-	peer_connected(peer);
+	contact_connected(&peer->conn);
 	return peer;
 }
 
@@ -89,8 +89,8 @@ static void say(struct peer *peer, size_t len)
 /* The peer is gone, as if its socket had ended. */
 static void go(struct peer *peer)
 {
-	peer_failed(peer, FI_ECONNRESET);
-	conn_forget(peer);
+	contact_failed(&peer->conn, FI_ECONNRESET);
+	conn_forget(&peer->conn);
 }
 
 static struct fi_weft_stats stats(void)
@@ -170,18 +170,18 @@ START_TEST(unknown_sender_goes_on)
 	unsigned int most = LIMIT / 2 / BYTES - 4;
 
 	say(good, BYTES);
-	for (unsigned int i = 0; i < most && !peer_expelled(bad); i++)
+	for (unsigned int i = 0; i < most && !contact_expelled(&bad->conn); i++)
 		say(bad, BYTES);
 	ck_assert_uint_eq(links[0].xoff, 1);
 	for (unsigned int i = 0; i < 8; i++)
 		say(good, BYTES);
-	ck_assert(peer_expelled(bad));
-	ck_assert(!peer_expelled(good));
+	ck_assert(contact_expelled(&bad->conn));
+	ck_assert(!contact_expelled(&good->conn));
 	ck_assert_uint_eq(stats().unexpected_disconnected, 1);
 	ck_assert_uint_eq(drain(), 9);
-	peer_failed(bad, FI_EPROTO);
+	contact_failed(&bad->conn, FI_EPROTO);
 	go(good);
-	conn_forget(bad);
+	conn_forget(&bad->conn);
 }
 END_TEST
 
@@ -197,7 +197,7 @@ START_TEST(known_senders_lose_nothing)
 		for (unsigned int i = 0; i < SENDERS; i++, sent++)
 			say(peer[i], BYTES - 32);
 	for (unsigned int i = 0; i < SENDERS; i++) {
-		ck_assert(!peer_expelled(peer[i]));
+		ck_assert(!contact_expelled(&peer[i]->conn));
 		ck_assert_uint_eq(links[i].xoff, 1);
 	}
 	ck_assert_uint_eq(drain(), sent);
@@ -218,15 +218,16 @@ START_TEST(known_sender_goes_on)
 	say(good, BYTES);
 	for (unsigned int i = 0; !stats().unexpected_disconnected; i++) {
 		ck_assert_uint_le(sent, LIMIT + 3 * BUDGET_UNDER_WAY);
-		for (unsigned int j = 0; j < 1000 && !peer_expelled(bad); j++, sent += BYTES)
+		for (unsigned int j = 0; j < 1000 && !contact_expelled(&bad->conn);
+		     j++, sent += BYTES)
 			say(bad, BYTES);
-		if (peer_expelled(bad))
+		if (contact_expelled(&bad->conn))
 			break;
-		peer_failed(bad, FI_ECONNRESET);
+		contact_failed(&bad->conn, FI_ECONNRESET);
 		bad->conn.real = &links[0].link;
-		peer_connected(bad);
+		contact_connected(&bad->conn);
 	}
-	ck_assert(!peer_expelled(good));
+	ck_assert(!contact_expelled(&good->conn));
 	ck_assert_uint_eq(drain(), 1);
 	go(good);
 	go(bad);
@@ -262,8 +263,8 @@ START_TEST(unknown_senders_hold)
 	ck_assert_ptr_nonnull(part[1][0] = hold(peer[1]));
 	ck_assert(rx_hold(&fake.worker->conn.opener, pool_id(peer[0]), 0));
 	ck_assert_ptr_nonnull(part[2][0] = hold(peer[2]));
-	ck_assert(!peer_expelled(peer[0]) && !peer_expelled(peer[2]));
-	ck_assert(peer_expelled(peer[1]) && !peer_expelled(peer[3]));
+	ck_assert(!contact_expelled(&peer[0]->conn) && !contact_expelled(&peer[2]->conn));
+	ck_assert(contact_expelled(&peer[1]->conn) && !contact_expelled(&peer[3]->conn));
 	ck_assert_ptr_null(hold(peer[1]));
 	ck_assert_uint_eq(stats().unexpected_disconnected, 1);
 	for (int n = 0; n < 3; n++)

@@ -225,7 +225,7 @@ START_TEST(what_is_behind_it_outlives_the_peer)
 	says_rts();
 	post_for(8, &buf[2]);
 	fake_says(WIRE_HEAD(WIRE_MSG, WIRE_TAGGED, 0, 0), 9, 0, "short", 5);
-	peer_failed(fake.peer, FI_ECONNRESET);
+	contact_failed(&fake.peer->conn, FI_ECONNRESET);
 	ck_assert_uint_eq(aborted, 1);
 	fake_expect(&buf[2], FI_TAGGED | FI_RECV);
 	fake_expect_error(&buf[1], FI_ECONNRESET);
@@ -238,7 +238,7 @@ START_TEST(forgotten_with_its_peer)
 {
 	begins = LINK_UNDER_WAY;
 	far_post_write(0, LONG, &buf[1]);
-	peer_failed(fake.peer, FI_ECONNRESET);
+	contact_failed(&fake.peer->conn, FI_ECONNRESET);
 	ck_assert_uint_eq(aborted, 1);
 	fake_expect_error(&buf[1], FI_ECONNRESET);
 	fake_expect_nothing();

@@ -231,7 +231,7 @@ START_TEST(nobody_answers)
 		fake.peer = &peer_nobody;
 		fake.closed = 0;
 	} else {
-		peer_failed(fake.peer, FI_ECONNRESET);
+		contact_failed(&fake.peer->conn, FI_ECONNRESET);
 		counts(done, 0, 2);
 		ck_assert_int_eq(fi_control(&fake.domain->fid, FI_FLUSH_WORK, NULL), 0);
 		fake.closed = 0;

@@ -73,7 +73,7 @@ static void expect_all_failed(int err)
 
 static void lose(void)
 {
-	peer_failed(fake.peer, FI_ECONNRESET);
+	contact_failed(&fake.peer->conn, FI_ECONNRESET);
 	fake.closed = 0; /* for fake_shut */
 }
 
@@ -168,7 +168,7 @@ START_TEST(before_it_was_there)
 	ck_assert_int_eq(fi_write(fake.ep, buf, 8, NULL, fake.addr, 0, KEY, buf), -FI_EAGAIN);
 	ck_assert_int_eq(fi_read(fake.ep, buf, REGION, NULL, fake.addr, 0, KEY, buf), -FI_EAGAIN);
 	ck_assert_uint_eq(fake.count, 0);
-	peer_failed(fake.peer, FI_ECONNREFUSED);
+	contact_failed(&fake.peer->conn, FI_ECONNREFUSED);
 	ck_assert_int_eq(fi_write(fake.ep, buf, 8, NULL, fake.addr, 0, KEY, buf), -FI_ECONNREFUSED);
 	expect_all_failed(0);
 	expect_a_new_start();

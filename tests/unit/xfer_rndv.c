@@ -159,7 +159,7 @@ END_TEST
 START_TEST(nothing_is_left_of_a_peer_that_is_gone)
 {
 	says_fragment(asked(), 0);
-	peer_failed(fake.peer, FI_ECONNRESET);
+	contact_failed(&fake.peer->conn, FI_ECONNRESET);
 	fake_expect_error(ours, FI_ECONNRESET);
 	ck_assert_uint_eq(pool_in_use(&fake.worker->rxreq_pool), 0);
 	fake.closed = 0; /* for fake_shut */

@@ -173,7 +173,7 @@ END_TEST
 START_TEST(the_peer_is_gone)
 {
 	send();
-	peer_failed(fake.peer, FI_ECONNRESET);
+	contact_failed(&fake.peer->conn, FI_ECONNRESET);
 	expect_done(FI_ECONNRESET);
 	fake.closed = 0; /* for fake_shut */
 }

@@ -89,7 +89,7 @@ END_TEST
 START_TEST(outlives_its_sender)
 {
 	comes(WIRE_MSG, collected(8));
-	peer_failed(fake.peer, FI_ECONNRESET);
+	contact_failed(&fake.peer->conn, FI_ECONNRESET);
 	post();
 	expect(8);
 	fake.closed = 0;

@@ -145,7 +145,7 @@ START_TEST(nothing_of_an_expelled_peer)
 
 	(void)source_of_next();
 	post(1, in);
-	peer_expel(fake.peer, END_BUDGET);
+	contact_expel(&fake.peer->conn, END_BUDGET);
 	fake_says(WIRE_HEAD(WIRE_MSG, WIRE_TAGGED, 0, 0), 1, 0, "abcd", 4);
 	says(WIRE_TAGGED, 1, 6);
 	ck_assert_uint_eq(in[0], 5); /* of source_of_next */

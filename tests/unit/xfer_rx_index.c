@@ -53,7 +53,7 @@ static void setup(void)
 		struct addr name;
 
 		ck_assert_int_eq(addr_from_user(&name, FI_ADDR_STR, name_of(i), 0), 0);
-		peer[i] = peer_by_name(fake.worker, &name, 0);
+		peer[i] = peer_of(contact_by_name(&fake.worker->conn, &name, 0));
 		addr[i] = FI_ADDR_NOTAVAIL;
 		addr_free(&name);
 	}
@@ -177,7 +177,7 @@ START_TEST(sender_is_lost)
 	for (unsigned int i = 0; i < 1000; i++)
 		keep(any(SENDERS), any(TAGS));
 	fake.closed = 0;
-	peer_failed(fake.peer, FI_ECONNRESET);
+	contact_failed(&fake.peer->conn, FI_ECONNRESET);
 	for (unsigned int i = 0; i < 3000; i++)
 		take(addr[any(2)], any(TAGS), 0);
 	drain();

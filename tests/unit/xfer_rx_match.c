@@ -388,7 +388,7 @@ START_TEST(what_a_lost_peer_had_sent)
 	fragment(to, 0, 200);
 	announce(6, 2, 1000); /* RTS without CTS yet */
 	message(7, 0, 100);   /* whole */
-	peer_failed(fake.peer, FI_ECONNRESET);
+	contact_failed(&fake.peer->conn, FI_ECONNRESET);
 	fake_expect_error(in[0], FI_ECONNRESET);
 	post(1, 256, 6, 0);
 	fake_expect_nothing();
@@ -404,7 +404,7 @@ START_TEST(a_receive_from_a_lost_peer_alone_fails)
 {
 	ck_assert_int_eq(fi_trecv(fake.ep, in[0], 64, NULL, fake.addr, 5, 0, in[0]), 0);
 	post(1, 64, 5, 0);
-	peer_failed(fake.peer, FI_ECONNRESET);
+	contact_failed(&fake.peer->conn, FI_ECONNRESET);
 	fake_expect_error(in[0], FI_ECONNRESET);
 	fake_expect_nothing();
 	fake.closed = 0;

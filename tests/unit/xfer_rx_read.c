@@ -303,7 +303,7 @@ START_TEST(nothing_of_an_expelled_peer)
 
 	begin();
 	post(false, &buf, sizeof(buf));
-	peer_expel(fake.peer, END_BUDGET);
+	contact_expel(&fake.peer->conn, END_BUDGET);
 	idle_begin(&fake.worker->conn.driven.idle, 5); /* as if nothing had ended the grant */
 	ring_says(0, WIRE_HEAD(WIRE_MSG, 0, 0, 0), 0, 0, payload, 8);
 	fake_expect_nothing();

@@ -135,7 +135,7 @@ END_TEST
 START_TEST(the_next_call_hears_of_a_failed_attempt)
 {
 	ck_assert_int_eq(fi_tinject(fake.ep, buf, 16, fake.addr, TAG), -FI_EAGAIN);
-	peer_failed(fake.peer, FI_EHOSTUNREACH);
+	contact_failed(&fake.peer->conn, FI_EHOSTUNREACH);
 	ck_assert_int_eq(send_tagged(16, TAG, &buf[1]), -FI_EHOSTUNREACH);
 	fake_expect_nothing();
 	/* Reported once: the next call connects again, to a peer that does not exist. */
@@ -151,7 +151,7 @@ START_TEST(tries_again_after_one_who_came_in_vain)
 	ck_assert_int_eq(send_tagged(8, TAG, &buf[1]), -FI_EAGAIN);
 	ck_assert_int_eq(fi_recv(fake.ep, in, 8, NULL, fake.addr, in), 0);
 	peer_busy(fake.peer); /* as an attempt that waits does */
-	peer_not_taken(fake.peer, FI_ECONNRESET);
+	contact_not_taken(&fake.peer->conn, FI_ECONNRESET);
 	ck_assert(list_empty(&fake.worker->busy)); /* else a sleeper would wake every ms */
 	ck_assert_int_eq(send_tagged(8, TAG, &buf[1]), -FI_ECONNREFUSED);
 	fake_expect_nothing();
@@ -351,7 +351,7 @@ START_TEST(paused_messages_are_reported_once)
 	fake_expect(&buf[1], FI_TAGGED | FI_SEND);
 	ck_assert_int_eq(send_flags(8, FI_FENCE, &buf[2]), 0);
 	fake_expect(&buf[2], FI_MSG | FI_SEND);
-	peer_failed(fake.peer, FI_ECONNRESET);
+	contact_failed(&fake.peer->conn, FI_ECONNRESET);
 	fake_expect_nothing();
 	ck_assert_uint_eq(pool_in_use(&fake.worker->tx_pool), 0);
 	ck_assert_uint_eq(fake.peer->tx.unmatched_count, 0);
@@ -461,7 +461,7 @@ START_TEST(the_end_of_the_peer_ends_all)
 	ck_assert_int_eq(send_flags(8, FI_FENCE, &buf[2]), 0);
 	fake.room = 0;
 	tx_control(fake.peer, WIRE_HEAD(WIRE_ATS, 0, 0, 1), 0);
-	peer_failed(fake.peer, FI_ECONNRESET);
+	contact_failed(&fake.peer->conn, FI_ECONNRESET);
 	for (unsigned int i = 0; i < 3; i++)
 		fake_expect_error(&buf[i], FI_ECONNRESET);
 	fake_expect_nothing();

@@ -158,7 +158,7 @@ START_TEST(handshake_makes_polls_frequent)
 {
 	become_idle();
 	ck_assert_uint_ge(fake.worker->conn.driven.idle.calls, 8);
-	peer_connected(fake.peer);
+	contact_connected(&fake.peer->conn);
 	ck_assert_uint_eq(fake.worker->conn.driven.idle.calls, 0);
 	fake.worker->conn.handshakes++;
 	fake_expect_nothing();

@@ -2,7 +2,7 @@
 /* FI_WEFT_OPERATION_TIMEOUT ends connections whose operations stand still, and no others. */
 #include "fake_link.h"
 #include "base/reason.h"
-#include "xfer/conn/conn.h"
+#include "conn/conn.h"
 #include "xfer/msg/tx.h"
 
 #define CHECKS 40 /* more than an operation has */
@@ -78,7 +78,7 @@ START_TEST(its_messages_stay)
 
 	fake_says(WIRE_HEAD(WIRE_MSG, 0, 0, 0), 0, 0, &word, sizeof(word));
 	ck_assert(is_given_up(post_both(), 0));
-	conn_expel(fake.peer);
+	conn_expel(&fake.peer->conn);
 	entry = fake_expect_error(big, FI_ETIMEDOUT);
 	ck_assert_int_eq(entry.prov_errno, REASON_STUCK);
 	fake_expect_error(NULL, FI_ETIMEDOUT);

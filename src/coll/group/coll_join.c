@@ -56,7 +56,7 @@ static int number_members(struct wish *w)
 					  i, (unsigned long long)w->members->addr[i]);
 		key = addr_unmapped(name);
 		w->key = hash_mix(w->key ^ addr_hash(&key));
-		if (worker_goes_by(worker, &key)) {
+		if (station_goes_by(&worker->conn, &key)) {
 			w->rank = (uint32_t)i;
 			own++;
 		}

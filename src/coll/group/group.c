@@ -67,7 +67,7 @@ static __attribute__((noinline)) bool is_entry(struct worker *worker, fi_addr_t 
 	if (!name)
 		return false;
 	key = addr_unmapped(name);
-	return (addr_equal(&key, &peer->conn.key) || peer_also_has(peer->conn.also, &key)) &&
+	return (addr_equal(&key, &peer->conn.key) || contact_also_has(peer->conn.also, &key)) &&
 	       peer_get(worker, addr) == peer;
 }
 

@@ -111,7 +111,7 @@ static void join_hear_ask(struct coll *c, struct peer *from, const struct wire_g
 	LOG_PEER(
 		LOG_EP_CTRL,
 		"join: we wait for fi_addr %llu in a group of %u, but it waits for us in one of %u",
-		(unsigned long long)peer_addr(from), g->size, msg->size);
+		(unsigned long long)contact_addr(&from->conn), g->size, msg->size);
 	join_hear_refuse(from, msg->id, msg->attempt, FI_EINVAL);
 	join_fail(g, FI_EINVAL);
 }

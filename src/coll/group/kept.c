@@ -54,7 +54,7 @@ static struct peer *kept_fullest(const struct coll *c)
 {
 	struct peer *most = NULL;
 
-	LIST_EACH_OF (struct peer, peer, &c->worker->conn.peers_list, conn.in_worker) {
+	LIST_EACH_OF (struct peer, peer, &c->worker->conn.peers_list, conn.in_station) {
 		if (!most || peer->kept_count >= most->kept_count)
 			most = peer;
 	}
@@ -115,7 +115,7 @@ void kept_add(struct coll *c, struct peer *from, const struct wire_group *msg)
 	if (!w) {
 		LOG_PEER(LOG_EP_CTRL,
 			 "out of memory: an early message of %s about a join is dropped",
-			 peer_text(from));
+			 contact_text(&from->conn));
 		return;
 	}
 	*w = (struct kept_message){.from = from, .msg = *msg};
@@ -134,5 +134,5 @@ void kept_drop_of(struct coll *c, struct peer *peer)
 void kept_close(struct coll *c)
 {
 	LIST_EACH (node, &c->worker->conn.peers_list)
-		kept_drop_of(c, LIST_ENTRY(node, struct peer, conn.in_worker));
+		kept_drop_of(c, LIST_ENTRY(node, struct peer, conn.in_station));
 }

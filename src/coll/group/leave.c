@@ -19,9 +19,9 @@ static struct wire_group say_what(const struct group *g, enum wire_group_kind ki
 /* Resolves connected peers, so that worker_peer finds them. */
 static void find_connected(struct worker *worker)
 {
-	LIST_EACH_OF (struct peer, peer, &worker->conn.peers_list, conn.in_worker) {
+	LIST_EACH_OF (struct peer, peer, &worker->conn.peers_list, conn.in_station) {
 		if (peer->conn.state != PEER_IDLE)
-			peer_addr(peer);
+			contact_addr(&peer->conn);
 	}
 }
 

@@ -29,7 +29,7 @@ int dgram_recv(struct ep *ep, const struct recv_args *args)
 	list_push(&rx->posted[0], &r->link);
 	/* A sleeping waiter does not watch the socket while no receive is posted. */
 	if (__builtin_expect(first && worker->conn.opener.sleepers, 0))
-		worker_wake(worker);
+		station_wake(&worker->conn);
 	return 0;
 }
 

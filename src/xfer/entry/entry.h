@@ -70,8 +70,8 @@ static inline __attribute__((always_inline)) ssize_t entry_post(struct ep *ep, s
 	x.addr = ENTRY_ADDR(x.addr);
 	ENTRY_LOCK(ep);
 	worker = ep->worker;
-	link = x.addr < worker->conn.peer_count ? worker->conn.peers[x.addr]->conn.link
-						: &peer_full_link;
+	link = x.addr < worker->conn.peer_count ? worker->conn.peers[x.addr]->link
+						: &contact_full_link;
 	if (__builtin_expect(x.iov || *flags & TX_SLOW ||
 				     link->ops->send(link, x.buf, x.len, x.data, x.head, x.tag),
 			     0))

@@ -11,7 +11,7 @@
 #include "xfer/rndv/rdma.h"
 #include "link/offload.h"
 #include "xfer/peer.h"
-#include "xfer/conn/attempt.h"
+#include "conn/attempt.h"
 #include "xfer/worker.h"
 #include "xfer/msg/tx.h"
 #include "link/engine.h"
@@ -227,7 +227,7 @@ bool xfer_notifies_late(const struct worker *worker)
 {
 	if (worker->conn.opener.counts)
 		return true;
-	LIST_EACH_OF (const struct peer, peer, &worker->conn.peers_list, conn.in_worker) {
+	LIST_EACH_OF (const struct peer, peer, &worker->conn.peers_list, conn.in_station) {
 		if ((peer->conn.attempt && peer->conn.attempt->pending) ||
 		    (peer->conn.real && peer->conn.kind == LINK_DEVICE))
 			return false;

@@ -19,7 +19,7 @@ _Static_assert(((sizeof(struct control) + WIRE_RESULT_INLINE) << POOL_INDEX_BITS
 
 static void set_known(struct peer *peer, bool known)
 {
-	struct answers *a = &peer->conn.worker->answers;
+	struct answers *a = &peer_worker(peer)->answers;
 
 	if (peer->tx.reply_known == known)
 		return;
@@ -36,14 +36,14 @@ static void set_known(struct peer *peer, bool known)
  */
 static void answers_look_up(struct peer *peer)
 {
-	set_known(peer, peer_expelled(peer) || peer->conn.worker->conn.cm ||
-				peer_addr(peer) != FI_ADDR_NOTAVAIL);
+	set_known(peer, contact_expelled(&peer->conn) || peer->conn.station->cm ||
+				contact_addr(&peer->conn) != FI_ADDR_NOTAVAIL);
 }
 
 /* The peer exceeds `limit` of the setting or constant `name`. */
 static void answers_disconnect(struct peer *peer, const char *name, size_t limit)
 {
-	struct answers *a = &peer->conn.worker->answers;
+	struct answers *a = &peer_worker(peer)->answers;
 	char text[ADDR_STR_MAX + 32];
 
 	addr_print(&peer->conn.name, text, sizeof(text));
@@ -53,7 +53,7 @@ static void answers_disconnect(struct peer *peer, const char *name, size_t limit
 		"those that the address vector does not hold, exceed %s=%zu: disconnecting the peer",
 		text, peer->tx.reply_bytes, a->bytes, a->unknown, name, limit);
 	a->disconnected++;
-	peer_expel(peer, END_BUDGET);
+	contact_expel(&peer->conn, END_BUDGET);
 	answers_look_up(peer);
 }
 
@@ -62,7 +62,7 @@ static struct peer *answers_worst(struct peer *peer)
 {
 	struct peer *most = peer;
 
-	LIST_EACH_OF (struct peer, other, &peer->conn.worker->conn.peers_list, conn.in_worker) {
+	LIST_EACH_OF (struct peer, other, &peer->conn.station->peers_list, conn.in_station) {
 		if (!other->tx.reply_known && other->tx.reply_bytes > most->tx.reply_bytes)
 			most = other;
 	}
@@ -80,21 +80,21 @@ static bool answers_exceeds(const struct answers *a, size_t bytes, size_t limit)
  */
 static bool make_room(struct peer *peer, size_t bytes)
 {
-	struct answers *a = &peer->conn.worker->answers;
+	struct answers *a = &peer_worker(peer)->answers;
 	const size_t limit = budget_half();
 
 	if (!answers_exceeds(a, bytes, limit))
 		return true;
-	LIST_EACH (node, &peer->conn.worker->conn.peers_list)
-		answers_look_up(LIST_ENTRY(node, struct peer, conn.in_worker));
-	while (answers_exceeds(a, bytes, limit) && !peer_expelled(peer))
+	LIST_EACH (node, &peer->conn.station->peers_list)
+		answers_look_up(LIST_ENTRY(node, struct peer, conn.in_station));
+	while (answers_exceeds(a, bytes, limit) && !contact_expelled(&peer->conn))
 		answers_disconnect(answers_worst(peer), "half of FI_WEFT_UNEXPECTED_LIMIT", limit);
-	return !peer_expelled(peer);
+	return !contact_expelled(&peer->conn);
 }
 
 bool answers_add(struct peer *peer, size_t bytes)
 {
-	if (peer_expelled(peer))
+	if (contact_expelled(&peer->conn))
 		return false;
 	answers_look_up(peer);
 	if (bytes > WIRE_ANSWERS_MAX - peer->tx.reply_bytes) {
@@ -104,23 +104,23 @@ bool answers_add(struct peer *peer, size_t bytes)
 	if (!peer->tx.reply_known && !make_room(peer, bytes))
 		return false;
 	peer->tx.reply_bytes += bytes;
-	peer->conn.worker->answers.bytes += bytes;
+	peer_worker(peer)->answers.bytes += bytes;
 	if (!peer->tx.reply_known)
-		peer->conn.worker->answers.unknown += bytes;
+		peer_worker(peer)->answers.unknown += bytes;
 	return true;
 }
 
 void answers_remove(struct peer *peer, size_t bytes)
 {
 	peer->tx.reply_bytes -= bytes;
-	peer->conn.worker->answers.bytes -= bytes;
+	peer_worker(peer)->answers.bytes -= bytes;
 	if (!peer->tx.reply_known)
-		peer->conn.worker->answers.unknown -= bytes;
+		peer_worker(peer)->answers.unknown -= bytes;
 }
 
 void answers_forget_addr(struct peer *peer)
 {
-	if (!peer_expelled(peer))
+	if (!contact_expelled(&peer->conn))
 		set_known(peer, false);
 }
 

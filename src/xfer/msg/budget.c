@@ -13,14 +13,14 @@
  */
 #define SLACK 8
 
-static struct peer *peer_of(struct list *in_budget)
+static struct peer *budget_peer(struct list *in_budget)
 {
 	return LIST_ENTRY(in_budget, struct peer, rx.account.in_budget);
 }
 
 static struct budget *budget_of(const struct peer *peer)
 {
-	return &peer->conn.worker->budget;
+	return &peer_worker(peer)->budget;
 }
 
 size_t budget_half(void)
@@ -167,7 +167,7 @@ void budget_uncharge(struct budget *b, struct unexpected *u)
 		budget_subtract(&b->known, rx_cost(u), 1);
 	if (a->sum.count || a == &b->gone)
 		return;
-	peer_of(&a->in_budget)->rx.unheard = 0;
+	budget_peer(&a->in_budget)->rx.unheard = 0;
 	if (!budget_counts(a))
 		leave_holders(b, a);
 }
@@ -227,7 +227,8 @@ void budget_look_up(struct budget *b)
 		return;
 	b->seen_av = version;
 	LIST_EACH_SAFE (node, &b->holders[0])
-		budget_reclassify(b, &peer_of(node)->rx.account, peer_addr(peer_of(node)));
+		budget_reclassify(b, &budget_peer(node)->rx.account,
+				  contact_addr(&budget_peer(node)->conn));
 }
 
 void budget_forget_addr(struct budget *b, fi_addr_t addr)
@@ -235,7 +236,7 @@ void budget_forget_addr(struct budget *b, fi_addr_t addr)
 	if (!b->all.count)
 		return;
 	LIST_EACH_SAFE (node, &b->holders[1]) {
-		struct account *a = &peer_of(node)->rx.account;
+		struct account *a = &budget_peer(node)->rx.account;
 
 		if (a->src == addr)
 			budget_reclassify(b, a, FI_ADDR_NOTAVAIL);
@@ -259,7 +260,7 @@ static struct peer *worst_of(const struct list *holders)
 	size_t most = 0;
 
 	LIST_EACH (node, holders) {
-		struct peer *peer = peer_of(node);
+		struct peer *peer = budget_peer(node);
 		size_t beyond = peer->rx.unheard + peer->rx.kept + peer->rx.account.held;
 
 		if (!worst || beyond > most ||
@@ -276,7 +277,7 @@ static void budget_disconnect(struct budget *b, struct peer *peer)
 	const struct budget_sum *sum = &peer->rx.account.sum;
 	char text[ADDR_STR_MAX + 32];
 
-	if (peer_expelled(peer))
+	if (contact_expelled(&peer->conn))
 		return;
 	addr_print(&peer->conn.name, text, sizeof(text));
 	LOG_PEER(
@@ -285,7 +286,7 @@ static void budget_disconnect(struct budget *b, struct peer *peer)
 		"FI_WEFT_UNEXPECTED_LIMIT=%zu: disconnecting the peer",
 		text, sum->bytes, sum->count, peer->rx.account.held, env_get()->unexpected_limit);
 	b->disconnected++;
-	peer_expel(peer, END_BUDGET);
+	contact_expel(&peer->conn, END_BUDGET);
 }
 
 /* Nothing of it stays: it would be dropped with the connection. */
@@ -345,8 +346,8 @@ static void count_allowed(struct budget *b)
 {
 	size_t sum = budget_half();
 
-	LIST_EACH_OF (const struct peer, peer, &b->worker->conn.peers_list, conn.in_worker) {
-		if (!peer_linked(peer) ||
+	LIST_EACH_OF (const struct peer, peer, &b->worker->conn.peers_list, conn.in_station) {
+		if (!contact_linked(&peer->conn) ||
 		    (peer->conn.addr == FI_ADDR_NOTAVAIL && !peer->rx.account.known))
 			continue;
 		if (sum > SIZE_MAX - BUDGET_UNDER_WAY)
@@ -383,7 +384,7 @@ bool budget_admit(struct peer *peer, fi_addr_t src, size_t bytes)
 
 	if (!(known ? admit_known(b, bytes) : admit_unknown(b, bytes)))
 		budget_disconnect(b, peer);
-	if (!peer_expelled(peer))
+	if (!contact_expelled(&peer->conn))
 		return true;
 	b->dropped++;
 	return false;
@@ -394,12 +395,12 @@ bool budget_hold(struct peer *peer, size_t bytes)
 	struct budget *b = budget_of(peer);
 	struct account *a = &peer->rx.account;
 
-	if (peer_expelled(peer))
+	if (contact_expelled(&peer->conn))
 		return false;
-	budget_reclassify(b, a, peer_addr(peer));
+	budget_reclassify(b, a, contact_addr(&peer->conn));
 	if (bytes && !a->known && !admit_unknown(b, bytes))
 		budget_disconnect(b, peer);
-	if (peer_expelled(peer))
+	if (contact_expelled(&peer->conn))
 		return false;
 	leave_holders(b, a);
 	a->held += bytes;

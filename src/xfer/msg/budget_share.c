@@ -8,7 +8,7 @@
 /* All that the address vector does not hold have one share together. */
 static size_t share_of(const struct peer *peer, size_t mark)
 {
-	const struct budget *b = &peer->conn.worker->budget;
+	const struct budget *b = &peer_worker(peer)->budget;
 	size_t parts = b->holder_count[1] + (b->all.count != b->known.count);
 
 	if (!peer->rx.account.known)

@@ -75,7 +75,7 @@ void rx_complete_error(struct rx *rx, const struct cq_slot *slot, const struct m
 {
 	struct cq_error why = {.err = err ? err : FI_EADDRNOTAVAIL};
 	const struct sender peer =
-		m->peer ? (struct sender){m->peer->conn.name, peer_reported_key(m->peer)}
+		m->peer ? (struct sender){m->peer->conn.name, contact_reported_key(&m->peer->conn)}
 			: (struct sender){.key = FI_ADDR_NOTAVAIL};
 	const struct sender *from = m->peer ? &peer : m->from;
 	struct cq_slot from_key = *slot;

@@ -12,7 +12,7 @@
 #include "link/wire.h"
 #include "xfer/events.h"
 #include "xfer/rndv/rxreq.h"
-#include "xfer/conn/conn.h"
+#include "conn/conn.h"
 #include "xfer/group.h"
 #include "xfer/rma/rma.h"
 #include "xfer/worker.h"
@@ -42,10 +42,10 @@ static bool read_rts(const struct packet *p, struct wire_rts *rts)
 static void refuse_message(struct peer *peer, const struct packet *p, const char *why)
 {
 	/* The worker is closing: the sender will see the end of the connection. */
-	if (peer->conn.worker->conn.closing)
+	if (peer->conn.station->closing)
 		return;
-	LOG_PEER(LOG_EP_DATA, "%s: message for receive context %u dropped: %s", peer_text(peer),
-		 wire_rx(p->head), why);
+	LOG_PEER(LOG_EP_DATA, "%s: message for receive context %u dropped: %s",
+		 contact_text(&peer->conn), wire_rx(p->head), why);
 	if (rx_wants_ack(p->head))
 		tx_control(peer, WIRE_HEAD(WIRE_ATS, 0, 0, wire_id(p->head)), FI_EOPNOTSUPP);
 }
@@ -94,7 +94,7 @@ static void deliver_to_group(struct worker *worker, struct peer *peer, const str
 static void deliver_message(struct worker *worker, struct peer *peer, const struct packet *p)
 {
 	/* A packet of the peer was lost: drops all later ones. */
-	if (__builtin_expect(peer_expelled(peer), 0))
+	if (__builtin_expect(contact_expelled(&peer->conn), 0))
 		return;
 	if (__builtin_expect(wire_of_group(p->head), 0))
 		deliver_to_group(worker, peer, p);
@@ -130,7 +130,7 @@ static void deliver_request(struct worker *worker, struct peer *peer, const stru
 	 * request can be answered.
 	 */
 	if (__builtin_expect(!peer->conn.real && !(wire_flags(p->head) & WIRE_ORPHAN), 0))
-		conn_finish(peer);
+		conn_finish(&peer->conn);
 	worker->conn.driven.served++;
 	if (!matched)
 		rma_serve(worker, peer, p);
@@ -171,12 +171,12 @@ static void deliver_control(struct worker *worker, struct peer *peer, const stru
 		worker->groups->hear(worker, peer, p);
 		break;
 	default:
-		if (conn_hear(peer, p))
+		if (conn_hear(&peer->conn, p))
 			break;
 		LOG_PEER(
 			LOG_EP_DATA,
 			"%s: packet of unknown kind %u dropped; do both sides use the same version of the library?",
-			peer_text(peer), wire_op(p->head));
+			contact_text(&peer->conn), wire_op(p->head));
 	}
 }
 
@@ -186,7 +186,7 @@ _Static_assert((WORKER_RX_MAX & (WORKER_RX_MAX - 1)) == 0,
 /* Delivers a plain message. */
 static void rx_deliver_place(struct rx *rx, struct peer *peer, const struct packet *p)
 {
-	struct recv *r = rx_plain_find(rx, peer_addr(peer), p);
+	struct recv *r = rx_plain_find(rx, contact_addr(&peer->conn), p);
 	struct cq *cq = rx->plain_cq;
 
 	if (!r) {
@@ -196,12 +196,12 @@ static void rx_deliver_place(struct rx *rx, struct peer *peer, const struct pack
 	PROBE4(deliver, r, peer, p->tag, p->len);
 	if (p->len)
 		copy_bytes(r->iov[0].iov_base, p->payload, p->len);
-	cq_push(cq, rx_plain_end(rx, r, peer_reported(peer), p));
+	cq_push(cq, rx_plain_end(rx, r, contact_reported(&peer->conn), p));
 }
 
 static __attribute__((noinline)) void deliver_other(struct peer *peer, const struct packet *p)
 {
-	struct worker *worker = peer->conn.worker;
+	struct worker *worker = peer_worker(peer);
 
 	if (wire_op(p->head) <= WIRE_RTS)
 		deliver_message(worker, peer, p);
@@ -223,7 +223,8 @@ void rx_deliver(struct opener *o, uint32_t src, const struct packet *p)
 	if (__builtin_expect(!peer, 0))
 		drop_unknown(src);
 	else if ((p->head & ~RX_PLAIN_BITS(WORKER_RX_MAX - 1)) != WIRE_MSG || !rx ||
-		 !rx->plain_cq || (peer->conn.reported == FI_ADDR_NOTAVAIL && peer_expelled(peer)))
+		 !rx->plain_cq ||
+		 (peer->conn.reported == FI_ADDR_NOTAVAIL && contact_expelled(&peer->conn)))
 		deliver_other(peer, p);
 	else
 		rx_deliver_place(rx, peer, p);

@@ -114,7 +114,7 @@ void rx_message(struct rx *rx, struct peer *peer, const struct packet *p)
 {
 	bool tagged = wire_flags(p->head) & WIRE_TAGGED;
 	struct message m = {.peer = peer,
-			    .src = peer_addr(peer),
+			    .src = contact_addr(&peer->conn),
 			    .head = p->head,
 			    .tag = p->tag,
 			    .data = p->data,
@@ -126,7 +126,7 @@ void rx_message(struct rx *rx, struct peer *peer, const struct packet *p)
 		rx_accept(rx, r, &m);
 	else if (p->tag && !tagged) /* no receive would match it */
 		LOG_PEER(LOG_EP_DATA, "%s: untagged message with tag %#llx dropped",
-			 peer_text(peer), (unsigned long long)p->tag);
+			 contact_text(&peer->conn), (unsigned long long)p->tag);
 	else
 		rx_store(rx, &m, p->len);
 }
@@ -134,7 +134,7 @@ void rx_message(struct rx *rx, struct peer *peer, const struct packet *p)
 struct message rx_message_of(struct peer *peer, const struct packet *p)
 {
 	return (struct message){.peer = peer,
-				.src = peer_addr(peer),
+				.src = contact_addr(&peer->conn),
 				.head = p->head,
 				.tag = p->tag,
 				.data = p->data,

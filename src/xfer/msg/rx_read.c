@@ -25,7 +25,8 @@ static inline bool is_plain(uint64_t head)
 /* May messages be taken of a peer whose source was not found so far: is it, by now, what is noted? */
 static __attribute__((noinline)) bool is_noted(struct peer *peer)
 {
-	return peer_reported(peer) == peer->conn.reported && !peer_expelled(peer);
+	return contact_reported(&peer->conn) == peer->conn.reported &&
+	       !contact_expelled(&peer->conn);
 }
 
 /*

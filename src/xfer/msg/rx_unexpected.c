@@ -90,16 +90,18 @@ static bool rx_unexpected_bearable(struct peer *peer, uint64_t head, size_t byte
 		return true;
 	peer->rx.unheard += bytes;
 	if (peer->rx.unheard > WIRE_KEPT_MAX)
-		peer_over_budget(peer, "of messages since it was asked to pause", WIRE_KEPT_MAX);
-	return !peer_expelled(peer);
+		contact_over_budget(&peer->conn, "of messages since it was asked to pause",
+				    WIRE_KEPT_MAX);
+	return !contact_expelled(&peer->conn);
 }
 
 /* The same for messages of collective groups, which ignore XOFF and have a budget of their own. */
 static bool bearable_of_group(struct peer *peer, size_t bytes)
 {
 	if (peer->rx.kept + bytes > WIRE_KEPT_MAX)
-		peer_over_budget(peer, "of early messages to collective groups", WIRE_KEPT_MAX);
-	return !peer_expelled(peer);
+		contact_over_budget(&peer->conn, "of early messages to collective groups",
+				    WIRE_KEPT_MAX);
+	return !contact_expelled(&peer->conn);
 }
 
 /* `u` is on a list of `q`. */
@@ -153,8 +155,8 @@ static void rx_unexpected_lose(struct worker *worker, struct peer *peer, const s
 
 	if (rx)
 		rx_message_lost(rx, peer, p);
-	if (!peer_expelled(peer))
-		peer_starve(peer, "a packet");
+	if (!contact_expelled(&peer->conn))
+		contact_starve(&peer->conn, "a packet");
 }
 
 void *rx_payload_new(struct opener *o, uint32_t src, const struct packet *p)
@@ -197,7 +199,7 @@ void rx_deliver_collected(struct opener *o, uint32_t src, const struct packet *p
 /* Returns the memory in which the payload lies, if it is ours, else a copy; NULL: no memory, or it was lost before. */
 static struct unexpected *rx_unexpected_memory_of(const struct message *m, size_t payload_len)
 {
-	struct worker *worker = m->peer->conn.worker;
+	struct worker *worker = peer_worker(m->peer);
 	struct unexpected *u = worker->collected;
 
 	if (u && m->payload == u->payload) {
@@ -263,9 +265,9 @@ static struct unexpected *keep_lost(struct rx *rx, const struct message *m)
 void rx_lost(struct peer *peer)
 {
 	for (unsigned int i = 0; i < WORKER_RX_MAX; i++)
-		if (peer->conn.worker->rx[i])
-			tell_loss(peer->conn.worker->rx[i]);
-	peer_starve(peer, "what it has sent");
+		if (peer_worker(peer)->rx[i])
+			tell_loss(peer_worker(peer)->rx[i]);
+	contact_starve(&peer->conn, "what it has sent");
 }
 
 void rx_store(struct rx *rx, const struct message *m, size_t payload_len)
@@ -286,10 +288,10 @@ void rx_store(struct rx *rx, const struct message *m, size_t payload_len)
 		u = keep_lost(rx, m);
 	if (u) {
 		list_push(&q->unexpected[tagged], &u->link);
-		count_kept(q, &m->peer->conn.worker->budget, u);
+		count_kept(q, &peer_worker(m->peer)->budget, u);
 	}
 	if (!u || u->lost)
-		peer_starve(m->peer, "a message that no receive waits for");
+		contact_starve(&m->peer->conn, "a message that no receive waits for");
 	else if (!grouped && rx_unexpected_pauses(rx, m->peer))
 		send_xoff(q, m->peer);
 }
@@ -299,13 +301,13 @@ fi_addr_t rx_reported(const struct rx *rx, struct peer *peer, fi_addr_t src)
 	struct av *av = rx->budget ? rx->budget->worker->conn.av : NULL;
 
 	if (peer)
-		return peer_reported(peer);
+		return contact_reported(&peer->conn);
 	return src == FI_ADDR_NOTAVAIL || !av ? src : av_user_id(av, src);
 }
 
 fi_addr_t rx_source(const struct unexpected *u)
 {
-	return u->peer ? peer_addr(u->peer) : u->src;
+	return u->peer ? contact_addr(&u->peer->conn) : u->src;
 }
 
 void rx_take(struct rx *rx, struct unexpected *u)
@@ -330,7 +332,7 @@ void rx_drop(struct unexpected *u)
 		addr_free(&u->sender->name);
 	free(u->sender);
 	if (u->peer)
-		spare_put(&u->peer->conn.worker->spare, u);
+		spare_put(&peer_worker(u->peer)->spare, u);
 	else
 		free(u);
 }
@@ -387,20 +389,15 @@ void rx_forget_context(struct rx *rx)
 /* The sender goes, the message stays. Without memory less is told of it. */
 static void rx_unexpected_note(struct unexpected *u)
 {
-	const struct peer *peer = u->peer;
-	struct sender *sender;
+	struct contact *peer = &u->peer->conn;
 
-	u->src = peer_addr(u->peer);
-	if (u->src != FI_ADDR_NOTAVAIL || !(u->rx->caps & FI_SOURCE_ERR))
+	u->src = contact_addr(peer);
+	if (u->src == FI_ADDR_NOTAVAIL && u->rx->caps & FI_SOURCE_ERR)
+		u->sender = calloc(1, sizeof(*u->sender));
+	if (!u->sender)
 		return;
-	sender = malloc(sizeof(*sender));
-	if (sender && addr_dup(&sender->name, &peer->conn.name)) {
-		free(sender);
-		sender = NULL;
-	}
-	if (sender)
-		sender->key = peer_reported_key(peer);
-	u->sender = sender;
+	addr_dup(&u->sender->name, &peer->name);
+	u->sender->key = contact_reported_key(peer);
 }
 
 static void forget_sender(struct unexpected *u)
@@ -410,7 +407,7 @@ static void forget_sender(struct unexpected *u)
 	rx_unexpected_note(u);
 	if (wire_of_group(u->head))
 		peer->rx.kept -= rx_cost(u);
-	budget_leave(&peer->conn.worker->budget, u);
+	budget_leave(&peer_worker(peer)->budget, u);
 }
 
 /*

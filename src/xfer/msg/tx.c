@@ -7,7 +7,7 @@
 
 #include "base/log.h"
 #include "base/probe.h"
-#include "xfer/conn/conn.h"
+#include "conn/conn.h"
 #include "xfer/defer/defer.h"
 #include "xfer/rma/rma.h"
 #include "xfer/rndv/way.h"
@@ -284,7 +284,7 @@ int tx_connect(struct peer *peer, const struct work *work)
 	int err = peer->conn.refused;
 
 	peer->conn.refused = 0;
-	return err && !work && !peer->conn.worker->conn.cm ? -err : conn_start(peer);
+	return err && !work && !peer->conn.station->cm ? -err : conn_start(&peer->conn);
 }
 
 /*

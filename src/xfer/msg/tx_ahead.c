@@ -3,7 +3,7 @@
 #include <rdma/fi_errno.h>
 #include <string.h>
 
-#include "xfer/conn/conn.h"
+#include "conn/conn.h"
 #include "xfer/defer/defer.h"
 #include "xfer/worker.h"
 #include "xfer/msg/tx.h"
@@ -61,7 +61,7 @@ int tx_ahead(struct peer *peer, const struct packet *p, struct work *work)
 	if (room && !(work && work->delivered) && !send_copy(peer->conn.real, p))
 		return 1;
 	if (peer->conn.state == PEER_IDLE) {
-		err = conn_start(peer);
+		err = conn_start(&peer->conn);
 		if (err)
 			return err;
 	}
@@ -77,10 +77,10 @@ int tx_ahead(struct peer *peer, const struct packet *p, struct work *work)
 
 void tx_ahead_connect(struct peer *peer)
 {
-	int err = conn_start(peer);
+	int err = conn_start(&peer->conn);
 
 	if (err)
-		peer_failed(peer, -err);
+		contact_failed(&peer->conn, -err);
 }
 
 bool tx_ahead_flush(struct peer *peer)
@@ -99,7 +99,7 @@ void tx_cancel_posted(struct worker *worker, int err,
 	static const enum txreq_state states[] = {TXREQ_ACK, TXREQ_ZCOPY, TXREQ_STREAM,
 						  TXREQ_AHEAD};
 
-	LIST_EACH_OF (struct peer, peer, &worker->conn.peers_list, conn.in_worker) {
+	LIST_EACH_OF (struct peer, peer, &worker->conn.peers_list, conn.in_station) {
 		for (unsigned int i = 0; i < sizeof(states) / sizeof(states[0]); i++)
 			LIST_EACH_SAFE_OF (struct txreq, req, &peer->txreqs[states[i]], link) {
 				if (!req->work || !match(req->work, arg))

@@ -13,7 +13,7 @@ static void keep_control(struct peer *peer, const struct packet *p)
 
 	if (!c || !answers_add(peer, sizeof(*c) + p->len)) {
 		if (!c)
-			peer_starve(peer, "an answer to it");
+			contact_starve(&peer->conn, "an answer to it");
 		free(c);
 		return;
 	}

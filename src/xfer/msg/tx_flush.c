@@ -122,7 +122,7 @@ static bool flush_backlog(struct peer *peer)
 /* A peer that is to be disconnected waits for that. */
 static bool nothing_waits(const struct peer *peer)
 {
-	return !peer_expelled(peer) && list_empty(&peer->tx.controls) &&
+	return !contact_expelled(&peer->conn) && list_empty(&peer->tx.controls) &&
 	       list_empty(&peer->txreqs[TXREQ_ZCOPY]) && list_empty(&peer->txreqs[TXREQ_AHEAD]) &&
 	       list_empty(&peer->txreqs[TXREQ_BACKLOG]) &&
 	       list_empty(&peer->txreqs[TXREQ_STREAM]) && list_empty(&peer->txreqs[TXREQ_REPLY]);

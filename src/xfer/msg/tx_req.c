@@ -60,7 +60,7 @@ void tx_req_requeue(struct txreq *req)
 
 struct txreq *tx_req_new(struct ep *ep, struct peer *peer)
 {
-	struct txreq *req = pool_get(&peer->conn.worker->tx_pool);
+	struct txreq *req = pool_get(&peer_worker(peer)->tx_pool);
 
 	if (!req)
 		return NULL;
@@ -75,7 +75,7 @@ void tx_req_free(struct txreq *req)
 {
 	tx_req_deregister(req);
 	free(req->bounce); /* NOLINT(clang-analyzer-unix.Malloc): it does not follow the lists */
-	pool_put(&req->peer->conn.worker->tx_pool, req);
+	pool_put(&peer_worker(req->peer)->tx_pool, req);
 }
 
 int tx_req_bounce(struct txreq *req, const struct iovec *iov, size_t count)
@@ -212,7 +212,7 @@ static void copy_out_pending_rts(struct txreq *req)
 
 	if (!needed || req->bounce || !tx_req_bounce(req, req->iov, req->count))
 		return;
-	peer_starve(req->peer, "a message of a closed context");
+	contact_starve(&req->peer->conn, "a message of a closed context");
 	tx_req_move(req, TXREQ_ACK); /* nothing reads its memory any more */
 }
 
@@ -220,7 +220,7 @@ void tx_take_back(struct peer *peer, const char *what)
 {
 	/* Without memory for the copy the link has failed, and reads the memory no more. */
 	if (peer->conn.real->zcopy->copy_out(peer->conn.real))
-		peer_starve(peer, what);
+		contact_starve(&peer->conn, what);
 }
 
 /* Reports an operation of an endpoint that is being closed as canceled, though it may go on. */
@@ -233,7 +233,7 @@ static void cancel_reported(struct txreq *req)
 
 void tx_forget(struct worker *worker, struct ep *ep, struct ep *successor)
 {
-	LIST_EACH_OF (struct peer, peer, &worker->conn.peers_list, conn.in_worker) {
+	LIST_EACH_OF (struct peer, peer, &worker->conn.peers_list, conn.in_station) {
 		/* What only waits for more to send goes out, and completes. */
 		if (peer->conn.real && link_holds(peer->conn.real)) {
 			peer->conn.real->zcopy->cork(peer->conn.real, false);
@@ -268,7 +268,7 @@ static const struct ep *tx_req_opened(const struct ep *ep)
 
 int tx_cancel(const struct ep *ep, void *context)
 {
-	LIST_EACH_OF (struct peer, peer, &ep->worker->conn.peers_list, conn.in_worker) {
+	LIST_EACH_OF (struct peer, peer, &ep->worker->conn.peers_list, conn.in_station) {
 		LIST_EACH_OF (struct txreq, req, &peer->txreqs[TXREQ_BACKLOG], link) {
 			/* Partly sent requests and deferred work cannot be canceled by context. */
 			if (req->context != context || !req->ep || req->work || req->sent ||

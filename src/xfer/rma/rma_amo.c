@@ -180,7 +180,7 @@ static struct packet rma_amo_packet_of(const struct message *m)
 struct message rma_match(struct peer *peer, const struct packet *p)
 {
 	struct message m = {.peer = peer,
-			    .src = peer_addr(peer),
+			    .src = contact_addr(&peer->conn),
 			    .head = p->head,
 			    .tag = p->data,
 			    .data = p->tag,

@@ -72,8 +72,8 @@ int rma_result(struct txreq *req, const struct packet *p)
 static void take_result(struct peer *peer, struct txreq *req, const struct packet *p)
 {
 	if (!expects_result(req) || p->tag != req->got || p->len > req->len - req->got) {
-		LOG_PEER(LOG_EP_DATA, "%s: unexpected result of %zu bytes dropped", peer_text(peer),
-			 p->len);
+		LOG_PEER(LOG_EP_DATA, "%s: unexpected result of %zu bytes dropped",
+			 contact_text(&peer->conn), p->len);
 		return;
 	}
 	rma_answer_scatter(req, p);
@@ -105,7 +105,7 @@ static void take_failure(struct peer *peer, uint32_t seq, uint64_t what)
 			LOG_PEER(
 				LOG_EP_DATA,
 				"%s refused an operation that nobody waits for (FI_INJECT_COMPLETE, or its endpoint is closed): %s",
-				peer_text(peer), fi_strerror(err));
+				contact_text(&peer->conn), fi_strerror(err));
 		rma_answer_retire(peer, req, err, reason);
 		return;
 	}
@@ -122,7 +122,7 @@ void rma_answer(struct peer *peer, const struct packet *p)
 	if (peer->rma.seq - seq > INT32_MAX) {
 		LOG_PEER(LOG_EP_DATA,
 			 "%s: answer to operation %u dropped: the last one sent was %u",
-			 peer_text(peer), seq, peer->rma.seq);
+			 contact_text(&peer->conn), seq, peer->rma.seq);
 		return;
 	}
 	if (wire_op(p->head) == WIRE_DONE) {

@@ -55,7 +55,7 @@ int rma_go_direct(struct txreq *req)
 	int ret = rma_begin(req, peer->conn.end || (req->flags & FI_INJECT && !req->bounce));
 
 	if (ret == LINK_UNDER_WAY) {
-		worker_look(peer->conn.worker);
+		worker_look(peer_worker(peer));
 		return 0;
 	}
 	if (ret < 0 && ret != -FI_EFAULT)

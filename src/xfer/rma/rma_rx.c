@@ -9,7 +9,7 @@
 #include "base/log.h"
 #include "base/once.h"
 #include "cntr/cntr.h"
-#include "xfer/conn/conn.h"
+#include "conn/conn.h"
 #include "xfer/rma/rma_target.h"
 #include "xfer/worker.h"
 #include "xfer/msg/tx.h"
@@ -112,14 +112,14 @@ bool rma_parse(struct rma_request *r, struct peer *peer, const struct packet *p)
 
 int rma_check(struct rma_request *r, uint64_t access)
 {
-	struct domain *dom = r->peer->conn.worker->conn.driven.dom;
+	struct domain *dom = r->peer->conn.station->driven.dom;
 
 	for (size_t i = 0; i < r->count; i++) {
 		int err = mr_check(dom, r->range[i].key, r->range[i].addr, r->range[i].len, access,
 				   &r->mr[i]);
 
 		if (err == -FI_ENOKEY && !mr_closed_lately(dom, r->range[i].key))
-			conn_wrong_key(r->peer, r->range[i].key);
+			conn_wrong_key(&r->peer->conn, r->range[i].key);
 		if (err)
 			return err;
 		if (r->flags & WIRE_COMMIT && !(r->mr[i]->flags & FI_RMA_PMEM)) {
@@ -235,7 +235,7 @@ static void count_access(const struct rma_request *r, const struct rx *rx, uint6
 
 void rma_event(struct rma_request *r, uint64_t kind, uint64_t more)
 {
-	struct rx *rx = context_of(r->peer->conn.worker, r->index);
+	struct rx *rx = context_of(peer_worker(r->peer), r->index);
 
 	count_access(r, rx, kind & (FI_REMOTE_READ | FI_REMOTE_WRITE), more);
 	if (r->flags & WIRE_CQ)
@@ -396,7 +396,7 @@ static void on_notify(struct worker *worker, struct peer *peer, const struct pac
 					r.range[i].len, event, &r.mr[i]);
 
 		if (err == -FI_ENOKEY)
-			conn_wrong_key(peer, r.range[i].key);
+			conn_wrong_key(&peer->conn, r.range[i].key);
 		if (err) {
 			LOG_PEER(LOG_EP_DATA,
 				 "a notification dropped: key %#llx does not grant %#llx to %llu "
@@ -423,7 +423,7 @@ void rma_serve_any(struct worker *worker, struct peer *peer, const struct packet
 	}
 	if (!rma_parse(&r, peer, p)) {
 		LOG_PEER(LOG_EP_DATA, "%s: a one-sided request of %zu bytes contradicts itself",
-			 peer_text(peer), p->len);
+			 contact_text(&peer->conn), p->len);
 		err = -FI_EINVAL;
 	} else if (r.op == WIRE_PUT) {
 		err = rma_rx_put(&r);

@@ -48,10 +48,10 @@ static inline __attribute__((always_inline)) void rma_await(struct peer *peer, s
 	tx_req_enter(peer, req, TXREQ_RMA);
 	peer->rma.awaiting_count++;
 	if (list_empty(&peer->rma.in_awaiting))
-		list_push(&peer->conn.worker->awaiting, &peer->rma.in_awaiting);
+		list_push(&peer_worker(peer)->awaiting, &peer->rma.in_awaiting);
 	/* If the peer sleeps too, no answer comes: our sleeper must wake and call rma_help. */
-	if (__builtin_expect(peer->conn.worker->conn.opener.sleepers, 0) && peer->conn.real->local)
-		worker_wake(peer->conn.worker);
+	if (__builtin_expect(peer->conn.station->opener.sleepers, 0) && peer->conn.real->local)
+		station_wake(peer->conn.station);
 }
 
 /*
@@ -87,8 +87,7 @@ rma_short_fill(struct txreq *req, struct ep *ep, struct peer *peer, struct rma_s
 static inline __attribute__((always_inline)) bool rma_short_post(struct ep *ep, struct rma_short s)
 {
 	struct worker *worker = ep->worker;
-	struct peer *peer =
-		s.addr < worker->conn.peer_count ? worker->conn.peers[s.addr] : &peer_nobody;
+	struct peer *peer = worker_peer(worker, s.addr);
 	struct link *link = peer->conn.link;
 	const bool brings = s.wire == WIRE_GET || s.form != ATOMIC_BASE;
 	/* Reads inject nothing, and atomics with a result hardly ever. */
@@ -98,7 +97,7 @@ static inline __attribute__((always_inline)) bool rma_short_post(struct ep *ep, 
 
 	if (__builtin_expect(s.len > RMA_SHORT_MAX || s.flags & slow ||
 				     (!brings && s.flags & FI_INJECT && s.len > ep->inject_least) ||
-				     link == &peer_full_link || link->rdma_usable ||
+				     link == &contact_full_link || link->rdma_usable ||
 				     (s.wire != WIRE_AMO && peer->rma.direct_spell) ||
 				     peer->rma.awaiting_count >= ep->tx_size,
 			     0))

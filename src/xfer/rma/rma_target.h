@@ -64,7 +64,7 @@ static inline void rma_mark_done(struct peer *peer, uint64_t head)
 	peer->target.done_seq = wire_id(head);
 	peer->target.common &= head;
 	if (list_empty(&peer->target.in_acks_pending))
-		list_push(&peer->conn.worker->acks_pending, &peer->target.in_acks_pending);
+		list_push(&peer_worker(peer)->acks_pending, &peer->target.in_acks_pending);
 }
 /* The same for a request whose initiator may have disconnected. */
 void rma_done(struct rma_request *r);

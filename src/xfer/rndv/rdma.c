@@ -8,7 +8,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "xfer/rndv/rxreq.h"
-#include "xfer/conn/conn_own.h"
+#include "conn/conn.h"
 #include "xfer/worker.h"
 #include "xfer/rma/rma.h"
 #include "xfer/msg/tx.h"
@@ -47,7 +47,7 @@ static bool moves_of(const struct peer *peer, const struct ep *ep)
 /* Returns a peer with outstanding RDMA operations of the context or endpoint, or NULL. */
 static struct peer *rdma_mover(struct worker *worker, const struct rx *rx, const struct ep *ep)
 {
-	LIST_EACH_OF (struct peer, peer, &worker->conn.peers_list, conn.in_worker) {
+	LIST_EACH_OF (struct peer, peer, &worker->conn.peers_list, conn.in_station) {
 		if (ep ? moves_of(peer, ep) : rxreq_rdma(peer, rx))
 			return peer;
 	}
@@ -68,8 +68,8 @@ static void rdma_quiesce(struct worker *worker, const struct rx *rx, const struc
 		LOG_WARN(
 			LOG_EP_DATA,
 			"close: an RDMA operation with %s has not ended within %d ms: disconnecting it",
-			peer_text(peer), (int)QUIESCE_MS);
-		conn_fail(peer, FI_ETIMEDOUT, NULL);
+			contact_text(&peer->conn), (int)QUIESCE_MS);
+		conn_fail(&peer->conn, FI_ETIMEDOUT, NULL);
 	}
 }
 

@@ -18,7 +18,7 @@
 struct rxreq *rxreq_begin(struct rx *rx, struct recv *r, const struct message *m, size_t capacity,
 			  void *base)
 {
-	struct rxreq *a = pool_get(&m->peer->conn.worker->rxreq_pool);
+	struct rxreq *a = pool_get(&peer_worker(m->peer)->rxreq_pool);
 
 	if (!a)
 		return NULL;
@@ -38,9 +38,9 @@ struct rxreq *rxreq_begin(struct rx *rx, struct recv *r, const struct message *m
 
 void rxreq_end(struct rxreq *a, int err)
 {
-	struct worker *worker = a->peer->conn.worker;
+	struct worker *worker = peer_worker(a->peer);
 	struct message m = {.peer = a->peer,
-			    .src = peer_addr(a->peer),
+			    .src = contact_addr(&a->peer->conn),
 			    .head = a->head,
 			    .tag = a->tag,
 			    .data = a->data,
@@ -114,7 +114,7 @@ static bool rxreq_read_message(struct rxreq *a, const struct fi_rma_iov *remote,
 	}
 	a->state = RXREQ_READ;
 	if (link->local) /* no packet and no device tells its end */
-		worker_look(a->peer->conn.worker);
+		worker_look(peer_worker(a->peer));
 	return true;
 }
 
@@ -199,7 +199,7 @@ static void rxreq_advance(struct rxreq *a, size_t len)
 	a->received += len;
 	a->peer->rx.came++;
 	if (a->received != a->len) {
-		shard_part(&a->peer->conn.worker->conn.driven.shard);
+		shard_part(&a->peer->conn.station->driven.shard);
 		return;
 	}
 	if (a->asked)
@@ -235,7 +235,7 @@ static struct rxreq *place_message(struct worker *worker, struct peer *peer, con
 	struct recv *r = NULL;
 	struct rxreq *a;
 
-	if (rx && !peer_expelled(peer)) /* rx_deliver drops later packets */
+	if (rx && !contact_expelled(&peer->conn)) /* rx_deliver drops later packets */
 		r = rx_find_posted(rx, wire_flags(p->head) & WIRE_TAGGED, m.src, m.tag);
 	if (!r)
 		return NULL;
@@ -307,7 +307,7 @@ void rxreq_fail_peer(struct peer *peer, int err)
 
 void rxreq_fail_context(struct worker *worker, struct rx *rx, int err)
 {
-	LIST_EACH_OF (struct peer, peer, &worker->conn.peers_list, conn.in_worker) {
+	LIST_EACH_OF (struct peer, peer, &worker->conn.peers_list, conn.in_station) {
 		LIST_EACH_SAFE_OF (struct rxreq, a, &peer->rx.rxreqs, link) {
 			if (a->rx == rx)
 				rxreq_end(a, err);

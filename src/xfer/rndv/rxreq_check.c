@@ -21,9 +21,10 @@ static bool rxreq_check_owes(const struct peer *peer)
 
 static bool is_exempt(struct peer *peer)
 {
-	return !peer_linked(peer) || peer_inside(peer) || peer_expelled(peer) ||
+	return !contact_linked(&peer->conn) || contact_inside(&peer->conn) ||
+	       contact_expelled(&peer->conn) ||
 	       (env_get()->sender_timeout < 0 &&
-		(peer->conn.worker->conn.cm || peer_addr(peer) != FI_ADDR_NOTAVAIL));
+		(peer->conn.station->cm || contact_addr(&peer->conn) != FI_ADDR_NOTAVAIL));
 }
 
 static void rxreq_check_peer(struct peer *peer, int ms)
@@ -32,7 +33,7 @@ static void rxreq_check_peer(struct peer *peer, int ms)
 		peer->rx.seen = peer->rx.came;
 		peer->rx.stalls = 0;
 	} else if (++peer->rx.stalls > CHECKS) {
-		peer_overdue(peer, ms);
+		contact_overdue(&peer->conn, ms);
 	}
 }
 
@@ -49,5 +50,5 @@ void rxreq_check(struct worker *worker, uint64_t now)
 	}
 	worker->next_check = now + (uint64_t)ms / CHECKS + 1;
 	LIST_EACH (node, &worker->conn.peers_list)
-		rxreq_check_peer(LIST_ENTRY(node, struct peer, conn.in_worker), ms);
+		rxreq_check_peer(LIST_ENTRY(node, struct peer, conn.in_station), ms);
 }

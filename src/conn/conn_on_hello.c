@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Accepted connections: checks the hello and decides whether the connection counts. */
+#include <rdma/fi_errno.h>
+#include <sys/epoll.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "conn/conn_options.h"
+#include "conn/conn_own.h"
+#include "conn/connect.h"
+
+void conn_on_hello_abandon(struct contact *peer)
+{
+	if (peer->sock >= 0)
+		connect_close(peer->sock);
+	peer->sock = peer->wake = -1;
+	attempt_end(peer);
+}
+
+int conn_take(struct contact *peer, struct accepted *conn, const struct hello_fields *fields)
+{
+	struct hello_fields answer = *fields;
+	struct wire_rails rails;
+	int err;
+
+	conn_event(peer, CONN_TAKES, NULL);
+	answer.auth = &conn->auth;
+	peer->sock = peer->wake = conn->sock;
+	peer->kind = conn->inside ? LINK_HOST : LINK_SOCKET;
+	err = conn_link(peer, conn, &answer.nic);
+	conn_options_say(peer, &answer, &rails);
+	if (!err)
+		err = hello_send(peer->station, conn->sock, conn->inside, &answer);
+	if (!err && peer->sock >= 0)
+		err = conn_watch(peer, EPOLLIN);
+	if (!err) {
+		peer->real->silent &= !peer->station->cm;
+		contact_connected(peer);
+		return 0;
+	}
+	LOG_PEER(LOG_EP_CTRL, "cannot accept %s: %s", contact_text(peer), fi_strerror(-err));
+	if (peer->station->cm)
+		contact_failed(peer, -err);
+	else
+		contact_not_taken(peer, -err);
+	return err;
+}
+
+void conn_refuse(struct station *station, struct accepted *conn, int err)
+{
+	hello_send(station, conn->sock, conn->inside,
+		   &(struct hello_fields){.kind = HELLO_REJECT, .error = err, .auth = &conn->auth});
+	acceptor_dismiss(conn);
+}
+
+/* Is this a network address that has tried too many keys lately? */
+static bool comes_from_refused(const struct station *station, const struct accepted *conn)
+{
+	struct addr from;
+
+	return !conn->inside && connect_remote(conn->sock, &from) &&
+	       source_refused(&station->sources, source_id(&from), clock_coarse_ms());
+}
+
+/* Is this our own hello, which has come back across the loopback? */
+static bool is_ourselves(const struct station *station, const struct accepted *conn,
+			 const struct addr *name)
+{
+	struct addr key = addr_unmapped(name), from;
+
+	return station_goes_by(station, &key) && !conn_names_afar(conn, &from);
+}
+
+static struct contact *conn_on_hello_find_peer(struct station *station, const struct accepted *conn,
+					       const struct addr *name)
+{
+	struct contact *peer;
+
+	if (conn->hello.incarnation != station->incarnation)
+		return contact_by_name(station, name, conn->auth.slot);
+	peer = is_ourselves(station, conn, name) ? contact_new(station, name) : NULL;
+	if (peer)
+		peer->key_slot = conn->auth.slot;
+	return peer;
+}
+
+/*
+ * Returns the peer that the hello means. NULL: the hello is refused, or there is no memory; *error is the positive error
+ * to answer. *also: its further addresses.
+ */
+static struct contact *conn_on_hello_identify(struct station *station, const struct accepted *conn,
+					      struct peer_also *also, int *error)
+{
+	struct addr name;
+	struct contact *peer;
+
+	*error = FI_ECONNREFUSED;
+	if (comes_from_refused(station, conn) || conn->hello.kind != HELLO_CONNECT || station->cm ||
+	    conn_names_sender(station, conn, &name, also))
+		return NULL;
+	if (!conn->inside && name.kind == ADDR_STR) {
+		addr_free(&name);
+		return NULL;
+	}
+	if (!auth_admits(&station->auth, conn, &name)) {
+		addr_free(&name);
+		*error = FI_EACCES;
+		return NULL;
+	}
+	peer = conn_on_hello_find_peer(station, conn, &name);
+	addr_free(&name);
+	return peer;
+}
+
+/* Is the newcomer the process that we are connecting to? */
+static bool same_process(const struct contact *peer, const struct accepted *conn)
+{
+	return contact_inside(peer) && conn->inside && conn->pid > 0 && peer->sock >= 0 &&
+	       connect_pid(peer->sock) == conn->pid;
+}
+
+/* Which event is the newcomer? */
+static enum conn_event conn_on_hello_relation(const struct contact *peer,
+					      const struct accepted *conn)
+{
+	uint64_t theirs = conn->hello.incarnation;
+
+	if (peer->state >= PEER_CROSSED && peer->incarnation == theirs)
+		return conn->hello.serial < peer->serial ? CONN_OLD : CONN_SAME_RUN;
+	if (peer->state == PEER_CONNECTING &&
+	    (conn_reach_unanswered(peer) || auth_comes_from(conn, &peer->key)))
+		return CONN_BELIEVED;
+	if (peer->station->incarnation < theirs)
+		return CONN_GREATER;
+	return same_process(peer, conn) ? CONN_SAME_PROCESS : CONN_LESSER;
+}
+
+/* The newcomer comes again, if there is no descriptor for it now. */
+void conn_on_hello_take(struct contact *peer, const struct conn_with *with)
+{
+	const struct hello_fields answer = {.kind = HELLO_ACCEPT, .id = pool_id(peer)};
+	struct accepted *conn = with->conn;
+
+	if (!conn_has_place(peer))
+		conn_refuse(NULL, conn, FI_EBUSY);
+	else if (connect_is_spare(conn->sock) || accepted_lacks_fds(conn))
+		conn_refuse(NULL, conn, FI_EAGAIN);
+	else if (!conn_take(peer, conn, &answer))
+		conn_names_keep(peer, with->also);
+	if (peer->state == PEER_IDLE)
+		conn_forget(peer);
+}
+
+void conn_on_hello_cross(struct contact *peer, struct accepted *conn)
+{
+	hello_send(peer->station, conn->sock, conn->inside,
+		   &(struct hello_fields){.kind = HELLO_CROSSED, .auth = &conn->auth});
+	acceptor_dismiss(conn);
+}
+
+void conn_on_hello(struct station *station, struct accepted *conn)
+{
+	struct peer_also also;
+	struct contact *peer;
+	int error;
+
+	if (conn->hello.kind == HELLO_JOIN || conn->joins) {
+		conn_options_join(station, conn);
+		return;
+	}
+	peer = conn_on_hello_identify(station, conn, &also, &error);
+	if (peer)
+		conn_event(peer, conn_on_hello_relation(peer, conn),
+			   &(struct conn_with){.conn = conn, .also = &also});
+	else
+		conn_refuse(NULL, conn, error);
+}
