@@ -144,3 +144,8 @@ int compat_fabric_0(struct fi_fabric_attr *attr, struct fid_fabric **fabric, voi
 BIND(compat_fabric, "fi_fabric", 0);
 
 #endif
+
+uint32_t fi_version(void)
+{
+	return INFO_RELEASE;
+}

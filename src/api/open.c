@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Objects of the library that fi_open opens by name. fi_fabric(3), fi_log(3) */
+/* Objects of the library that fi_open opens by name, and the public log calls. fi_fabric(3), fi_log(3) */
 #include <rdma/fabric.h>
 #include <rdma/fi_ext.h>
+#include <stdarg.h>
 #include <stdbool.h>
 #include <strings.h>
 #include <unistd.h>
 
+#include "base/fid.h"
 #include "base/forked.h"
 #include "base/log.h"
-#include "base/fid.h"
-#include "api/open_cache.h"
+#include "base/monitor.h"
+#include "base/text.h"
 #include "info/info.h"
 
 /* ---- "logging": messages go to callbacks of the application ---- */
@@ -134,14 +136,14 @@ static int logging_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 	return 0;
 }
 
-/* The import stays. */
-static int logging_close(struct fid *fid)
+/* These objects are not freed, and what was imported by them stays. */
+static int open_stays(struct fid *fid)
 {
 	(void)fid;
 	return 0;
 }
 
-static struct fi_ops logging_ops = FID_OPS(logging_close, logging_bind, fid_no_control);
+static struct fi_ops logging_ops = FID_OPS(open_stays, logging_bind, fid_no_control);
 
 static struct fid logging = {.fclass = FI_CLASS_LOG, .ops = &logging_ops};
 
@@ -165,6 +167,36 @@ static int open_logging(size_t attr_len, uint64_t flags, struct fid **fid, void 
 	return 0;
 }
 
+/* ---- "mr_cache" ---- */
+
+/* fi_import_fid: takes a memory monitor of the application, which stays when this object closes. */
+static int cache_bind(struct fid *fid, struct fid *monitor, uint64_t flags)
+{
+	(void)fid;
+	if (flags)
+		return LOG_REFUSE(-FI_EINVAL, LOG_MR, "mr_cache: flags %#llx of an import",
+				  (unsigned long long)flags);
+	return monitor_import((struct fid_mem_monitor *)monitor);
+}
+
+static struct fi_ops cache_ops = FID_OPS(open_stays, cache_bind, fid_no_control);
+
+/* The registration cache of all providers. 0; -FI_EINVAL: there are attributes; -FI_EBADFLAGS. fi_mr(3) */
+static int open_cache(size_t attr_len, uint64_t flags, struct fid **fid)
+{
+	static struct fid cache = {.fclass = FI_CLASS_MR_CACHE, .ops = &cache_ops};
+
+	if (attr_len || flags)
+		LOG_WARN(LOG_MR, "fi_open \"mr_cache\": attributes of %zu bytes, flags %#llx",
+			 attr_len, (unsigned long long)flags);
+	if (attr_len)
+		return -FI_EINVAL;
+	if (flags)
+		return -FI_EBADFLAGS;
+	*fid = &cache;
+	return 0;
+}
+
 EXTERNALLY_VISIBLE int fi_open(uint32_t version, const char *name, void *attr, size_t attr_len,
 			       uint64_t flags, struct fid **fid, void *context)
 {
@@ -178,4 +210,40 @@ EXTERNALLY_VISIBLE int fi_open(uint32_t version, const char *name, void *attr, s
 	LOG_INFO(LOG_CORE, "fi_open: no object \"%.60s\" for version %u.%u", name,
 		 FI_MAJOR(version), FI_MINOR(version));
 	return -FI_ENOSYS;
+}
+
+/* ---- Log calls, based on base/log ---- */
+
+#define MESSAGE_BYTES 8192
+
+static const char *name_of(const struct fi_provider *prov)
+{
+	return prov && prov->name ? prov->name : "core";
+}
+
+int fi_log_enabled(const struct fi_provider *prov, enum fi_log_level level,
+		   enum fi_log_subsys subsys)
+{
+	return log_allowed(name_of(prov), (int)level, (int)subsys);
+}
+
+int fi_log_ready(const struct fi_provider *prov, enum fi_log_level level, enum fi_log_subsys subsys,
+		 uint64_t *showtime)
+{
+	return log_ready(name_of(prov), (int)level, (int)subsys, showtime);
+}
+
+void fi_log(const struct fi_provider *prov, enum fi_log_level level, enum fi_log_subsys subsys,
+	    const char *func, int line, const char *fmt, ...)
+{
+	struct log_place place = {name_of(prov), (int)level, (int)subsys, func, line};
+	char msg[MESSAGE_BYTES];
+	struct text t;
+	va_list args;
+
+	text_init(&t, msg, sizeof(msg));
+	va_start(args, fmt);
+	text_addv(&t, fmt, args);
+	va_end(args);
+	log_write(&place, "%s", msg);
 }
