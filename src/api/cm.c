@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Listeners (acceptor, listen), and the one connection of a worker (conn_single). */
+/* Requests, listeners (acceptor, listen), and the one connection of a worker (conn_single). */
 #include "api/cm.h"
 
 #include <errno.h>
@@ -10,18 +10,233 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
+#include "api/ep_cm.h"
+#include "base/fid.h"
 #include "base/forked.h"
 #include "base/log.h"
-#include "api/connreq.h"
-#include "api/ep_cm.h"
 #include "info/providers.h"
+#include "link/offload.h"
+#include "link/transports.h"
 #include "conn/conn.h"
 #include "conn/connect.h"
 #include "conn/hello.h"
-#include "conn/listen.h"
-#include "link/offload.h"
-#include "link/transports.h"
 #include "xfer/worker.h"
+
+/* In a forked child the request is the parent's. */
+static bool is_foreign(const struct cm_request *c)
+{
+	return c->forks != forked_count();
+}
+
+static int cm_request_close(struct fid *fid)
+{
+	struct cm_request *c = (struct cm_request *)fid;
+
+	if (is_foreign(c))
+		return 0;
+	if (c->taken)
+		return LOG_REFUSE(-FI_EBUSY, LOG_EP_CTRL,
+				  "close: an endpoint owns the connection request: close that one");
+	cm_request_free(c);
+	return 0;
+}
+
+static struct fi_ops fid_ops = FID_OPS(cm_request_close, fid_no_bind, fid_no_control);
+
+/* NULL: no memory. */
+static struct cm_request *cm_request_make(void)
+{
+	struct cm_request *c = calloc(1, sizeof(*c));
+
+	if (!c)
+		return NULL;
+	c->fid = (struct fid){FI_CLASS_CONNREQ, NULL, &fid_ops};
+	c->forks = forked_count();
+	return c;
+}
+
+static void cm_request_refuse(struct accepted *conn, int error, const void *data, size_t len)
+{
+	hello_send(NULL, conn->sock, conn->inside,
+		   &(struct hello_fields){.kind = HELLO_REJECT,
+					  .error = error,
+					  .auth = &conn->auth,
+					  .data = data,
+					  .data_len = len < XFER_CM_DATA ? len : XFER_CM_DATA});
+	acceptor_dismiss(conn);
+}
+
+/* 0: a valid request, whose name is noted; else the positive error that refuses it. */
+static int cm_request_check(struct cm_listener *l, const struct accepted *conn, struct addr *name)
+{
+	int err = conn->hello.kind == HELLO_REQUEST && !hello_name(&conn->hello, name)
+			  ? 0
+			  : FI_ECONNREFUSED;
+
+	if (!err && name->kind != l->kind && !(l->all && name->kind == ADDR_IN)) {
+		LOG_PEER(LOG_EP_CTRL,
+			 "connection request refused: address format %u is not the listener's",
+			 conn->hello.name_format);
+		err = FI_ECONNREFUSED;
+	}
+	if (!err && !auth_admits(&l->auth, conn, name))
+		err = FI_EACCES;
+	return err;
+}
+
+/* Fills in the addresses as the listener has them. */
+static void cm_request_complete(const struct cm_listener *l, struct cm_request *c)
+{
+	addr_map(&c->name, l->kind);
+	if (l->all && !c->conn.inside)
+		connect_local(c->conn.sock, &c->own);
+}
+
+/* A connection that has come to the listener, taken over. NULL: no valid request, or no memory; it is refused. */
+static struct cm_request *cm_request_new(struct cm_listener *l, struct accepted *conn)
+{
+	struct cm_request *c = cm_request_make();
+	bool affordable = c && !connect_is_spare(conn->sock) && !accepted_lacks_fds(conn);
+	int err = affordable ? cm_request_check(l, conn, &c->name) : FI_EAGAIN;
+
+	if (!err) {
+		c->conn = *conn;
+		cm_request_complete(l, c);
+		return c;
+	}
+	cm_request_refuse(conn, err, NULL, 0);
+	if (c)
+		addr_free(&c->name);
+	free(c);
+	return NULL;
+}
+
+/* The next request to the listener of a device. NULL: none, or no memory; it is rejected. */
+static struct cm_request *cm_request_next(struct cm_listener *l)
+{
+	struct offload_request *offload = l->cm->next(l->offload);
+	struct cm_request *c = offload ? cm_request_make() : NULL;
+
+	if (c) {
+		c->cm = l->cm;
+		c->offload = offload;
+	} else if (offload) {
+		l->cm->reject(offload, NULL, 0);
+	}
+	return c;
+}
+
+struct cm_request *cm_request_of(struct fid *handle)
+{
+	struct cm_request *c = (struct cm_request *)handle;
+
+	return c && c->fid.fclass == FI_CLASS_CONNREQ && !is_foreign(c) ? c : NULL;
+}
+
+const struct addr *cm_request_name(const struct cm_request *c)
+{
+	return c->cm ? c->cm->name(c->offload) : &c->name;
+}
+
+const struct addr *cm_request_own_name(const struct cm_request *c)
+{
+	if (c->cm)
+		return c->cm->own_name(c->offload);
+	return c->own.kind != ADDR_NONE ? &c->own : NULL;
+}
+
+const void *cm_request_data(const struct cm_request *c, size_t *len)
+{
+	if (c->cm)
+		return c->cm->data(c->offload, len);
+	*len = c->conn.hello.data_len;
+	return c->conn.hello.data;
+}
+
+/* What was given away is known no more, a key least of all. */
+static void cm_request_leave(struct cm_request *c)
+{
+	addr_free(&c->name);
+	explicit_bzero(&c->conn, sizeof(c->conn));
+	c->answered = true;
+}
+
+static void cm_request_send_reject(struct cm_request *c, const void *data, size_t len)
+{
+	if (c->cm)
+		c->cm->reject(c->offload, data, len);
+	else
+		cm_request_refuse(&c->conn, FI_ECONNREFUSED, data, len);
+	cm_request_leave(c);
+}
+
+/* Accepts the request on a worker of ours. 0 or a negative error. */
+static int cm_request_adopt(struct worker *worker, struct accepted *conn, const void *data,
+			    size_t len)
+{
+	if (conn->inside ? !worker->conn.via[LINK_HOST].state
+			 : !station_on_network(&worker->conn)) {
+		LOG_WARN(LOG_EP_CTRL,
+			 "accept: the request came by %s, which the endpoint does not use: open it "
+			 "with the info of the request",
+			 conn->inside ? "shared memory" : "the network");
+		cm_request_refuse(conn, FI_ECONNREFUSED, NULL, 0);
+		return -FI_EINVAL;
+	}
+	if (!auth_fits(&worker->conn.auth, conn)) {
+		cm_request_refuse(conn, FI_EACCES, NULL, 0);
+		return -FI_EACCES;
+	}
+	if (connect_closed(conn->sock)) {
+		acceptor_dismiss(conn);
+		return -FI_ECONNABORTED;
+	}
+	return conn_adopt(&worker->conn, conn, data, len < XFER_CM_DATA ? len : XFER_CM_DATA);
+}
+
+/* Implements cm_accept. */
+static int cm_request_accept(struct cm_request *c, struct worker *worker, const void *data,
+			     size_t len)
+{
+	struct offload *n = worker->offload;
+	int err;
+
+	if (!n != !c->cm) {
+		LOG_WARN(
+			LOG_EP_CTRL,
+			"accept: the request came to a listener of %s: open the endpoint with the info of the request",
+			c->cm ? "a device" : "sockets");
+		cm_request_send_reject(c, NULL, 0);
+		return -FI_EINVAL;
+	}
+	if (n) {
+		err = n->ops->accept(n, c->offload, data, len);
+		err = err ? err : CM_LATER;
+	} else {
+		err = cm_request_adopt(worker, &c->conn, data, len);
+	}
+	cm_request_leave(c);
+	return err;
+}
+
+int cm_request_reject(struct cm_request *c, const void *data, size_t len)
+{
+	if (c->answered)
+		return -FI_EINVAL;
+	cm_request_send_reject(c, data, len);
+	if (!c->taken)
+		fid_free(&c->fid);
+	return 0;
+}
+
+void cm_request_free(struct cm_request *c)
+{
+	if (is_foreign(c))
+		return;
+	if (!c->answered)
+		cm_request_send_reject(c, NULL, 0);
+	fid_free(&c->fid);
+}
 
 #define EVENTS_PER_CALL 256 /* events of the acceptor handled in one call */
 
@@ -130,19 +345,19 @@ void cm_close(struct cm_listener *l)
 	close(l->epfd);
 }
 
-struct connreq *cm_next(struct cm_listener *l)
+struct cm_request *cm_next(struct cm_listener *l)
 {
-	struct connreq *req = NULL;
+	struct cm_request *req = NULL;
 	struct epoll_event event;
 	struct accepted conn;
 
 	if (l->cm)
-		return connreq_next(l);
+		return cm_request_next(l);
 	for (unsigned int i = 0; i < EVENTS_PER_CALL && !req; i++) {
 		if (epoll_wait(l->epfd, &event, 1, 0) != 1)
 			break;
 		if (acceptor_event(&l->acceptor, event.data.u64, &conn))
-			req = connreq_new(l, &conn);
+			req = cm_request_new(l, &conn);
 	}
 	if (l->acceptor.count)
 		acceptor_expire(&l->acceptor);
@@ -157,9 +372,9 @@ static void cancel_receives(struct worker *worker)
 			rx_fail_posted(worker->rx[i], FI_ECANCELED);
 }
 
-int cm_accept(struct worker *worker, struct connreq *req, const void *data, size_t len)
+int cm_accept(struct worker *worker, struct cm_request *req, const void *data, size_t len)
 {
-	int err = connreq_accept(req, worker, data, len);
+	int err = cm_request_accept(req, worker, data, len);
 
 	if (err < 0 && !worker->offload)
 		cancel_receives(worker);

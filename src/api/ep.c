@@ -4,14 +4,47 @@
 
 #include <rdma/fi_errno.h>
 #include <stdlib.h>
+#include <time.h>
 
 #include "api/ep_cm.h"
+#include "base/clock.h"
 #include "base/fid.h"
 #include "base/log.h"
 #include "core/mr.h"
 #include "info/job_key.h"
 #include "link/engine.h"
 #include "link/link.h"
+
+#define LAST_MS     1000   /* ms that a close waits at most for peers to take their answers */
+#define LAST_NAP_NS 100000 /* ns between two looks at that */
+
+/* Waits for peers that access memory directly. 0 or -FI_EBUSY. Not locked. */
+static int ep_quiesce(struct ep *ep)
+{
+	int err;
+
+	domain_lock(ep->dom);
+	err = ep->worker ? worker_quiesce(ep->worker) : 0;
+	domain_unlock(ep->dom);
+	return err;
+}
+
+/* Nothing is locked while peers are waited for: they may be endpoints of this domain. */
+void ep_serve_last(struct ep *ep)
+{
+	const struct timespec nap = {.tv_nsec = LAST_NAP_NS};
+	uint64_t end = clock_coarse_ms() + LAST_MS;
+	bool done;
+
+	for (;;) {
+		domain_lock(ep->dom);
+		done = !ep->worker || worker_serve_last(ep->worker);
+		domain_unlock(ep->dom);
+		if (done || clock_coarse_ms() >= end)
+			return;
+		nanosleep(&nap, NULL);
+	}
+}
 
 /* Events that counters can be bound for, in the order of struct ep.cntrs. */
 static const uint64_t events_bound[] = {FI_SEND,  FI_RECV,        FI_READ,

@@ -5,8 +5,6 @@
 
 #include "core/ep.h"
 
-struct fi_weft_stats;
-
 struct ep *ep_new(struct domain *dom, size_t fclass, void *context);
 int ep_own_info(struct ep *ep, const struct fi_info *info);
 void ep_free(struct ep *ep);
@@ -19,17 +17,11 @@ int ep_worker(struct ep *ep);
 void ep_drop_worker(struct ep *ep);
 int ep_enable(struct ep *ep);
 int ep_bind(struct fid *fid, struct fid *bfid, uint64_t flags);
-/* Waits for peers that access memory directly. 0 or -FI_EBUSY. Not locked. */
-int ep_quiesce(struct ep *ep);
 /* Serves peers a last time, before their connections are closed. Waits a bounded time. Not locked. */
 void ep_serve_last(struct ep *ep);
 int ep_close(struct fid *fid);
 int ep_control(struct fid *fid, int command, void *arg);
 int ep_stats_open(struct fid *fid, const char *name, uint64_t flags, void **ops, void *context);
-/* The call `read` of FI_WEFT_STATS. */
-int ep_stats_read(struct fid *fid, struct fi_weft_stats *stats, size_t size);
-/* What fi_profile_open opens: the endpoint's profile, closed before it. 0 or -FI_ENOMEM. */
-int ep_profile_open(struct fid *ep, void **ops, void *context);
 /*
  * Fills the tables of an endpoint or context and of its aliases: with what bindings and default flags permit, and in the
  * instance with the domain's lock or without. Domain locked.
@@ -62,8 +54,6 @@ int ep_late_cq(struct ep *ep, struct cq *cq, uint64_t flags);
 int ep_late_cntr(struct ep *ep, struct cntr *cntr, uint64_t flags);
 /* Puts late bindings into effect for entries, receives and aliases. */
 void ep_take_bindings(struct ep *ep);
-/* The part of ep_take_bindings for aliases. */
-void ep_follow_base(struct ep *base);
 /* Drops a reference to a shared transmit context. */
 void sep_stx_put(struct stx *stx);
 int ep_option_get(fid_t fid, int level, int optname, void *optval, size_t *optlen);

@@ -1,16 +1,104 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* Names of endpoints, and the connection of an FI_EP_MSG endpoint. fi_cm(3). */
 #include "api/ep_cm.h"
 
 #include <rdma/fi_errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/clock.h"
-#include "base/log.h"
-#include "api/connreq.h"
+#include "api/cm.h"
 #include "api/pep.h"
 #include "api/refused.h"
+#include "base/clock.h"
+#include "base/log.h"
 #include "info/providers.h"
+#include "link/engine.h"
+
+static int ep_name_get(fid_t fid, void *addr, size_t *addrlen)
+{
+	struct ep *ep = (struct ep *)fid;
+	int err;
+
+	if (!addrlen || (*addrlen && !addr))
+		return -FI_EINVAL;
+	domain_lock(ep->dom);
+	err = ep_worker(ep);
+	if (!err)
+		err = addr_to_format(worker_name(ep->worker), provider_format(ep->base->info), addr,
+				     addrlen);
+	domain_unlock(ep->dom);
+	return err;
+}
+
+/* Returns -FI_EADDRINUSE if the worker has another string than the one asked for. */
+static int check_name(const struct ep *ep, const void *wanted, size_t wanted_len)
+{
+	const struct addr *name = worker_name(ep->worker);
+	struct addr a;
+	int err = addr_from_user(&a, provider_format(ep->info), wanted, wanted_len);
+
+	if (err)
+		return err;
+	err = name->kind != ADDR_STR || strcmp(name->str, a.str) == 0 ? 0 : -FI_EADDRINUSE;
+	addr_free(&a);
+	return err;
+}
+
+/* Opens the worker under the name of ep->info, to report a name in use at once. Locked. */
+static int ep_name_take_name(struct ep *ep)
+{
+	int err = ep_worker(ep);
+
+	if (err)
+		return err;
+	err = check_name(ep, ep->info->src_addr, ep->info->src_addrlen);
+	if (err)
+		ep_drop_worker(ep);
+	return err;
+}
+
+/* An FI_EP_MSG endpoint binds only when it connects. */
+static int ep_name_set_name(struct ep *ep, void *addr, size_t addrlen)
+{
+	struct fi_info *info = ep->info;
+	void *old = info->src_addr;
+	size_t old_len = info->src_addrlen;
+	int err;
+
+	if (ep->worker)
+		return -FI_EOPBADSTATE;
+	info->src_addr = addr;
+	info->src_addrlen = addrlen;
+	err = ep->cm ? 0 : ep_name_take_name(ep);
+	if (err) {
+		info->src_addr = old;
+		info->src_addrlen = old_len;
+		return err;
+	}
+	free(old);
+	return 0;
+}
+
+/* Permitted only before the endpoint has a worker. */
+static int ep_name_set(fid_t fid, void *addr, size_t addrlen)
+{
+	struct ep *ep = (struct ep *)fid;
+	void *copy;
+	int err;
+
+	if (!addr || !addrlen || ep->base != ep)
+		return -FI_EINVAL;
+	copy = malloc(addrlen);
+	if (!copy)
+		return -FI_ENOMEM;
+	memcpy(copy, addr, addrlen);
+	domain_lock(ep->dom);
+	err = ep_name_set_name(ep, copy, addrlen);
+	domain_unlock(ep->dom);
+	if (err)
+		free(copy);
+	return err;
+}
 
 /* Returns whether it is time to check that the peer is alive. */
 static bool poll_due(struct ep_cm *cm)
@@ -70,7 +158,7 @@ static void ep_cm_watch(struct ep *ep)
 /* Takes over info->handle: a passive endpoint's name, or a connection request to accept. */
 static int take_handle(struct ep *ep, struct fid *handle)
 {
-	struct connreq *request = connreq_of(handle);
+	struct cm_request *request = cm_request_of(handle);
 
 	if (request && !request->taken) {
 		request->taken = true;
@@ -125,7 +213,7 @@ void ep_cm_leave(struct ep *ep)
 void ep_cm_free(struct ep *ep)
 {
 	if (ep->cm && ep->cm->request)
-		connreq_free(ep->cm->request);
+		cm_request_free(ep->cm->request);
 	free(ep->cm);
 	ep->cm = NULL;
 }
@@ -252,7 +340,7 @@ static int ep_connect(struct fid_ep *fid, const void *addr, const void *param, s
 /* Errors of the connection itself are reported by an event, as with fi_connect. */
 static int accept_locked(struct ep *ep, const void *param, size_t paramlen)
 {
-	struct connreq *request = ep->cm->request;
+	struct cm_request *request = ep->cm->request;
 	int err;
 
 	if (!request || request->answered || !is_new(ep))
@@ -323,7 +411,7 @@ static const struct addr *peer_name(const struct ep *ep)
 		return NULL;
 	if (cm->state == EP_CM_CONNECTING || cm->state == EP_CM_CONNECTED)
 		return cm_peer_name(ep->worker);
-	return cm->request && !cm->request->answered ? connreq_name(cm->request) : NULL;
+	return cm->request && !cm->request->answered ? cm_request_name(cm->request) : NULL;
 }
 
 static int ep_getpeer(struct fid_ep *fid, void *addr, size_t *addrlen)

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Names of endpoints, and the connection of an FI_EP_MSG endpoint. fi_cm(3). */
 #ifndef WEFT_API_EP_CM_H
 #define WEFT_API_EP_CM_H
 
 #include "api/ep.h"
 #include "core/eq.h"
 
-struct connreq;
+struct cm_request;
 
 enum ep_cm_state {
 	EP_CM_NEW,
@@ -20,10 +19,10 @@ struct ep_cm {
 	struct eq_driver driver; /* progresses the worker for readers of the event queue */
 	struct ep *ep;
 	enum ep_cm_state state;
-	bool driven;             /* the driver is in the event queue */
-	int poll_ms;             /* ms between checks of a silent peer; 0: none needed */
-	uint64_t next_poll;      /* ms */
-	struct connreq *request; /* the connection request to accept, or NULL; owned */
+	bool driven;                /* the driver is in the event queue */
+	int poll_ms;                /* ms between checks of a silent peer; 0: none needed */
+	uint64_t next_poll;         /* ms */
+	struct cm_request *request; /* the connection request to accept, or NULL; owned */
 };
 
 /* Allocates ep->cm and takes over the request or name of info->handle. 0 or a negative error. */
@@ -43,9 +42,6 @@ void ep_cm_connected(struct ep *ep, const void *data, size_t len);
  * of fi_reject. Domain locked.
  */
 void ep_cm_ended(struct ep *ep, int err, const void *data, size_t len);
-
-int ep_name_get(fid_t fid, void *addr, size_t *addrlen);
-int ep_name_set(fid_t fid, void *addr, size_t addrlen);
 
 extern struct fi_ops_cm ep_cm_ops;
 

@@ -40,14 +40,5 @@ int pep_open(struct fid_fabric *fabric, struct fi_info *info, struct fid_pep **p
  * one is unusable from then on. 0 or a negative error.
  */
 int pep_give_name(struct fid_pep *fid, struct fi_info *info);
-/* Binds the endpoint to its name, if it is not bound. `pep` locked. 0 or a negative error. */
-int pep_bound(struct pep *pep);
-/* Stops listening; pending requests are rejected. No lock held. */
-void pep_quit(struct pep *pep);
-
-/* struct pep.driver: posts an FI_CONNREQ event for each connection request. */
-void pep_cm_progress(struct eq_driver *driver);
-
-extern struct fi_ops_cm pep_cm_ops;
 
 #endif

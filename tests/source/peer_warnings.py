@@ -30,7 +30,7 @@ OWN_LINES = {
     "hw/verbs/rdm/verbs_rdma.c": ["%s: cannot post an RDMA request"],  # each link once
     "hw/verbs/rdm/verbs_tx.c": ["%s: posting a send to peer"],  # each link once: it ends
     "conn/auth_accept.c": ["accept: the endpoint's key"],
-    "api/connreq.c": ["accept: the request came"],
+    "api/cm.c": ["accept: the request came"],
     "conn/conn_open.c": ["%s: the endpoint was enabled before"],
     "conn/conn_reach.c": ["cannot connect to", "no connection with"],  # our attempts; is_news limits those of others
     "xfer/worker_stuck.c": ["%s: an operation has stood still"],  # operations of ours

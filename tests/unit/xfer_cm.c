@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 #include "api/cm.h"
-#include "api/connreq.h"
 #include "link/link.h"
 
 #include "cm_raw.h"
@@ -54,10 +53,10 @@ static void teardown(void)
 }
 
 /* Returns the next request; NULL: none came within 200 ms. */
-static struct connreq *hear(void)
+static struct cm_request *hear(void)
 {
 	struct pollfd p = {.fd = cm_fd(&listener), .events = POLLIN};
-	struct connreq *req = NULL;
+	struct cm_request *req = NULL;
 
 	while (!req && poll(&p, 1, 200) == 1)
 		req = cm_next(&listener);
@@ -101,20 +100,20 @@ START_TEST(request)
 	for (size_t i = 0; i < 3; i++) {
 		struct wire_hello hello = raw_hello(HELLO_REQUEST, lengths[i]);
 		const unsigned char *data;
-		struct connreq *req;
+		struct cm_request *req;
 		int sock = raw_connect(&name, _i);
 		size_t len;
 
 		raw_send(sock, &hello, _i);
 		req = hear();
 		ck_assert_ptr_nonnull(req);
-		ck_assert_uint_eq(connreq_name(req)->port, 4711);
-		ck_assert_int_eq(connreq_name(req)->kind, ADDR_IN);
-		data = connreq_data(req, &len);
+		ck_assert_uint_eq(cm_request_name(req)->port, 4711);
+		ck_assert_int_eq(cm_request_name(req)->kind, ADDR_IN);
+		data = cm_request_data(req, &len);
 		ck_assert_uint_eq(len, lengths[i]);
 		for (size_t at = 0; at < len; at++)
 			ck_assert_uint_eq(data[at], 'd');
-		ck_assert_int_eq(connreq_reject(req, hello.data, lengths[i]), 0);
+		ck_assert_int_eq(cm_request_reject(req, hello.data, lengths[i]), 0);
 		expect_refusal(sock, lengths[i]);
 		ck_assert_uint_eq(count_fds(), before);
 	}
@@ -166,7 +165,7 @@ START_TEST(long_refusal)
 {
 	struct wire_hello hello = raw_hello(HELLO_REQUEST, 0);
 	unsigned char much[2 * WIRE_CM_DATA_MAX] = {0};
-	struct connreq *req;
+	struct cm_request *req;
 	int sock;
 
 	ck_assert_int_eq(cm_listen(&listener, 5), 0);
@@ -174,7 +173,7 @@ START_TEST(long_refusal)
 	raw_send(sock, &hello, _i);
 	req = hear();
 	ck_assert_ptr_nonnull(req);
-	ck_assert_int_eq(connreq_reject(req, much, sizeof(much)), 0);
+	ck_assert_int_eq(cm_request_reject(req, much, sizeof(much)), 0);
 	expect_refusal(sock, WIRE_CM_DATA_MAX);
 }
 END_TEST
@@ -183,7 +182,7 @@ END_TEST
 START_TEST(silence)
 {
 	struct wire_hello hello = raw_hello(HELLO_REQUEST, 0);
-	struct connreq *req;
+	struct cm_request *req;
 	int silent[40], sock;
 	char byte;
 
@@ -204,7 +203,7 @@ START_TEST(silence)
 	}
 	/* A client whose request was read still awaits its answer. */
 	ck_assert_int_eq(recv(sock, &byte, 1, MSG_DONTWAIT), -1);
-	connreq_free(req);
+	cm_request_free(req);
 	expect_refusal(sock, 0);
 }
 END_TEST
