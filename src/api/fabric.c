@@ -20,7 +20,6 @@
 #include "core/fabric.h"
 #include "core/mr.h"
 #include "core/mr_nic.h"
-#include "core/poll.h"
 #include "core/wait.h"
 #include "core/workers.h"
 #include "hook/hook.h"

@@ -5,6 +5,7 @@
 #include "base/fid.h"
 #include "base/log.h"
 #include "cntr/cntr.h"
+#include "core/driven.h"
 
 static uint64_t cntr_read(struct fid_cntr *fid)
 {
@@ -244,4 +245,43 @@ int cntr_add_worker(struct cntr *c, struct driven *worker)
 void cntr_del_worker(struct cntr *c, struct driven *worker)
 {
 	workers_del(&c->workers, worker, &c->wait);
+}
+
+/* ---- Counters that any worker of their domain may change ---- */
+
+int cntr_join(struct cntr *c)
+{
+	if (!list_empty(&c->in_joined))
+		return 0;
+	LIST_EACH (node, &c->dom->workers) {
+		int err = cntr_add_worker(c, LIST_ENTRY(node, struct driven, in_domain));
+
+		if (!err)
+			continue;
+		while ((node = node->prev) != &c->dom->workers)
+			cntr_del_worker(c, LIST_ENTRY(node, struct driven, in_domain));
+		return err;
+	}
+	shard_unite(c->dom);
+	list_push(&c->dom->joined, &c->in_joined);
+	return 0;
+}
+
+int cntr_join_opened(struct driven *worker)
+{
+	LIST_EACH (node, &worker->dom->joined) {
+		int err = cntr_add_worker(LIST_ENTRY(node, struct cntr, in_joined), worker);
+
+		if (err) {
+			cntr_join_closing(worker);
+			return err;
+		}
+	}
+	return 0;
+}
+
+void cntr_join_closing(struct driven *worker)
+{
+	LIST_EACH (node, &worker->dom->joined)
+		cntr_del_worker(LIST_ENTRY(node, struct cntr, in_joined), worker);
 }

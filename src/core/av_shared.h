@@ -2,7 +2,7 @@
 /*
  * The table of an address vector with a name, shared by processes of one user. fi_av(3).
  *
- * The table lies in a memfd of fixed size, published by av_name.c. Only pages that were
+ * The table lies in a memfd of fixed size, published by av_name_publish. Only pages that were
  * written take memory. Other processes can open the table as long as one process has it open for
  * writing.
  *
@@ -83,16 +83,6 @@ void av_shared_remove(struct av_shared *t, size_t index);
 uint8_t *av_shared_uses(struct av_shared *t, size_t index);
 
 /*
- * av_name.c lets processes of one user find a memfd by name.
- *
- * A process publishes a descriptor by binding a socket to the name "weft-av/UID/HASH/PID/FD" in the
- * abstract namespace. Nothing is ever sent over the socket: other processes read the name in the
- * kernel's list of sockets and open /proc/PID/fd/FD. So no process has to answer, nothing outlives
- * the process and nothing is left in a file system. The reach is that of the network namespace and
- * of /proc.
- */
-
-/*
  * Excludes other processes that publish the name, until forked_close closes *door. Waits at most a
  * second for them. 0, -FI_EADDRINUSE or another error.
  */
@@ -103,13 +93,5 @@ int av_name_enter(const char *name, int *door);
  * error.
  */
 int av_name_publish(const char *name, int fd, int *place);
-
-/*
- * Opens the published descriptors of the name with `flags` of open(2) and passes each to `take`,
- * which owns the descriptor and returns -FI_ENOSYS if it is not the right one. Returns the first
- * other result of `take`; -FI_ENOENT: the name is not published; -FI_ENOSYS: no descriptor could be
- * opened or was right.
- */
-int av_name_find(const char *name, int flags, int (*take)(void *arg, int fd), void *arg);
 
 #endif

@@ -8,7 +8,6 @@
 
 #include "base/fid.h"
 #include "base/log.h"
-#include "core/cq_read.h"
 
 #define CQ_SIZE_DEFAULT 1024u
 #define CQ_SIZE_MAX     (1u << 20) /* limit of attr->size; the ring itself may grow beyond */

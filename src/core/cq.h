@@ -186,5 +186,9 @@ void cq_del_worker(struct cq *cq, struct driven *worker);
 
 /* A read of an empty queue: makes the progress call of its only worker that is due, and reads. Shard locked. */
 ssize_t cq_read_due(struct cq *cq, void *buf, size_t count, fi_addr_t *src);
+/* Sets the queue's operations to those with the lock of its domain, or without. */
+void cq_install(struct cq *cq);
+/* For fi_trywait, wait sets and poll sets. */
+extern const struct waitable_ops cq_waitable_ops;
 
 #endif

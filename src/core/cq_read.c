@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Reading completion queues, nonblocking and blocking. fi_cq(3). */
-#include "core/cq_read.h"
+#include "core/cq.h"
 
 #include <rdma/fi_errno.h>
 #include <stdio.h>

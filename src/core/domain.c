@@ -3,7 +3,7 @@
 #include "core/domain.h"
 
 #include "base/log.h"
-#include "core/cq_read.h"
+#include "core/cq.h"
 #include "core/ep.h"
 
 void domain_use_locks(struct domain *dom)

@@ -1,9 +1,26 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* Poll sets: polling several completion queues and counters at once. fi_poll(3). */
 #include <stdlib.h>
 
 #include "base/log.h"
 #include "base/fid.h"
-#include "core/poll.h"
+#include "core/domain.h"
+#include "core/wait.h"
+
+struct poll_set {
+	union {
+		struct fid_poll fid;
+		struct waitable waitable;
+	};
+	struct domain *dom;
+	struct lock lock;    /* guards members; taken before the domain's */
+	struct list members; /* struct member */
+};
+
+static inline struct poll_set *poll_of(struct fid_poll *fid)
+{
+	return (struct poll_set *)fid;
+}
 
 struct member {
 	struct list link;

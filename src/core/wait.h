@@ -92,7 +92,7 @@ struct waiter {
 	/* Read and written atomically as a whole. */
 	struct wait_predictor predictor;
 	struct wait_polls polls;
-	int signalling;       /* atomic: threads that are about to signal cond; see wait_cond.c */
+	int signalling;       /* atomic: threads that are about to signal cond; see wait_sleep.c */
 	pthread_mutex_t gate; /* guards the fields below; held briefly, never while asleep */
 	pthread_cond_t woken; /* followers sleep on this */
 	unsigned int wakes;   /* atomic to read: how often sleepers were woken */
@@ -216,11 +216,10 @@ int wait_control(struct waiter *w, int command, void *arg);
 /* fi_ops_fabric.trywait: may the application sleep on these objects? fi_poll(3) */
 int wait_try_all(struct fid_fabric *fabric, struct fid **fids, int count);
 
-/* The part of wait_signal for FI_WAIT_MUTEX_COND. */
-void wait_cond_signal(struct waiter *w);
-
 /* fi_wait_open: the set's descriptor is readable if a member's is. */
 int wait_set_open(struct fabric *fabric, struct fi_wait_attr *attr, struct fid_wait **set);
+/* fi_poll_open. */
+int poll_open(struct fid_domain *domain, struct fi_poll_attr *attr, struct fid_poll **set);
 
 /* Wait sets. fi_poll(3). */
 
@@ -236,14 +235,5 @@ struct wait_set {
 	struct list members; /* struct waiter.in_set */
 	int ref;             /* atomic: members */
 };
-
-static inline struct wait_set *wait_set_of(struct fid_wait *fid)
-{
-	return (struct wait_set *)fid;
-}
-
-/* Adds a waiter to a set, or removes it: for wait_init and wait_fini. 0 or -errno. */
-int wait_set_join(struct wait_set *set, struct waiter *w);
-void wait_set_leave(struct wait_set *set, struct waiter *w);
 
 #endif

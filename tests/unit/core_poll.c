@@ -3,7 +3,7 @@
 #include "cntr/cntr.h"
 #include "core/cq.h"
 #include "core/eq.h"
-#include "core/poll.h"
+#include "core/wait.h"
 #include "core/wait.h"
 #include "suite.h"
 
