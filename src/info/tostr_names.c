@@ -11,272 +11,157 @@
 #include "info/tostr.h"
 #include "info/providers.h"
 
-#define N(x)                                                                                       \
-	{                                                                                          \
-		(uint64_t)(x), #x                                                                  \
-	}
+/* clang-format off */
+#define N(x) {(uint64_t)(x), #x}
 
 static const struct tostr_name ep_type[] = {
-	N(FI_EP_UNSPEC),
-	N(FI_EP_MSG),
-	N(FI_EP_DGRAM),
-	N(FI_EP_RDM),
+	N(FI_EP_UNSPEC), N(FI_EP_MSG), N(FI_EP_DGRAM), N(FI_EP_RDM),
 };
 
 static const struct tostr_name caps[] = {
-	N(FI_MSG),
-	N(FI_RMA),
-	N(FI_TAGGED),
-	N(FI_ATOMIC),
-	N(FI_MULTICAST),
-	N(FI_COLLECTIVE),
-	N(FI_READ),
-	N(FI_WRITE),
-	N(FI_RECV),
-	N(FI_SEND),
-	N(FI_REMOTE_READ),
-	N(FI_REMOTE_WRITE),
-	N(FI_MULTI_RECV),
-	N(FI_REMOTE_CQ_DATA),
-	N(FI_TRIGGER),
-	N(FI_FENCE),
-	N(FI_RMA_PMEM),
-	N(FI_SOURCE_ERR),
-	N(FI_LOCAL_COMM),
-	N(FI_REMOTE_COMM),
-	N(FI_SHARED_AV),
-	N(FI_RMA_EVENT),
-	N(FI_SOURCE),
-	N(FI_NAMED_RX_CTX),
-	N(FI_DIRECTED_RECV),
-	N(FI_AV_USER_ID),
-	N(FI_PEER),
-	N(FI_HMEM),
-	N(FI_TAGGED_DIRECTED_RECV),
-	N(FI_TAGGED_MULTI_RECV),
-	N(FI_EXACT_DIRECTED_RECV),
+	N(FI_MSG), N(FI_RMA), N(FI_TAGGED), N(FI_ATOMIC), N(FI_MULTICAST), N(FI_COLLECTIVE),
+	N(FI_READ), N(FI_WRITE), N(FI_RECV), N(FI_SEND), N(FI_REMOTE_READ), N(FI_REMOTE_WRITE),
+	N(FI_MULTI_RECV), N(FI_REMOTE_CQ_DATA), N(FI_TRIGGER), N(FI_FENCE), N(FI_RMA_PMEM),
+	N(FI_SOURCE_ERR), N(FI_LOCAL_COMM), N(FI_REMOTE_COMM), N(FI_SHARED_AV), N(FI_RMA_EVENT),
+	N(FI_SOURCE), N(FI_NAMED_RX_CTX), N(FI_DIRECTED_RECV), N(FI_AV_USER_ID), N(FI_PEER),
+	N(FI_HMEM), N(FI_TAGGED_DIRECTED_RECV), N(FI_TAGGED_MULTI_RECV), N(FI_EXACT_DIRECTED_RECV),
 	N(FI_XPU),
 };
 
 static const struct tostr_name op_flags[] = {
-	N(FI_MULTICAST),
-	N(FI_MULTI_RECV),
-	N(FI_REMOTE_CQ_DATA),
-	N(FI_MORE),
-	N(FI_PEEK),
-	N(FI_TRIGGER),
-	N(FI_FENCE),
-	N(FI_COMPLETION),
-	N(FI_INJECT),
-	N(FI_INJECT_COMPLETE),
-	N(FI_TRANSMIT_COMPLETE),
-	N(FI_DELIVERY_COMPLETE),
-	N(FI_MATCH_COMPLETE),
-	N(FI_AFFINITY),
-	N(FI_CLAIM),
-	N(FI_DISCARD),
-	N(FI_COMMIT_COMPLETE),
-	N(FI_AUTH_KEY),
+	N(FI_MULTICAST), N(FI_MULTI_RECV), N(FI_REMOTE_CQ_DATA), N(FI_MORE), N(FI_PEEK),
+	N(FI_TRIGGER), N(FI_FENCE), N(FI_COMPLETION), N(FI_INJECT), N(FI_INJECT_COMPLETE),
+	N(FI_TRANSMIT_COMPLETE), N(FI_DELIVERY_COMPLETE), N(FI_MATCH_COMPLETE), N(FI_AFFINITY),
+	N(FI_CLAIM), N(FI_DISCARD), N(FI_COMMIT_COMPLETE), N(FI_AUTH_KEY),
 };
 
 static const struct tostr_name addr_format[] = {
-	N(FI_FORMAT_UNSPEC), N(FI_SOCKADDR),    N(FI_SOCKADDR_IN), N(FI_SOCKADDR_IN6),
-	N(FI_SOCKADDR_IB),   N(FI_ADDR_PSMX),   N(FI_ADDR_GNI),    N(FI_ADDR_BGQ),
-	N(FI_ADDR_MLX),      N(FI_ADDR_STR),    N(FI_ADDR_PSMX2),  N(FI_ADDR_IB_UD),
-	N(FI_ADDR_EFA),      N(FI_ADDR_PSMX3),  N(FI_ADDR_OPX),    N(FI_ADDR_CXI),
-	N(FI_ADDR_UCX),      N(FI_SOCKADDR_IP),
+	N(FI_FORMAT_UNSPEC), N(FI_SOCKADDR), N(FI_SOCKADDR_IN), N(FI_SOCKADDR_IN6),
+	N(FI_SOCKADDR_IB), N(FI_ADDR_PSMX), N(FI_ADDR_GNI), N(FI_ADDR_BGQ), N(FI_ADDR_MLX),
+	N(FI_ADDR_STR), N(FI_ADDR_PSMX2), N(FI_ADDR_IB_UD), N(FI_ADDR_EFA), N(FI_ADDR_PSMX3),
+	N(FI_ADDR_OPX), N(FI_ADDR_CXI), N(FI_ADDR_UCX), N(FI_SOCKADDR_IP),
 };
 
 static const struct tostr_name threading[] = {
-	N(FI_THREAD_UNSPEC), N(FI_THREAD_SAFE),       N(FI_THREAD_FID),
-	N(FI_THREAD_DOMAIN), N(FI_THREAD_COMPLETION), N(FI_THREAD_ENDPOINT),
+	N(FI_THREAD_UNSPEC), N(FI_THREAD_SAFE), N(FI_THREAD_FID), N(FI_THREAD_DOMAIN),
+	N(FI_THREAD_COMPLETION), N(FI_THREAD_ENDPOINT),
 };
 
 static const struct tostr_name progress[] = {
-	N(FI_PROGRESS_UNSPEC),
-	N(FI_PROGRESS_AUTO),
-	N(FI_PROGRESS_MANUAL),
+	N(FI_PROGRESS_UNSPEC), N(FI_PROGRESS_AUTO), N(FI_PROGRESS_MANUAL),
 	N(FI_PROGRESS_CONTROL_UNIFIED),
 };
 
 static const struct tostr_name protocol[] = {
-	N(FI_PROTO_UNSPEC),
-	N(FI_PROTO_RDMA_CM_IB_RC),
-	N(FI_PROTO_IWARP),
-	N(FI_PROTO_IB_UD),
-	N(FI_PROTO_PSMX),
-	N(FI_PROTO_UDP),
-	N(FI_PROTO_SOCK_TCP),
-	N(FI_PROTO_MXM),
-	N(FI_PROTO_IWARP_RDM),
-	N(FI_PROTO_IB_RDM),
-	N(FI_PROTO_GNI),
-	N(FI_PROTO_RXM),
-	N(FI_PROTO_RXD),
-	N(FI_PROTO_MLX),
-	N(FI_PROTO_NETWORKDIRECT),
-	N(FI_PROTO_PSMX2),
-	N(FI_PROTO_SHM),
-	N(FI_PROTO_MRAIL),
-	N(FI_PROTO_RSTREAM),
-	N(FI_PROTO_RDMA_CM_IB_XRC),
-	N(FI_PROTO_EFA),
-	N(FI_PROTO_PSMX3),
-	N(FI_PROTO_RXM_TCP),
-	N(FI_PROTO_OPX),
-	N(FI_PROTO_CXI),
-	N(FI_PROTO_XNET),
-	N(FI_PROTO_COLL),
-	N(FI_PROTO_UCX),
-	N(FI_PROTO_SM2),
-	N(FI_PROTO_CXI_RNR),
-	N(FI_PROTO_LPP),
-	N(FI_PROTO_LNX),
-	{PROVIDER_PROTO_WEFT, "FI_PROTO_WEFT"},
+	N(FI_PROTO_UNSPEC), N(FI_PROTO_RDMA_CM_IB_RC), N(FI_PROTO_IWARP), N(FI_PROTO_IB_UD),
+	N(FI_PROTO_PSMX), N(FI_PROTO_UDP), N(FI_PROTO_SOCK_TCP), N(FI_PROTO_MXM),
+	N(FI_PROTO_IWARP_RDM), N(FI_PROTO_IB_RDM), N(FI_PROTO_GNI), N(FI_PROTO_RXM),
+	N(FI_PROTO_RXD), N(FI_PROTO_MLX), N(FI_PROTO_NETWORKDIRECT), N(FI_PROTO_PSMX2),
+	N(FI_PROTO_SHM), N(FI_PROTO_MRAIL), N(FI_PROTO_RSTREAM), N(FI_PROTO_RDMA_CM_IB_XRC),
+	N(FI_PROTO_EFA), N(FI_PROTO_PSMX3), N(FI_PROTO_RXM_TCP), N(FI_PROTO_OPX), N(FI_PROTO_CXI),
+	N(FI_PROTO_XNET), N(FI_PROTO_COLL), N(FI_PROTO_UCX), N(FI_PROTO_SM2), N(FI_PROTO_CXI_RNR),
+	N(FI_PROTO_LPP), N(FI_PROTO_LNX), {PROVIDER_PROTO_WEFT, "FI_PROTO_WEFT"},
 };
 
 static const struct tostr_name msg_order[] = {
-	N(FI_ORDER_RAR),        N(FI_ORDER_RAW),        N(FI_ORDER_RAS),
-	N(FI_ORDER_WAR),        N(FI_ORDER_WAW),        N(FI_ORDER_WAS),
-	N(FI_ORDER_SAR),        N(FI_ORDER_SAW),        N(FI_ORDER_SAS),
-	N(FI_ORDER_RMA_RAR),    N(FI_ORDER_RMA_RAW),    N(FI_ORDER_RMA_WAR),
-	N(FI_ORDER_RMA_WAW),    N(FI_ORDER_ATOMIC_RAR), N(FI_ORDER_ATOMIC_RAW),
-	N(FI_ORDER_ATOMIC_WAR), N(FI_ORDER_ATOMIC_WAW),
+	N(FI_ORDER_RAR), N(FI_ORDER_RAW), N(FI_ORDER_RAS), N(FI_ORDER_WAR), N(FI_ORDER_WAW),
+	N(FI_ORDER_WAS), N(FI_ORDER_SAR), N(FI_ORDER_SAW), N(FI_ORDER_SAS), N(FI_ORDER_RMA_RAR),
+	N(FI_ORDER_RMA_RAW), N(FI_ORDER_RMA_WAR), N(FI_ORDER_RMA_WAW), N(FI_ORDER_ATOMIC_RAR),
+	N(FI_ORDER_ATOMIC_RAW), N(FI_ORDER_ATOMIC_WAR), N(FI_ORDER_ATOMIC_WAW),
 };
 
 static const struct tostr_name mode[] = {
-	N(FI_CONTEXT),    N(FI_MSG_PREFIX), N(FI_ASYNC_IOV),
-	N(FI_RX_CQ_DATA), N(FI_LOCAL_MR),   N(FI_CONTEXT2),
+	N(FI_CONTEXT), N(FI_MSG_PREFIX), N(FI_ASYNC_IOV), N(FI_RX_CQ_DATA), N(FI_LOCAL_MR),
+	N(FI_CONTEXT2),
 };
 
-static const struct tostr_name av_type[] = {
-	N(FI_AV_UNSPEC),
-	N(FI_AV_MAP),
-	N(FI_AV_TABLE),
-};
+static const struct tostr_name av_type[] = {N(FI_AV_UNSPEC), N(FI_AV_MAP), N(FI_AV_TABLE)};
 
 static const struct tostr_name atomic_type[] = {
-	N(FI_INT8),          N(FI_UINT8),
-	N(FI_INT16),         N(FI_UINT16),
-	N(FI_INT32),         N(FI_UINT32),
-	N(FI_INT64),         N(FI_UINT64),
-	N(FI_FLOAT),         N(FI_DOUBLE),
-	N(FI_FLOAT_COMPLEX), N(FI_DOUBLE_COMPLEX),
-	N(FI_LONG_DOUBLE),   N(FI_LONG_DOUBLE_COMPLEX),
-	N(FI_INT128),        N(FI_UINT128),
-	N(FI_FLOAT16),       N(FI_BFLOAT16),
-	N(FI_FLOAT8_E4M3),   N(FI_FLOAT8_E5M2),
-	N(FI_VOID),
+	N(FI_INT8), N(FI_UINT8), N(FI_INT16), N(FI_UINT16), N(FI_INT32), N(FI_UINT32), N(FI_INT64),
+	N(FI_UINT64), N(FI_FLOAT), N(FI_DOUBLE), N(FI_FLOAT_COMPLEX), N(FI_DOUBLE_COMPLEX),
+	N(FI_LONG_DOUBLE), N(FI_LONG_DOUBLE_COMPLEX), N(FI_INT128), N(FI_UINT128), N(FI_FLOAT16),
+	N(FI_BFLOAT16), N(FI_FLOAT8_E4M3), N(FI_FLOAT8_E5M2), N(FI_VOID),
 };
 
 static const struct tostr_name atomic_op[] = {
-	N(FI_MIN),         N(FI_MAX),          N(FI_SUM),      N(FI_PROD),     N(FI_LOR),
-	N(FI_LAND),        N(FI_BOR),          N(FI_BAND),     N(FI_LXOR),     N(FI_BXOR),
-	N(FI_ATOMIC_READ), N(FI_ATOMIC_WRITE), N(FI_CSWAP),    N(FI_CSWAP_NE), N(FI_CSWAP_LE),
-	N(FI_CSWAP_LT),    N(FI_CSWAP_GE),     N(FI_CSWAP_GT), N(FI_MSWAP),    N(FI_DIFF),
+	N(FI_MIN), N(FI_MAX), N(FI_SUM), N(FI_PROD), N(FI_LOR), N(FI_LAND), N(FI_BOR), N(FI_BAND),
+	N(FI_LXOR), N(FI_BXOR), N(FI_ATOMIC_READ), N(FI_ATOMIC_WRITE), N(FI_CSWAP), N(FI_CSWAP_NE),
+	N(FI_CSWAP_LE), N(FI_CSWAP_LT), N(FI_CSWAP_GE), N(FI_CSWAP_GT), N(FI_MSWAP), N(FI_DIFF),
 	N(FI_NOOP),
 };
 
 static const struct tostr_name eq_event[] = {
-	N(FI_NOTIFY),      N(FI_CONNREQ),     N(FI_CONNECTED),     N(FI_SHUTDOWN),
-	N(FI_MR_COMPLETE), N(FI_AV_COMPLETE), N(FI_JOIN_COMPLETE),
+	N(FI_NOTIFY), N(FI_CONNREQ), N(FI_CONNECTED), N(FI_SHUTDOWN), N(FI_MR_COMPLETE),
+	N(FI_AV_COMPLETE), N(FI_JOIN_COMPLETE),
 };
 
 static const struct tostr_name cq_event_flags[] = {
-	N(FI_SEND),           N(FI_RECV),       N(FI_RMA),   N(FI_ATOMIC),      N(FI_MSG),
-	N(FI_TAGGED),         N(FI_READ),       N(FI_WRITE), N(FI_REMOTE_READ), N(FI_REMOTE_WRITE),
-	N(FI_REMOTE_CQ_DATA), N(FI_MULTI_RECV), N(FI_MORE),  N(FI_CLAIM),       N(FI_MULTICAST),
-	N(FI_COLLECTIVE),
+	N(FI_SEND), N(FI_RECV), N(FI_RMA), N(FI_ATOMIC), N(FI_MSG), N(FI_TAGGED), N(FI_READ),
+	N(FI_WRITE), N(FI_REMOTE_READ), N(FI_REMOTE_WRITE), N(FI_REMOTE_CQ_DATA), N(FI_MULTI_RECV),
+	N(FI_MORE), N(FI_CLAIM), N(FI_MULTICAST), N(FI_COLLECTIVE),
 };
 
 static const struct tostr_name mr_mode[] = {
-	N(FI_MR_BASIC),     N(FI_MR_SCALABLE),  N(FI_MR_LOCAL),    N(FI_MR_RAW),
-	N(FI_MR_VIRT_ADDR), N(FI_MR_ALLOCATED), N(FI_MR_PROV_KEY), N(FI_MR_MMU_NOTIFY),
-	N(FI_MR_RMA_EVENT), N(FI_MR_ENDPOINT),  N(FI_MR_HMEM),     N(FI_MR_COLLECTIVE),
-	N(FI_MR_XPU_DESC),
+	N(FI_MR_BASIC), N(FI_MR_SCALABLE), N(FI_MR_LOCAL), N(FI_MR_RAW), N(FI_MR_VIRT_ADDR),
+	N(FI_MR_ALLOCATED), N(FI_MR_PROV_KEY), N(FI_MR_MMU_NOTIFY), N(FI_MR_RMA_EVENT),
+	N(FI_MR_ENDPOINT), N(FI_MR_HMEM), N(FI_MR_COLLECTIVE), N(FI_MR_XPU_DESC),
 };
 
 static const struct tostr_name op_type[] = {
-	N(FI_OP_RECV),           N(FI_OP_SEND),     N(FI_OP_TRECV),    N(FI_OP_TSEND),
-	N(FI_OP_READ),           N(FI_OP_WRITE),    N(FI_OP_ATOMIC),   N(FI_OP_FETCH_ATOMIC),
-	N(FI_OP_COMPARE_ATOMIC), N(FI_OP_CNTR_SET), N(FI_OP_CNTR_ADD),
+	N(FI_OP_RECV), N(FI_OP_SEND), N(FI_OP_TRECV), N(FI_OP_TSEND), N(FI_OP_READ), N(FI_OP_WRITE),
+	N(FI_OP_ATOMIC), N(FI_OP_FETCH_ATOMIC), N(FI_OP_COMPARE_ATOMIC), N(FI_OP_CNTR_SET),
+	N(FI_OP_CNTR_ADD),
 };
 
 static const struct tostr_name collective_op[] = {
-	N(FI_BARRIER),        N(FI_BROADCAST), N(FI_ALLTOALL), N(FI_ALLREDUCE), N(FI_ALLGATHER),
-	N(FI_REDUCE_SCATTER), N(FI_REDUCE),    N(FI_SCATTER),  N(FI_GATHER),
+	N(FI_BARRIER), N(FI_BROADCAST), N(FI_ALLTOALL), N(FI_ALLREDUCE), N(FI_ALLGATHER),
+	N(FI_REDUCE_SCATTER), N(FI_REDUCE), N(FI_SCATTER), N(FI_GATHER),
 };
 
 static const struct tostr_name hmem_iface[] = {
-	N(FI_HMEM_SYSTEM), N(FI_HMEM_CUDA),   N(FI_HMEM_ROCR),
-	N(FI_HMEM_ZE),     N(FI_HMEM_NEURON), N(FI_HMEM_SYNAPSEAI),
+	N(FI_HMEM_SYSTEM), N(FI_HMEM_CUDA), N(FI_HMEM_ROCR), N(FI_HMEM_ZE), N(FI_HMEM_NEURON),
+	N(FI_HMEM_SYNAPSEAI),
 };
 
 static const struct tostr_name cq_format[] = {
-	N(FI_CQ_FORMAT_UNSPEC), N(FI_CQ_FORMAT_CONTEXT), N(FI_CQ_FORMAT_MSG),
-	N(FI_CQ_FORMAT_DATA),   N(FI_CQ_FORMAT_TAGGED),
+	N(FI_CQ_FORMAT_UNSPEC), N(FI_CQ_FORMAT_CONTEXT), N(FI_CQ_FORMAT_MSG), N(FI_CQ_FORMAT_DATA),
+	N(FI_CQ_FORMAT_TAGGED),
 };
 
-static const struct tostr_name cq_wait_cond[] = {
-	N(FI_CQ_COND_NONE),
-	N(FI_CQ_COND_THRESHOLD),
-};
+static const struct tostr_name cq_wait_cond[] = {N(FI_CQ_COND_NONE), N(FI_CQ_COND_THRESHOLD)};
 
 static const struct tostr_name wait_obj[] = {
-	N(FI_WAIT_NONE),       N(FI_WAIT_UNSPEC), N(FI_WAIT_SET),    N(FI_WAIT_FD),
-	N(FI_WAIT_MUTEX_COND), N(FI_WAIT_YIELD),  N(FI_WAIT_POLLFD),
+	N(FI_WAIT_NONE), N(FI_WAIT_UNSPEC), N(FI_WAIT_SET), N(FI_WAIT_FD), N(FI_WAIT_MUTEX_COND),
+	N(FI_WAIT_YIELD), N(FI_WAIT_POLLFD),
 };
 
 static const struct tostr_name resource_mgmt[] = {
-	N(FI_RM_UNSPEC),
-	N(FI_RM_DISABLED),
-	N(FI_RM_ENABLED),
+	N(FI_RM_UNSPEC), N(FI_RM_DISABLED), N(FI_RM_ENABLED),
 };
 
 static const struct tostr_name av_flags[] = {
-	N(FI_EVENT),
-	N(FI_READ),
-	N(FI_SYMMETRIC),
-	N(FI_AV_USER_ID),
+	N(FI_EVENT), N(FI_READ), N(FI_SYMMETRIC), N(FI_AV_USER_ID),
 };
 
-static const struct tostr_name cq_flags[] = {
-	N(FI_AFFINITY),
-};
+static const struct tostr_name cq_flags[] = {N(FI_AFFINITY)};
 
 static const struct tostr_name mr_access[] = {
-	N(FI_RECV),        N(FI_SEND),         N(FI_READ),       N(FI_WRITE),
-	N(FI_REMOTE_READ), N(FI_REMOTE_WRITE), N(FI_COLLECTIVE),
+	N(FI_RECV), N(FI_SEND), N(FI_READ), N(FI_WRITE), N(FI_REMOTE_READ), N(FI_REMOTE_WRITE),
+	N(FI_COLLECTIVE),
 };
 
-static const struct tostr_name cntr_events[] = {
-	N(FI_CNTR_EVENTS_COMP),
-	N(FI_CNTR_EVENTS_BYTES),
-};
+static const struct tostr_name cntr_events[] = {N(FI_CNTR_EVENTS_COMP), N(FI_CNTR_EVENTS_BYTES)};
 
-static const struct tostr_name bus_type[] = {
-	N(FI_BUS_UNKNOWN),
-	N(FI_BUS_PCI),
-};
+static const struct tostr_name bus_type[] = {N(FI_BUS_UNKNOWN), N(FI_BUS_PCI)};
 
-static const struct tostr_name link_state[] = {
-	N(FI_LINK_UNKNOWN),
-	N(FI_LINK_DOWN),
-	N(FI_LINK_UP),
-};
+static const struct tostr_name link_state[] = {N(FI_LINK_UNKNOWN), N(FI_LINK_DOWN), N(FI_LINK_UP)};
 
-#define VALUES(x)                                                                                  \
-	{                                                                                          \
-		x, sizeof(x) / sizeof((x)[0]), false, false                                        \
-	}
-#define FLAGS(x)                                                                                   \
-	{                                                                                          \
-		x, sizeof(x) / sizeof((x)[0]), true, true                                          \
-	}
-#define INT_FLAGS(x)                                                                               \
-	{                                                                                          \
-		x, sizeof(x) / sizeof((x)[0]), true, false                                         \
-	}
+#define SET(x, flags, wide) {x, sizeof(x) / sizeof((x)[0]), flags, wide}
+#define VALUES(x)    SET(x, false, false)
+#define FLAGS(x)     SET(x, true, true)
+#define INT_FLAGS(x) SET(x, true, false)
+/* clang-format on */
 
 static const struct tostr_names sets[] = {
 	[FI_TYPE_EP_TYPE] = VALUES(ep_type),
