@@ -53,7 +53,7 @@ $(SO) $(SO).1: $(SO).$(VER)
 	@ln -sf $(<F) $@
 
 # The archive has no symbol versions, and is in no folder of its own: WEFT_STATIC leaves out what needs them.
-APART := $(filter %/compat.o %/external_folder.o,$(OBJ))
+APART := $(filter %/compat.o %/external_files.o,$(OBJ))
 $(LIB): $(filter-out $(APART),$(OBJ)) $(APART:.o=.static.o)
 	$(call say,AR)rm -f $@ && $(AR) rcs $@ $^
 

@@ -1,12 +1,108 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <dlfcn.h>
+#include <fcntl.h>
+#include <libgen.h>
+#include <limits.h>
+#include <link.h>
 #include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/log.h"
 #include "info/external.h"
 #include "info/info.h"
+
+/* ---- Who may have written a file ---- */
+
+static bool of_root_or_self(const char *path)
+{
+	struct stat is;
+
+	return lstat(path, &is) == 0 && (is.st_uid == 0 || is.st_uid == geteuid());
+}
+
+/* May anybody have given the file its name? */
+static bool anybody_names(const char *path)
+{
+	char folder[PATH_MAX];
+	struct stat is;
+
+	strncpy(folder, path, sizeof(folder) - 1);
+	folder[sizeof(folder) - 1] = '\0';
+	if (stat(dirname(folder), &is) || !(is.st_mode & S_IWOTH))
+		return false;
+	return !(is.st_mode & S_ISVTX) || !of_root_or_self(path);
+}
+
+static bool anybody_writes(const char *path, const struct stat *is)
+{
+	char target[PATH_MAX];
+
+	if (is->st_mode & S_IWOTH || anybody_names(path))
+		return true;
+	return realpath(path, target) && anybody_names(target);
+}
+
+/* ---- Whether it is whole ---- */
+
+/* Reads segment header `i`; false: the file ends before it does. */
+static bool read_segment(int fd, const ElfW(Ehdr) * head, int i, ElfW(Phdr) * segment)
+{
+	off_t at = (off_t)(head->e_phoff + (size_t)i * sizeof(*segment));
+
+	return pread(fd, segment, sizeof(*segment), at) == (ssize_t)sizeof(*segment);
+}
+
+static bool holds_segments(int fd, const ElfW(Ehdr) * head, uint64_t size)
+{
+	ElfW(Phdr) segment;
+
+	for (int i = 0; i < head->e_phnum; i++) {
+		if (!read_segment(fd, head, i, &segment))
+			return false;
+		if (segment.p_type == PT_LOAD &&
+		    (segment.p_offset > size || segment.p_filesz > size - segment.p_offset))
+			return false;
+	}
+	return true;
+}
+
+static bool is_cut_off(const char *path, uint64_t size)
+{
+	int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+	ElfW(Ehdr) head;
+	bool cut_off;
+
+	if (fd < 0)
+		return false;
+	cut_off = pread(fd, &head, sizeof(head), 0) == (ssize_t)sizeof(head) &&
+		  memcmp(head.e_ident, ELFMAG, SELFMAG) == 0 &&
+		  head.e_phentsize == sizeof(ElfW(Phdr)) && !holds_segments(fd, &head, size);
+	close(fd);
+	return cut_off;
+}
+
+const char *external_check(const char *path)
+{
+	struct stat is;
+
+	if (!strchr(path, '/') ||
+	    stat(path, &is)) /* the dynamic linker looks for it, or says what is wrong */
+		return NULL;
+	if (!S_ISREG(is.st_mode))
+		return "not a regular file";
+	if (anybody_writes(path, &is))
+		return "all users can write it, or put something else in its place";
+	return is_cut_off(path, (uint64_t)is.st_size) ? "the file is cut off" : NULL;
+}
+
+/* ---- Loading ---- */
 
 #define OLDEST_API FI_VERSION(1, 3) /* structures of older providers are not served */
 
@@ -183,4 +279,97 @@ const struct fi_provider *external_find(const char *prov_name)
 	external_all(&count);
 	ext = count ? find_known(top) : NULL;
 	return ext ? ext->prov : NULL;
+}
+
+/* ---- What external providers say to fi_getinfo ---- */
+
+/* Bits of the providers that this thread asks: one that layers over others asks fi_getinfo. */
+static __thread uint32_t asking;
+_Static_assert(EXTERNAL_MAX <= 32, "a bit of `asking` each");
+
+static bool is_asked(const struct external *ext, uint32_t bit, const struct query *q)
+{
+	const struct fi_fabric_attr *attr = q->hints ? q->hints->fabric_attr : NULL;
+
+	if (asking & bit || !provider_name_offered(ext->prov->name, attr ? attr->prov_name : NULL))
+		return false;
+	if (!FI_VERSION_LT(ext->prov->fi_version, q->version))
+		return true;
+	return LOG_REFUSE(false, LOG_CORE,
+			  "%s: interface version %u.%u requested, this provider has %u.%u",
+			  ext->prov->name, FI_MAJOR(q->version), FI_MINOR(q->version),
+			  FI_MAJOR(ext->prov->fi_version), FI_MINOR(ext->prov->fi_version));
+}
+
+/*
+ * The provider that made an entry names in it those below itself, if any: its own name is added. -FI_ENOMEM
+ * or 0.
+ */
+static int external_info_add_name(char **layers, const char *name)
+{
+	const char *last = *layers ? strrchr(*layers, ';') : NULL;
+	const char *top = last ? last + 1 : *layers;
+	char *all;
+
+	if (top && strcasecmp(top, name) == 0)
+		return 0;
+	if (asprintf(&all, "%s%s%s", top ? *layers : "", top ? ";" : "", name) < 0)
+		return -FI_ENOMEM;
+	free(*layers);
+	*layers = all;
+	return 0;
+}
+
+/* Completes the entries of a provider. 0, -FI_ENOMEM, or -FI_EINVAL if they lack a part. */
+static int external_info_complete(const struct fi_provider *prov, uint32_t version,
+				  struct fi_info *list)
+{
+	for (; list; list = list->next) {
+		if (!list->fabric_attr || !list->domain_attr || !list->ep_attr || !list->tx_attr ||
+		    !list->rx_attr)
+			return LOG_REFUSE(-FI_EINVAL, LOG_CORE, "%s: an entry lacks attributes",
+					  prov->name);
+		if (external_info_add_name(&list->fabric_attr->prov_name, prov->name))
+			return -FI_ENOMEM;
+		list->fabric_attr->prov_version = prov->version;
+		list->fabric_attr->api_version = version;
+	}
+	return 0;
+}
+
+/* Returns the entries of a provider; NULL: none, for a reason that is logged. */
+static struct fi_info *external_info_ask(const struct fi_provider *prov, uint32_t bit,
+					 const struct query *q)
+{
+	struct fi_info *list = NULL;
+	int ret;
+
+	asking |= bit;
+	ret = prov->getinfo(q->version, q->node, q->service, q->flags, q->hints, &list);
+	asking &= ~bit;
+	if (ret) {
+		LOG_INFO(LOG_CORE, "%s: no entry: %s (%d)", prov->name, fi_strerror(ret), ret);
+		return NULL;
+	}
+	ret = external_info_complete(prov, q->version, list);
+	if (!ret)
+		return list;
+	LOG_WARN(LOG_CORE, "%s: its entries are left out: %s", prov->name, fi_strerror(ret));
+	fi_freeinfo(list);
+	return NULL;
+}
+
+void external_entries(const struct query *q, struct fi_info **list)
+{
+	size_t count;
+	const struct external *ext = external_all(&count);
+
+	*list = NULL;
+	for (size_t i = 0; i < count; i++, ext++) {
+		if (!is_asked(ext, 1U << i, q))
+			continue;
+		*list = external_info_ask(ext->prov, 1U << i, q);
+		while (*list)
+			list = &(*list)->next;
+	}
 }

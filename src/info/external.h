@@ -61,10 +61,4 @@ void external_files_each(void (*take)(const char *path, bool preferred));
 /* Of two providers with one name, does the first one found stay? Else the one of higher version. */
 bool external_files_first_stays(void);
 
-/*
- * Where external providers are looked for if the user names none: the folder libfabric beside this library, LIBDIR/libfabric of the installation, which need not exist; free it.
- * NULL: the library is part of a program (the archive), was loaded by a relative path, or memory is out.
- */
-char *external_folder(void);
-
 #endif

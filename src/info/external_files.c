@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <dirent.h>
+#include <dlfcn.h>
 #include <errno.h>
 #include <rdma/providers/fi_prov.h>
 #include <stdio.h>
@@ -10,6 +11,43 @@
 #include "base/env.h"
 #include "base/log.h"
 #include "info/external.h"
+
+/*
+ * Where external providers are looked for if the user names none: the folder libfabric beside this library, LIBDIR/libfabric
+ * of the installation, which need not exist; free it. NULL: the library is part of a program (the archive), was loaded by a
+ * relative path, or memory is out.
+ */
+#ifdef WEFT_STATIC
+
+/* The code of the archive lies in a program, whose path dladdr knows only as the user has called it. */
+static char *external_folder(void)
+{
+	return NULL;
+}
+
+#else
+
+static char *external_folder(void)
+{
+	static const char within;
+	char *folder;
+	Dl_info self;
+
+	if (!dladdr(&within, &self))
+		return NULL;
+	/* What a relative path leads to depends on the folder the process is in. */
+	if (*self.dli_fname != '/') {
+		LOG_INFO(LOG_CORE, "no folder of providers: the library was loaded as \"%s\"",
+			 self.dli_fname);
+		return NULL;
+	}
+	if (asprintf(&folder, "%.*s/libfabric",
+		     (int)(strrchr(self.dli_fname, '/') - self.dli_fname), self.dli_fname) < 0)
+		return NULL;
+	return folder;
+}
+
+#endif
 
 #define SUFFIX "-" FI_LIB_SUFFIX
 

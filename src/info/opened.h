@@ -56,8 +56,5 @@ bool opened_suits(const struct opened_domain *dom, const struct provider *v);
  */
 bool opened_match(const struct opened_domain *dom, uint32_t api, const struct fi_info *hints,
 		  struct fi_info *entry, struct refusal *why);
-/* Does the domain have what the entry says? Returns false with a reason. */
-bool opened_gives(const struct opened_domain *dom, const struct fi_info *entry,
-		  struct refusal *why);
 
 #endif

@@ -52,11 +52,6 @@ void tostr_flags(struct text *t, int set, uint64_t value);
 /* Writes the value at `data`, which has the set's public type. */
 void tostr_value(struct text *t, int set, const void *data);
 
-/* Writes the struct at `data`. Returns false if `type` is not a struct. */
-bool tostr_struct(struct text *t, enum fi_type type, const void *data);
-
-/* Writes an object's own description, or its address. */
-void tostr_fid(struct text *t, const struct fid *fid);
 void tostr_nic(struct text *t, const struct fid_nic *nic);
 
 /* Writes an address in a format of fi_info; nothing if the format has no text. */

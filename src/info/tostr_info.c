@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Structs and objects as text: one line per member, nested structs indented. */
+/* fi_tostr; structs and objects as text: one line per member, nested structs indented. */
 #include <rdma/fabric.h>
 #include <string.h>
 
+#include "base/log.h"
 #include "info/tostr.h"
 
 #define INDENT 4 /* columns per level */
@@ -169,7 +170,8 @@ static bool add_object(struct text *t, const struct fid *fid)
 	return fid->fclass == FI_CLASS_NIC;
 }
 
-void tostr_fid(struct text *t, const struct fid *fid)
+/* Writes an object's own description, or its address. */
+static void tostr_fid(struct text *t, const struct fid *fid)
 {
 	if (!add_object(t, fid))
 		text_add(t, "fid: %p\n", (const void *)fid);
@@ -203,7 +205,8 @@ static void add_info(struct text *t, const struct fi_info *info)
 	add_nic(t, info->nic);
 }
 
-bool tostr_struct(struct text *t, enum fi_type type, const void *data)
+/* Writes the struct at `data`. Returns false if `type` is not a struct. */
+static bool tostr_struct(struct text *t, enum fi_type type, const void *data)
 {
 	if (!tostr_layout(type))
 		return false;
@@ -212,4 +215,50 @@ bool tostr_struct(struct text *t, enum fi_type type, const void *data)
 	else
 		add_struct(t, 0, type, data);
 	return true;
+}
+
+#define TOSTR_BYTES 8192
+
+static void tostr_write_text(struct text *t, const void *data, enum fi_type type)
+{
+	switch ((int)type) {
+	case FI_TYPE_VERSION:
+		text_add(t, "%d.%d.%d", FI_MAJOR_VERSION, FI_MINOR_VERSION, FI_REVISION_VERSION);
+		break;
+	case FI_TYPE_FID:
+		tostr_fid(t, data);
+		break;
+	case FI_TYPE_LOG_LEVEL:
+		text_add(t, "%s", log_level_name(*(const int *)data));
+		break;
+	case FI_TYPE_LOG_SUBSYS:
+		text_add(t, "%s", log_subsys_name(*(const int *)data));
+		break;
+	default:
+		if (type <= FI_TYPE_WAIT_OBJ && tostr_names(type))
+			tostr_value(t, type, data);
+		else if (type > FI_TYPE_WAIT_OBJ || !tostr_struct(t, type, data))
+			text_add(t, "Unknown type");
+	}
+}
+
+char *fi_tostr_r(char *buf, size_t len, const void *data, enum fi_type datatype)
+{
+	struct text t;
+
+	if (!data || !buf || !len)
+		return NULL;
+	buf[0] = '\0';
+	if (len < 2)
+		return buf;
+	text_init(&t, buf, len - 1); /* n bytes hold n - 2 characters, as in every release */
+	tostr_write_text(&t, data, datatype);
+	return buf;
+}
+
+char *fi_tostr(const void *data, enum fi_type datatype)
+{
+	static __thread char buf[TOSTR_BYTES];
+
+	return fi_tostr_r(buf, sizeof(buf), data, datatype);
 }
