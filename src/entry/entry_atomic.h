@@ -21,18 +21,16 @@ static ssize_t atomic_vector(struct ep *ep, const struct entry_atomic_msg *m,
 	return err ? err : atomic_lists(ep, m, flags);
 }
 
+/* What a call on one buffer of each kind has, whatever its form. */
+#define ATOMIC_ONE                                                                                 \
+	.type = datatype, .op = op, .operand = buf, .count = count, .addr = dest_addr,             \
+	.remote = addr, .key = key
+
 static ssize_t atomic_inject(struct fid_ep *fid, const void *buf, size_t count, fi_addr_t dest_addr,
 			     uint64_t addr, uint64_t key, enum fi_datatype datatype, enum fi_op op)
 {
-	return atomic_one(ep_of(fid), (struct entry_atomic){.form = ATOMIC_BASE,
-							    .type = datatype,
-							    .op = op,
-							    .operand = buf,
-							    .count = count,
-							    .addr = dest_addr,
-							    .remote = addr,
-							    .key = key,
-							    .flags = FI_INJECT});
+	return atomic_one(ep_of(fid), (struct entry_atomic){
+					      .form = ATOMIC_BASE, ATOMIC_ONE, .flags = FI_INJECT});
 }
 
 static ssize_t atomic_write(struct fid_ep *fid, const void *buf, size_t count, void *desc,
@@ -43,13 +41,7 @@ static ssize_t atomic_write(struct fid_ep *fid, const void *buf, size_t count, v
 	(void)desc;
 
 	return atomic_one(ep, (struct entry_atomic){.form = ATOMIC_BASE,
-						    .type = datatype,
-						    .op = op,
-						    .operand = buf,
-						    .count = count,
-						    .addr = dest_addr,
-						    .remote = addr,
-						    .key = key,
+						    ATOMIC_ONE,
 						    .flags = ep->tx_flags,
 						    .context = context});
 }
@@ -63,15 +55,9 @@ static ssize_t atomic_readwrite(struct fid_ep *fid, const void *buf, size_t coun
 	(void)desc;
 
 	return atomic_one(ep, (struct entry_atomic){.form = ATOMIC_FETCH,
-						    .type = datatype,
-						    .op = op,
-						    .operand = buf,
+						    ATOMIC_ONE,
 						    .result = result,
 						    .result_desc = result_desc,
-						    .count = count,
-						    .addr = dest_addr,
-						    .remote = addr,
-						    .key = key,
 						    .flags = ENTRY_FETCH_FLAGS(ep),
 						    .context = context});
 }
@@ -85,16 +71,10 @@ static ssize_t atomic_compwrite(struct fid_ep *fid, const void *buf, size_t coun
 	(void)desc, (void)compare_desc;
 
 	return atomic_one(ep, (struct entry_atomic){.form = ATOMIC_COMPARE,
-						    .type = datatype,
-						    .op = op,
-						    .operand = buf,
+						    ATOMIC_ONE,
 						    .compare = compare,
 						    .result = result,
 						    .result_desc = result_desc,
-						    .count = count,
-						    .addr = dest_addr,
-						    .remote = addr,
-						    .key = key,
 						    .flags = ENTRY_FETCH_FLAGS(ep),
 						    .context = context});
 }
