@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "atomic/atomic.h"
-#include "atomic/atomic_kernels.h"
+#include "atomic/atomic_rows.h"
 #include "atomic/atomic_types.h"
 
 #define ENTRY(n, id, op, e)     [id] = atomic_##op##_##n,

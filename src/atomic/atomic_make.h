@@ -4,7 +4,7 @@
 #define WEFT_ATOMIC_ATOMIC_MAKE_H
 
 #include "atomic/atomic_each.h"
-#include "atomic/atomic_kernels.h"
+#include "atomic/atomic_rows.h"
 #include "atomic/atomic_types.h"
 
 /* The values in the expressions of the rows. */

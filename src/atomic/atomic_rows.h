@@ -6,7 +6,7 @@
 #ifndef WEFT_ATOMIC_ATOMIC_ROWS_H
 #define WEFT_ATOMIC_ATOMIC_ROWS_H
 
-#include <rdma/fi_domain.h>
+#include "atomic/atomic.h"
 
 /*
  * X(type, name, word). The word is the unsigned integer of the same size. Words are moved and
@@ -92,5 +92,15 @@
 	ATOMIC_ARITHMETIC(X, n)                                                                    \
 	ATOMIC_LOGICAL(X, n)                                                                       \
 	ATOMIC_EQUALITY(X, n)
+
+/* The atomic kernels: atomic_sum_u32 and so on. Integer types share the kernels of their words. */
+#define ATOMIC_DECLARED(n, id, op, e)       atomic_kernel atomic_##op##_##n;
+#define ATOMIC_INTEGER_DECLARED(type, n, w) ATOMIC_INTEGER(ATOMIC_DECLARED, n, w)
+#define ATOMIC_REAL_DECLARED(type, n, w)    ATOMIC_REAL(ATOMIC_DECLARED, n, w)
+#define ATOMIC_COMPLEX_DECLARED(type, n, w) ATOMIC_COMPLEX(ATOMIC_DECLARED, n, w)
+
+ATOMIC_INTEGERS(ATOMIC_INTEGER_DECLARED)
+ATOMIC_REALS(ATOMIC_REAL_DECLARED)
+ATOMIC_COMPLEXES(ATOMIC_COMPLEX_DECLARED)
 
 #endif

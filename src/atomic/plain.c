@@ -6,7 +6,43 @@
 #include "atomic/atomic.h"
 #include "atomic/atomic_rows.h"
 #include "atomic/atomic_types.h"
-#include "atomic/plain_machine.h"
+
+/* ---- Attributes and pragmas of compiler and processor ---- */
+
+/* For functions that run on any processor of the architecture. */
+#define PLAIN_ANY
+
+#if defined(__x86_64__)
+
+/* For functions that may run only if plain_wide(). */
+#define PLAIN_WIDE __attribute__((target("avx2")))
+
+static inline bool plain_wide(void)
+{
+	return __builtin_cpu_supports("avx2");
+}
+
+#else
+
+#define PLAIN_WIDE
+
+static inline bool plain_wide(void)
+{
+	return false;
+}
+
+#endif
+
+/* For loops: few vectors per iteration; no vectors. gcc -O2 does so without a pragma. */
+#if defined(__clang__)
+#define PLAIN_TIGHT  _Pragma("clang loop unroll(disable) interleave_count(2)")
+#define PLAIN_SCALAR _Pragma("clang loop unroll(disable) vectorize(disable)")
+#else
+#define PLAIN_TIGHT
+#define PLAIN_SCALAR
+#endif
+
+/* ---- Kernels ---- */
 
 #define BLOCK 64 /* elements */
 

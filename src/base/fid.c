@@ -20,9 +20,7 @@ int fid_no_control(struct fid *fid, int command, void *arg)
 
 int fid_no_ops_open(struct fid *fid, const char *name, uint64_t flags, void **ops, void *context)
 {
-	(void)flags;
-	(void)ops;
-	(void)context;
+	(void)flags, (void)ops, (void)context;
 	LOG_INFO(LOG_CORE, "an object of class %zu has no operations \"%s\"", fid->fclass,
 		 name ? name : "");
 	return -FI_ENOSYS;
@@ -30,17 +28,13 @@ int fid_no_ops_open(struct fid *fid, const char *name, uint64_t flags, void **op
 
 int fid_no_tostr(const struct fid *fid, char *buf, size_t len)
 {
-	(void)fid;
-	(void)buf;
-	(void)len;
+	(void)fid, (void)buf, (void)len;
 	return -FI_ENOSYS;
 }
 
 int fid_no_ops_set(struct fid *fid, const char *name, uint64_t flags, void *ops, void *context)
 {
-	(void)flags;
-	(void)ops;
-	(void)context;
+	(void)flags, (void)ops, (void)context;
 	LOG_INFO(LOG_CORE, "operations \"%s\" of an object of class %zu cannot be replaced",
 		 name ? name : "", fid->fclass);
 	return -FI_ENOSYS;

@@ -13,7 +13,7 @@
 
 #include "base/list.h"
 #include "core/shard.h"
-#include "link/idle.h"
+#include "link/cursor.h"
 
 struct cq;
 struct domain;

@@ -30,7 +30,7 @@
  *                    arrives must not make the queue longer for ever. So their number is at most WORKERS_FINDS, or
  *                    unread / WORKERS_UNREAD, rounded up to a multiple of WORKERS_FINDS
  *   IDLE_CALLS_MAX   calls that look at memory alone, or take messages from there, before a whole progress call
- *                    (link/idle.h). While operations wait for a connection there are none, and each call looks at the
+ *                    (link/cursor.h). While operations wait for a connection there are none, and each call looks at the
  *                    sockets
  *
  * Of whole calls each 16th reads TCP where there is another transport, too, and TCP had nothing for 64 (hw/tcp/tcp_progress.c).

@@ -27,7 +27,6 @@ struct fi_mr_dmabuf;
 struct fi_rma_iov;
 struct link;
 struct link_cursor;
-struct link_state;
 struct offload_cm;
 struct opener;
 struct wire_hello;
@@ -260,6 +259,14 @@ struct device_ops {
 	const struct entry_tables *srx_entries;
 	/* Returns the meaning of a prov_errno of a failed operation. */
 	const char *(*error_text)(int prov_errno);
+};
+
+/* What a link knows of itself, for reports: see `describe` of struct transport. */
+struct link_state {
+	uint64_t credits;         /* packets, or slots of a ring, that the peer takes now */
+	uint64_t unsent_bytes;    /* that the kernel has, and the peer has not acknowledged */
+	uint64_t retransmissions; /* packets of the network that were sent again */
+	uint32_t direct_read;     /* enum fi_weft_reason of reading the peer's memory */
 };
 
 /* Which peers a transport connects, and how. A worker opens one transport of each kind. */

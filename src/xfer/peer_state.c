@@ -7,7 +7,7 @@
 #include "base/log.h"
 #include "core/av.h"
 #include "core/ep.h"
-#include "link/link_state.h"
+#include "link/link.h"
 #include "link/transports.h"
 #include "xfer/worker.h"
 

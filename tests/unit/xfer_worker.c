@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Proves that reads of an idle worker's queue are left out, and that nothing waits for them: link/idle.h. */
+/* Proves that reads of an idle worker's queue are left out, and that nothing waits for them: link/cursor.h. */
 #include "ring_says.h"
 
 #include "core/cq.h"

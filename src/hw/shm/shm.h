@@ -5,7 +5,7 @@
 
 #include "base/trial.h"
 #include "core/mr_view.h"
-#include "link/idle.h"
+#include "link/cursor.h"
 #include "link/link.h"
 #include "link/opener.h"
 #include "hw/shm/shm_copy.h"

@@ -14,7 +14,7 @@
 #include "hw/shm/shm_guard.h"
 #include "hw/transports.h"
 #include "link/engine.h"
-#include "link/link_state.h"
+#include "link/link.h"
 #include "link/wire.h"
 
 /*

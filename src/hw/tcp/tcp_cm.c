@@ -18,7 +18,7 @@
 #include "hw/tcp/tcp_tls.h"
 #include "hw/transports.h"
 #include "link/engine.h"
-#include "link/link_state.h"
+#include "link/link.h"
 
 static int tcp_open(struct opener *opener, void **state)
 {

@@ -10,7 +10,7 @@
 #include "hw/verbs/rdm/verbs.h"
 #include "hw/transports.h"
 #include "core/domain.h"
-#include "link/link_state.h"
+#include "link/link.h"
 
 /*
  * Opening a device takes time, mostly to load libraries. If the provider needs a device, opens it
