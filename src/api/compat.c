@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * fi_getinfo and its companions at each symbol version: of our headers (FABRIC_1.9), of older
- * releases, and of the development line (FABRIC_1.10). Structures that a program passes are read at
- * the size it knows; results have the size of the development line, of which others see the
- * beginning. The static library has no symbol versions: WEFT_STATIC leaves out all calls but those
- * of our headers.
+ * fi_getinfo and its companions at each symbol version: of our headers (FABRIC_1.9), of older releases, and of the
+ * development line (FABRIC_1.10). Structures that a program passes are read at the size it knows; results have the size
+ * of the development line, of which others see the beginning. The static library has no symbol versions: WEFT_STATIC
+ * leaves out all calls but those of our headers.
  */
 #include "base/log.h"
 #include "info/info.h"

@@ -279,8 +279,7 @@ static int ep_cm_prepare(struct ep *ep, const void *param, size_t paramlen)
 }
 
 /*
- * Adds the driver, so that reads of the event queue alone make progress. No lock held: drivers take
- * the domain's lock.
+ * Adds the driver, so that reads of the event queue alone make progress. No lock held: drivers take the domain's lock.
  */
 static int ep_cm_drive(struct ep *ep)
 {

@@ -32,10 +32,7 @@ void ep_cm_leave(struct ep *ep);
 /* Frees ep->cm; rejects a request that was not accepted. */
 void ep_cm_free(struct ep *ep);
 
-/*
- * Called by the engine when the connection is established; `data` is the peer's of fi_accept.
- * Domain locked.
- */
+/* Called by the engine when the connection is established; `data` is the peer's of fi_accept. Domain locked. */
 void ep_cm_connected(struct ep *ep, const void *data, size_t len);
 /*
  * Called by the engine when the connection ended or failed. `err` is positive; `data` is the peer's

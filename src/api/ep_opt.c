@@ -98,9 +98,8 @@ void ep_refresh_aliases(struct ep *ep)
 }
 
 /*
- * Cancels a receive or a waiting operation. Returns 0 also if there is nothing left to cancel: the
- * completion tells. fi_endpoint(3) RETURN VALUES. -FI_EOPNOTSUPP: a device has the operation and
- * cannot cancel it.
+ * Cancels a receive or a waiting operation. Returns 0 also if there is nothing left to cancel: the completion tells.
+ * fi_endpoint(3) RETURN VALUES. -FI_EOPNOTSUPP: a device has the operation and cannot cancel it.
  */
 static ssize_t ep_cancel(fid_t fid, void *context)
 {

@@ -20,10 +20,7 @@ static int ep_option_give(void *to, size_t *len, const void *from, size_t from_l
 	return 0;
 }
 
-/*
- * Returns the bytes of an option's value; 0: unknown option. The length is checked only for known
- * options.
- */
+/* Returns the bytes of an option's value; 0: unknown option. The length is checked only for known options. */
 static size_t option_len(int level, int optname)
 {
 	if (level != FI_OPT_ENDPOINT)
@@ -174,10 +171,7 @@ static int set_size(struct ep *ep, int optname, size_t value)
 	}
 }
 
-/*
- * FI_OPT_SHARED_MEMORY_PERMITTED. Once a worker may use shm, peers may have found it by shm, so a
- * change is refused.
- */
+/* FI_OPT_SHARED_MEMORY_PERMITTED. Once a worker may use shm, peers may have found it by shm, so a change is refused. */
 static int permit_shared_memory(struct ep *ep, bool permitted)
 {
 	unsigned int wanted = provider_wanted(ep->info), barred = permitted ? 0 : PROVIDER_SHM;

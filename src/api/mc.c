@@ -34,10 +34,7 @@ static int mc_close(struct fid *fid)
 
 static struct fi_ops mc_fi_ops = FID_OPS(mc_close, fid_no_bind, fid_no_control);
 
-/*
- * Sets *ways to the directions of the membership: those of `flags`, else all of the endpoint. 0 or
- * a negative error.
- */
+/* Sets *ways to the directions of the membership: those of `flags`, else all of the endpoint. 0 or a negative error. */
 static int mc_ways_of(const struct ep *ep, uint64_t flags, uint64_t *ways)
 {
 	uint64_t able = ep->info->caps & (FI_SEND | FI_RECV);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Parameters: environment variables of the library (base/env.h), and those defined at run time by
- * others. fi_param(3)
+ * Parameters: environment variables of the library (base/env.h), and those defined at run time by others. fi_param(3)
  */
 #include <ctype.h>
 #include <rdma/providers/fi_prov.h>

@@ -288,10 +288,7 @@ static void pep_cm_announce(struct pep *pep, struct cm_request *req)
 	fi_freeinfo(info);
 }
 
-/*
- * Returns how many more requests may wait unread. All others stay in the listener, whose socket
- * wakes sleepers.
- */
+/* Returns how many more requests may wait unread. All others stay in the listener, whose socket wakes sleepers. */
 static size_t pep_cm_room(const struct pep *pep)
 {
 	size_t waiting = eq_waiting(pep->eq, &pep->fid.fid);

@@ -14,9 +14,8 @@
 #include "atomic/atomic.h"
 
 /*
- * Changes *t, an aligned copy of the element, to its new value. *v is the operand and *c the value
- * to compare with, both at any alignment, valid only if the operator uses them. Returns false if
- * the element stays unchanged.
+ * Changes *t, an aligned copy of the element, to its new value. *v is the operand and *c the value to compare with,
+ * both at any alignment, valid only if the operator uses them. Returns false if the element stays unchanged.
  */
 typedef bool atomic_step(void *t, const void *v, const void *c);
 

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * The rows that src/atomic is generated from: types by class, operators by kind, and the operators
- * of each class.
- */
+/* The rows that src/atomic is generated from: types by class, operators by kind, and the operators of each class. */
 #ifndef WEFT_ATOMIC_ATOMIC_ROWS_H
 #define WEFT_ATOMIC_ATOMIC_ROWS_H
 

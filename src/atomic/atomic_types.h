@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The element types. NAME is the type in memory, at any alignment, and may alias. NAME_value is the
- * type of computations; NAME_get and NAME_put convert; NAME_truth converts a bool; NAME_times
- * multiplies.
+ * The element types. NAME is the type in memory, at any alignment, and may alias. NAME_value is the type of
+ * computations; NAME_get and NAME_put convert; NAME_truth converts a bool; NAME_times multiplies.
  */
 #ifndef WEFT_ATOMIC_ATOMIC_TYPES_H
 #define WEFT_ATOMIC_ATOMIC_TYPES_H

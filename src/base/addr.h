@@ -33,9 +33,7 @@ struct addr {
 	/* IPv6 scope id; ADDR_IB: queue pair in the lower 24 bits, service level above */
 	uint32_t scope;
 	union {
-		/*
-		 * Network byte order; IPv4 in the first four bytes, the rest zero; ADDR_IB: GID
-		 */
+		/* Network byte order; IPv4 in the first four bytes, the rest zero; ADDR_IB: GID */
 		uint8_t ip[16];
 		char *str; /* ADDR_STR; freed by addr_free */
 	};

@@ -2,14 +2,12 @@
 /*
  * The log: one line per message, each in one write(2) to standard error.
  *
- * FI_LOG_LEVEL sets how much is logged (unset: nothing, not even warnings). FI_LOG_PROV and
- * FI_LOG_SUBSYS are comma lists of the providers and subsystems that log; a leading ^ makes them
- * lists of those that do not.
+ * FI_LOG_LEVEL sets how much is logged (unset: nothing, not even warnings). FI_LOG_PROV and FI_LOG_SUBSYS are comma
+ * lists of the providers and subsystems that log; a leading ^ makes them lists of those that do not.
  *
- * Use the macros: LOG_WARN(LOG_EP_CTRL, "peer %s: version %u, ours is %u", ...). They add the
- * newline and keep errno. A file of one transport defines LOG_PROV as the transport's name before
- * it includes this header. All others log as "core", which a list in FI_LOG_PROV without ^ does not
- * silence.
+ * Use the macros: LOG_WARN(LOG_EP_CTRL, "peer %s: version %u, ours is %u", ...). They add the newline and keep errno. A
+ * file of one transport defines LOG_PROV as the transport's name before it includes this header. All others log as
+ * "core", which a list in FI_LOG_PROV without ^ does not silence.
  */
 #ifndef WEFT_BASE_LOG_H
 #define WEFT_BASE_LOG_H
@@ -123,9 +121,7 @@ void log_put(const struct log_place *place, const char *msg);
 /* For base/env.c: the variables' values, NULL when unset. Keeps the strings. */
 void log_setup(const char *level, const char *prov, const char *subsys);
 
-/*
- * Sends all messages to `sink` (static, or never freed) from now on; NULL: to standard error again.
- */
+/* Sends all messages to `sink` (static, or never freed) from now on; NULL: to standard error again. */
 void log_redirect(const struct log_sink *sink);
 
 #endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Pool of objects of one size, without malloc per object. Free objects form a stack; an empty pool
- * grows by a chunk; pool_fini frees all chunks. Each object has a small number, so a 32-bit id on
- * the wire can name it. Callers lock.
+ * Pool of objects of one size, without malloc per object. Free objects form a stack; an empty pool grows by a chunk;
+ * pool_fini frees all chunks. Each object has a small number, so a 32-bit id on the wire can name it. Callers lock.
  */
 #ifndef WEFT_BASE_POOL_H
 #define WEFT_BASE_POOL_H

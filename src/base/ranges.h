@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Registered memory ranges, searchable by address. Unused ranges are evicted, least recently used
- * first. Ranges in use are not evicted. Ranges may overlap. Only ranges_init and ranges_fini
- * allocate or free. Callers lock.
+ * Registered memory ranges, searchable by address. Unused ranges are evicted, least recently used first. Ranges in use
+ * are not evicted. Ranges may overlap. Only ranges_init and ranges_fini allocate or free. Callers lock.
  */
 #ifndef WEFT_BASE_RANGES_H
 #define WEFT_BASE_RANGES_H
@@ -48,9 +47,8 @@ void ranges_fini(struct ranges *r);
 struct range *ranges_find(struct ranges *r, const void *owner, uintptr_t from, uintptr_t to,
 			  unsigned int rights);
 /*
- * Lists a new range with one user, not ready. Unlists ranges that it makes useless, and idle ones
- * to make space. Adds the rights of ranges that contain it: callers will need those again. False:
- * no space.
+ * Lists a new range with one user, not ready. Unlists ranges that it makes useless, and idle ones to make space. Adds
+ * the rights of ranges that contain it: callers will need those again. False: no space.
  */
 bool ranges_enter(struct ranges *r, struct range *new);
 void ranges_put(struct ranges *r, struct range *range);

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Memory is registered for write protection but never protected: no access faults, and every user
- * may do it. The kernel reports a discard before it happens, other changes afterwards. Between a
- * change and the reading of its event the kernel refuses requests for the memory with -EAGAIN
- * before it checks their arguments; watch_quiet relies on that. Kernels before 5.16 miscount
- * changes in progress.
+ * Memory is registered for write protection but never protected: no access faults, and every user may do it. The kernel
+ * reports a discard before it happens, other changes afterwards. Between a change and the reading of its event the
+ * kernel refuses requests for the memory with -EAGAIN before it checks their arguments; watch_quiet relies on that.
+ * Kernels before 5.16 miscount changes in progress.
  */
 #include "base/watch.h"
 
@@ -209,9 +208,7 @@ static int watch_kernel(struct watch *w)
 		err = -errno;
 		goto close_fd;
 	}
-	/*
-	 * A child's copy would keep the userfaultfd open, and our threads would wait for a reader.
-	 */
+	/* A child's copy would keep the userfaultfd open, and our threads would wait for a reader. */
 	err = forked_guard(w->fd);
 	if (err)
 		goto close_stop;

@@ -39,10 +39,7 @@ bool watch_arm(const struct watch *w, uintptr_t from, uintptr_t to);
 void watch_leave(const struct watch *w, uintptr_t from, uintptr_t to);
 /* Stops watching the pages of these bytes, in the kernel. Locked. */
 void watch_disarm(const struct watch *w, uintptr_t from, uintptr_t to);
-/*
- * Have all changes of watched memory been reported? If not, an address may already refer to other
- * memory. Locked.
- */
+/* Have all changes of watched memory been reported? If not, an address may already refer to other memory. Locked. */
 bool watch_quiet(const struct watch *w);
 /* Is the memory that it was when it was armed, as far as a monitor knows? Not locked. */
 bool watch_valid(const struct watch *w, uintptr_t from, uintptr_t to);

@@ -133,10 +133,7 @@ static bool cntr_leave(struct cntr *c)
 {
 	bool busy;
 
-	/*
-	 * Locked: the application may close when the last operation is counted, before its work
-	 * ends.
-	 */
+	/* Locked: the application may close when the last operation is counted, before its work ends. */
 	domain_lock(c->dom);
 	busy = ref_busy(&c->ref);
 	if (!busy) {

@@ -81,9 +81,7 @@ bool cntr_enter_due(struct cntr *c);
 /* Adds to the successes. Domain locked. */
 static inline void cntr_count(struct cntr *c, uint64_t add)
 {
-	/*
-	 * Before wait_notify reads `sleeping`: partner cntr_wait. Pairs with a read's acquire, too.
-	 */
+	/* Before wait_notify reads `sleeping`: partner cntr_wait. Pairs with a read's acquire, too. */
 	__atomic_fetch_add(&c->value, add, __ATOMIC_SEQ_CST);
 	wait_notify(&c->wait);
 	if (__builtin_expect(cntr_reached(c), 0))

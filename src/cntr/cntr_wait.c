@@ -77,9 +77,7 @@ static bool wait_ready(struct wait_for *what, bool arm)
 		what->parts += progress_waiting(c);
 		if (cntr_wait_reached(sleep))
 			return true;
-		/*
-		 * Arming makes no progress; another thread may have, before the workers were armed.
-		 */
+		/* Arming makes no progress; another thread may have, before the workers were armed. */
 		if (!arm || arm_workers(c, &c->wait, &what->nap))
 			return arm && cntr_wait_reached(sleep);
 	}

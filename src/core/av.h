@@ -2,13 +2,12 @@
 /*
  * Address vectors, guarded by the domain's lock. fi_av(3).
  *
- * The fi_addr_t of an entry is its index, for FI_AV_MAP as for FI_AV_TABLE. An address that is
- * inserted several times keeps one index until the application has removed it as many times.
+ * The fi_addr_t of an entry is its index, for FI_AV_MAP as for FI_AV_TABLE. An address that is inserted several times
+ * keeps one index until the application has removed it as many times.
  *
- * Vectors with a name share their entries with the vectors of that name in other processes, if the
- * domains have the same name too: an index means the same entry in all of them. FI_READ opens the
- * entries read-only. User ids stay with the process. A removal notifies the workers of this domain;
- * other processes keep their connections to the peer.
+ * Vectors with a name share their entries with the vectors of that name in other processes, if the domains have the
+ * same name too: an index means the same entry in all of them. FI_READ opens the entries read-only. User ids stay with
+ * the process. A removal notifies the workers of this domain; other processes keep their connections to the peer.
  */
 #ifndef WEFT_CORE_AV_H
 #define WEFT_CORE_AV_H

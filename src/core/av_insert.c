@@ -179,10 +179,7 @@ int av_insert_end(struct av_insertion *in)
 	return ret;
 }
 
-/*
- * Returns the bytes from an unreadable address to the next one; 0: only a readable address has a
- * length.
- */
+/* Returns the bytes from an unreadable address to the next one; 0: only a readable address has a length. */
 static size_t stride_of(uint32_t format)
 {
 	switch (format) {
@@ -198,10 +195,9 @@ static size_t stride_of(uint32_t format)
 }
 
 /*
- * Returns whether FI_ADDR_STR addresses come as an array of pointers, as fi_av(3) says. Some
- * programs (fi_pingpong among them) pass the strings of fi_getname one behind the other instead.
- * Our strings have more than eight characters, and the top bytes of a pointer are zero, so the
- * first eight bytes tell the two apart.
+ * Returns whether FI_ADDR_STR addresses come as an array of pointers, as fi_av(3) says. Some programs (fi_pingpong
+ * among them) pass the strings of fi_getname one behind the other instead. Our strings have more than eight characters,
+ * and the top bytes of a pointer are zero, so the first eight bytes tell the two apart.
  */
 static bool points_to_strings(const void *addr)
 {

@@ -22,10 +22,7 @@ struct av_insertion {
 
 /* Checks everything but the addresses. 0: domain locked; a negative error: not locked. */
 int av_insert_begin(struct av_insertion *in);
-/*
- * Inserts the next address and takes over its string. `err` (negative): the address could not be
- * read.
- */
+/* Inserts the next address and takes over its string. `err` (negative): the address could not be read. */
 void av_insert_next(struct av_insertion *in, struct addr *a, int err);
 /* Posts the completion event and unlocks the domain. Returns what the fi_av call returns. */
 int av_insert_end(struct av_insertion *in);

@@ -40,10 +40,7 @@ static inline struct av_set *av_set_of(struct fid_av_set *fid)
 	return (struct av_set *)fid;
 }
 
-/*
- * Returns the domain's set with this collective address (of fi_av_set_addr), or NULL. Domain
- * locked.
- */
+/* Returns the domain's set with this collective address (of fi_av_set_addr), or NULL. Domain locked. */
 struct av_set *av_set_find(struct domain *dom, fi_addr_t coll_addr);
 /*
  * Returns a reference to the set's present members; NULL: the set is empty. Release it by

@@ -35,10 +35,7 @@
 #define FIND_TRIES 20   /* a process that is ending may still be in the list */
 #define DOOR_TRIES 1000 /* another process is between av_name_enter and forked_close */
 
-/*
- * Writes "@weft-av/UID/HASH"; '@' is how the kernel's list shows the leading zero byte. Returns the
- * length.
- */
+/* Writes "@weft-av/UID/HASH"; '@' is how the kernel's list shows the leading zero byte. Returns the length. */
 static int av_name_prefix_of(const char *name, char *buf)
 {
 	uint64_t hash =
@@ -89,10 +86,7 @@ int av_name_enter(const char *name, int *door)
 int av_name_publish(const char *name, int fd, int *place)
 {
 	char pid[16], at[32];
-	/*
-	 * The pid as other users of this /proc see it; getpid(2) may return that of an inner pid
-	 * namespace.
-	 */
+	/* The pid as other users of this /proc see it; getpid(2) may return that of an inner pid namespace. */
 	ssize_t len = readlink("/proc/self", pid, sizeof(pid) - 1);
 
 	if (len < 0)
@@ -248,10 +242,7 @@ static int av_shared_create(struct av_shared *t, const struct av_shared_key *key
 	return av_name_publish(key->name, t->fd, &t->place);
 }
 
-/*
- * Reads and checks the head of a table. 0; -FI_ENOSYS: not the table of `key`; -FI_EINVAL: another
- * type or format.
- */
+/* Reads and checks the head of a table. 0; -FI_ENOSYS: not the table of `key`; -FI_EINVAL: another type or format. */
 static int av_shared_check(int fd, const struct av_shared_key *key, struct av_shared_head *head)
 {
 	struct stat st;

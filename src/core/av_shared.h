@@ -54,10 +54,9 @@ struct av_shared {
 int av_shared_key(struct av_shared_key *key, const char *domain, const char *name);
 
 /*
- * Opens the table. With `write`, creates it with space for `count` entries if there is none. May
- * block for some milliseconds; with `write`, for a second. 0; -FI_EINVAL: there is none, or its
- * type or format differs; -FI_ENOSYS: /proc does not lead to it; -FI_EADDRINUSE: another process
- * holds the name; or an error of the system.
+ * Opens the table. With `write`, creates it with space for `count` entries if there is none. May block for some
+ * milliseconds; with `write`, for a second. 0; -FI_EINVAL: there is none, or its type or format differs; -FI_ENOSYS:
+ * /proc does not lead to it; -FI_EADDRINUSE: another process holds the name; or an error of the system.
  */
 int av_shared_open(struct av_shared *t, const struct av_shared_key *key, size_t count, bool write);
 void av_shared_close(struct av_shared *t);
@@ -88,10 +87,7 @@ uint8_t *av_shared_uses(struct av_shared *t, size_t index);
  */
 int av_name_enter(const char *name, int *door);
 
-/*
- * Lets other processes find `fd` by the name, until forked_close closes *place. 0 or a negative
- * error.
- */
+/* Lets other processes find `fd` by the name, until forked_close closes *place. 0 or a negative error. */
 int av_name_publish(const char *name, int fd, int *place);
 
 #endif

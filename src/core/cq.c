@@ -180,10 +180,7 @@ int cq_open(struct fid_domain *domain, struct fi_cq_attr *attr, struct fid_cq **
 	err = wait_init(&cq->wait, attr->wait_obj, attr->wait_set);
 	if (err)
 		goto free_ring;
-	/*
-	 * A thread that sleeps on a condition variable makes no progress. fi_cq(3)
-	 * FI_WAIT_MUTEX_COND.
-	 */
+	/* A thread that sleeps on a condition variable makes no progress. fi_cq(3) FI_WAIT_MUTEX_COND. */
 	if (wait_must_poll(&cq->wait) && (err = progress_start(dom)))
 		goto fini_wait;
 	cq->mask = size - 1;

@@ -170,10 +170,7 @@ static inline void cq_push_done(struct cq *cq, void *context, uint64_t flags)
 	wait_notify(&cq->wait);
 }
 
-/*
- * Adds a failed completion; entry->error is ignored, why->err is positive, err_data is copied.
- * Cold.
- */
+/* Adds a failed completion; entry->error is ignored, why->err is positive, err_data is copied. Cold. */
 void cq_push_error(struct cq *cq, const struct cq_slot *entry, const struct cq_error *why,
 		   const void *err_data);
 

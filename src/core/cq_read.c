@@ -173,9 +173,8 @@ static ssize_t readfrom_mt(struct fid_cq *fid, void *buf, size_t count, fi_addr_
 }
 
 /*
- * Copies err_data to the application's buffer if there is one (from API 1.5), else returns a
- * pointer that is valid until the next read of an error. Older structs end before err_data_size, or
- * before src_addr.
+ * Copies err_data to the application's buffer if there is one (from API 1.5), else returns a pointer that is valid
+ * until the next read of an error. Older structs end before err_data_size, or before src_addr.
  */
 static void give_err_data(struct cq *cq, struct fi_cq_err_entry *buf, struct cq_error *error)
 {
@@ -238,10 +237,7 @@ static ssize_t read_error(struct fid_cq *fid, struct fi_cq_err_entry *buf, uint6
 	return ret;
 }
 
-/*
- * Returns whether a reader that waits for `need` entries can return; errors and signals count at
- * once. Locked.
- */
+/* Returns whether a reader that waits for `need` entries can return; errors and signals count at once. Locked. */
 static bool cq_read_enough(struct cq *cq, uint32_t need)
 {
 	uint32_t count = cq->tail - cq->head;

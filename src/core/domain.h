@@ -150,10 +150,7 @@ void progress_wake(struct domain *dom);
  * was to wake it. Domain locked.
  */
 void progress_rearm(struct domain *dom);
-/*
- * Returns a descriptor of the thread, readable when an armed worker has an event. Requires a
- * thread.
- */
+/* Returns a descriptor of the thread, readable when an armed worker has an event. Requires a thread. */
 int progress_fd(const struct domain *dom);
 /* Tells the thread that an application thread is about to sleep and only the thread can wake it. */
 void progress_take_over(struct domain *dom);

@@ -105,10 +105,7 @@ static inline uint64_t ep_rx_msg_flags(const struct ep *ep)
 	return __atomic_load_n(&ep->rx_msg_flags, __ATOMIC_RELAXED);
 }
 
-/*
- * Returns the limit (bytes) of injected operations of a kind: FI_ATOMIC, FI_RMA, FI_TAGGED, else
- * messages.
- */
+/* Returns the limit (bytes) of injected operations of a kind: FI_ATOMIC, FI_RMA, FI_TAGGED, else messages. */
 static inline size_t ep_inject_max(const struct ep *ep, uint64_t kind)
 {
 	if (kind & FI_ATOMIC)

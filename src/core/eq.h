@@ -81,10 +81,7 @@ int eq_post_error(struct eq *eq, const struct fi_eq_err_entry *entry);
 
 /* Returns how many unread events are about an object. */
 size_t eq_waiting(struct eq *eq, const struct fid *fid);
-/*
- * Drops unread events and errors of an object that is being closed; rejects connection requests
- * among them.
- */
+/* Drops unread events and errors of an object that is being closed; rejects connection requests among them. */
 void eq_forget(struct eq *eq, const struct fid *fid);
 
 int eq_add_driver(struct eq *eq, struct eq_driver *driver);

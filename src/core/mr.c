@@ -66,10 +66,7 @@ static int check_vector(const struct domain *dom, const struct fi_mr_attr *attr)
 	return 0;
 }
 
-/*
- * Checks the attributes. An application built for an older API has no later members: they are not
- * read.
- */
+/* Checks the attributes. An application built for an older API has no later members: they are not read. */
 static int mr_check_attr(const struct domain *dom, const struct fi_mr_attr *attr, uint64_t flags)
 {
 	if (flags & FI_MR_SINGLE_USE)

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Regions that are also registered with a network device: peers of the engine access them by RDMA,
- * without us, by the lower half of the key. Only for domains with FI_MR_PROV_KEY and
- * FI_MR_VIRT_ADDR.
+ * Regions that are also registered with a network device: peers of the engine access them by RDMA, without us, by the
+ * lower half of the key. Only for domains with FI_MR_PROV_KEY and FI_MR_VIRT_ADDR.
  */
 #ifndef WEFT_CORE_MR_NIC_H
 #define WEFT_CORE_MR_NIC_H
@@ -26,10 +25,7 @@ bool mr_nic_open(struct domain *dom);
 void mr_nic_let_go(struct domain *dom);
 void mr_nic_close(struct domain *dom);
 
-/*
- * Registers the region with the device, if that is of use. Called before the region gets a key,
- * domain not locked.
- */
+/* Registers the region with the device, if that is of use. Called before the region gets a key, domain not locked. */
 void mr_nic_add(struct domain *dom, struct region *r);
 /* Makes the region known to mr_nic_find, once it has a key. Domain locked. */
 void mr_nic_enter(struct domain *dom, struct region *r);

@@ -103,10 +103,7 @@ void mr_share_notify_all(struct domain *dom)
 		__atomic_store_n(&page->notify_all, 1, __ATOMIC_RELEASE);
 }
 
-/*
- * Pairs with mr_view.c read_entry. Each word is a release store, so no word is seen before the odd
- * seq.
- */
+/* Pairs with mr_view.c read_entry. Each word is a release store, so no word is seen before the odd seq. */
 static void write_entry(struct share_entry *e, const struct share_region *region)
 {
 	const uint64_t *from = (const uint64_t *)region;

@@ -60,9 +60,8 @@ static inline uint32_t share_bucket(uint64_t key)
 }
 
 /*
- * Creates dom->share. It stays NULL where the kernel cannot prevent peers from writing to the
- * table; all accesses go by packets then. The functions below do nothing then, nor in a forked
- * child.
+ * Creates dom->share. It stays NULL where the kernel cannot prevent peers from writing to the table; all accesses go by
+ * packets then. The functions below do nothing then, nor in a forked child.
  */
 void mr_share_open(struct domain *dom);
 void mr_share_close(struct domain *dom);

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Lookup of a domain's regions. Every region that peers may access has a slot and a key. A key chosen by
- * the library contains the slot and random bits; a key chosen by the application is looked up by hash.
- * Domain locked throughout.
+ * Lookup of a domain's regions. Every region that peers may access has a slot and a key. A key chosen by the library
+ * contains the slot and random bits; a key chosen by the application is looked up by hash. Domain locked throughout.
  */
 #ifndef WEFT_CORE_MR_TABLE_H
 #define WEFT_CORE_MR_TABLE_H

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Automatic progress: one thread per domain. While progress calls find something, the thread
- * repeats them. While the application makes progress itself, the thread naps for POLL_IN_MS.
- * Otherwise the thread sleeps until a worker's descriptor becomes readable, so an idle process uses
- * no processor time.
+ * Automatic progress: one thread per domain. While progress calls find something, the thread repeats them. While the
+ * application makes progress itself, the thread naps for POLL_IN_MS. Otherwise the thread sleeps until a worker's
+ * descriptor becomes readable, so an idle process uses no processor time.
  */
 #include <errno.h>
 #include <poll.h>
@@ -35,10 +34,7 @@ struct progress {
 	bool armed; /* asleep until a worker wakes the thread; domain's lock */
 };
 
-/*
- * Makes a progress call, and returns how long to sleep (ms); -1: until an event; 0: not at all.
- * Domain locked.
- */
+/* Makes a progress call, and returns how long to sleep (ms); -1: until an event; 0: not at all. Domain locked. */
 static int progress_plan(struct progress *p, unsigned int *seen)
 {
 	struct domain *dom = p->dom;
@@ -181,10 +177,7 @@ void progress_watch(struct domain *dom, int fd)
 			 fi_strerror(errno));
 	if (dom->thread && dom->workers.next != dom->workers.prev)
 		dom->rarely = WORKERS_RARELY_AUTO;
-	/*
-	 * The thread, or the sleeper that covers all workers, may sleep without having armed this
-	 * worker.
-	 */
+	/* The thread, or the sleeper that covers all workers, may sleep without having armed this worker. */
 	if (dom->cover)
 		wait_notify(dom->cover);
 	progress_wake(dom);

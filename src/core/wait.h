@@ -100,9 +100,8 @@ struct waiter {
 };
 
 /*
- * wait_init opens what `obj` needs; FI_WAIT_UNSPEC becomes FI_WAIT_FD; `set` only with FI_WAIT_SET.
- * 0, -FI_EINVAL for an unknown kind or a missing set, or a system error. Both take the wait set's
- * lock; domain not locked.
+ * wait_init opens what `obj` needs; FI_WAIT_UNSPEC becomes FI_WAIT_FD; `set` only with FI_WAIT_SET. 0, -FI_EINVAL for
+ * an unknown kind or a missing set, or a system error. Both take the wait set's lock; domain not locked.
  */
 int wait_init(struct waiter *w, enum fi_wait_obj obj, struct fid_wait *set);
 void wait_fini(struct waiter *w);
@@ -148,10 +147,7 @@ unsigned int wait_arm(struct waiter *w);
  */
 int wait_sleep_since(struct waiter *w, unsigned int armed, int timeout);
 
-/*
- * The same for a waiter on which only this thread sleeps, armed already; armed again on return. 0
- * or -FI_EAGAIN.
- */
+/* The same for a waiter on which only this thread sleeps, armed already; armed again on return. 0 or -FI_EAGAIN. */
 int wait_sleep(struct waiter *w, int timeout);
 
 /* The condition of a blocking call; embedded in the caller's struct. */
@@ -204,10 +200,7 @@ static inline bool wait_only_polls(const struct waiter *w)
 	return w->obj == FI_WAIT_YIELD || w->obj == FI_WAIT_NONE;
 }
 
-/*
- * Returns whether only wait_signal wakes sleepers, no descriptor: a thread of the library has to
- * drive the workers.
- */
+/* Returns whether only wait_signal wakes sleepers, no descriptor: a thread of the library has to drive the workers. */
 bool wait_must_poll(const struct waiter *w);
 
 /* FI_GETWAIT and FI_GETWAITOBJ of fi_control. */

@@ -89,10 +89,7 @@ static void wake_all(struct waiter *w)
 	pthread_cond_broadcast(&w->woken);
 }
 
-/*
- * Makes evfd readable. Sets the flag last: a flag without a token costs a read, a token without a
- * flag would stay.
- */
+/* Makes evfd readable. Sets the flag last: a flag without a token costs a read, a token without a flag would stay. */
 static void wait_sleep_ring(struct waiter *w)
 {
 	uint64_t one = 1;
@@ -113,10 +110,7 @@ static bool wait_sleep_unring(struct waiter *w)
 
 void wait_signal(struct waiter *w)
 {
-	/*
-	 * Before the wakeup: a thread that arms after this store sees what was published, or is
-	 * signalled again.
-	 */
+	/* Before the wakeup: a thread that arms after this store sees what was published, or is signalled again. */
 	__atomic_store_n(&w->sleeping, 0, __ATOMIC_SEQ_CST);
 	if (w->evfd >= 0) {
 		wait_sleep_ring(w);

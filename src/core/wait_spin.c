@@ -28,10 +28,9 @@ static uint64_t give_way(uint64_t *now)
 }
 
 /*
- * Returns how many polls to make before a yield. A thread that just regained a shared core is often
- * the last of several that wait: the missing message then comes from another core, and a yield to
- * threads that wait for the same would only delay it. Whether polling pays then is learned by
- * trying.
+ * Returns how many polls to make before a yield. A thread that just regained a shared core is often the last of several
+ * that wait: the missing message then comes from another core, and a yield to threads that wait for the same would only
+ * delay it. Whether polling pays then is learned by trying.
  */
 static unsigned int polls_of(struct wait_predictor *h)
 {

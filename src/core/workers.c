@@ -191,10 +191,7 @@ void workers_run_due(struct domain *dom)
 		domain_unlock(dom);
 }
 
-/*
- * Returns whether deferred work may depend on a worker whose descriptor does not wake sleepers on
- * `p`.
- */
+/* Returns whether deferred work may depend on a worker whose descriptor does not wake sleepers on `p`. */
 static bool must_poll_others(const struct domain *dom, const struct workers *p)
 {
 	unsigned int count = 0;

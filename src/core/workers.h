@@ -10,9 +10,8 @@
 #include "core/driven.h"
 
 /*
- * Reads drive the domain's other workers once in 64 calls. With automatic progress (_AUTO) once in two:
- * applications need not read the queues of other workers, and the thread leaves the workers to a
- * polling application.
+ * Reads drive the domain's other workers once in 64 calls. With automatic progress (_AUTO) once in two: applications
+ * need not read the queues of other workers, and the thread leaves the workers to a polling application.
  */
 #define WORKERS_RARELY      64u
 #define WORKERS_RARELY_AUTO 2u
@@ -103,10 +102,7 @@ void workers_progress_whole(struct domain *dom, struct workers *p);
 unsigned int workers_served(const struct workers *p);
 /* Delivers what the workers can have without a system call: a sleeper was mostly woken for that. Shard locked. */
 void workers_progress_near(struct workers *p);
-/*
- * Drives the workers in a blocking call on `w`; all workers of the domain if `w` covers them. Shard
- * locked.
- */
+/* Drives the workers in a blocking call on `w`; all workers of the domain if `w` covers them. Shard locked. */
 void workers_progress_waiting(struct domain *dom, struct workers *p, const struct waiter *w);
 
 /*

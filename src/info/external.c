@@ -301,10 +301,7 @@ static bool is_asked(const struct external *ext, uint32_t bit, const struct quer
 			  FI_MAJOR(ext->prov->fi_version), FI_MINOR(ext->prov->fi_version));
 }
 
-/*
- * The provider that made an entry names in it those below itself, if any: its own name is added. -FI_ENOMEM
- * or 0.
- */
+/* The provider that made an entry names in it those below itself, if any: its own name is added. -FI_ENOMEM or 0. */
 static int external_info_add_name(char **layers, const char *name)
 {
 	const char *last = *layers ? strrchr(*layers, ';') : NULL;

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Providers of others: libraries named *-fi.so, loaded when the first call needs to know them and
- * kept until the process ends.
+ * Providers of others: libraries named *-fi.so, loaded when the first call needs to know them and kept until the
+ * process ends.
  *
- * A library that cannot be used is logged and passed by: it cannot be loaded, has no fi_prov_ini, its
- * provider lacks a name or a call, was written for another interface, has a name of this library's,
- * or one that another library has.
+ * A library that cannot be used is logged and passed by: it cannot be loaded, has no fi_prov_ini, its provider lacks a
+ * name or a call, was written for another interface, has a name of this library's, or one that another library has.
  */
 #ifndef WEFT_INFO_EXTERNAL_H
 #define WEFT_INFO_EXTERNAL_H

@@ -54,9 +54,8 @@ uint64_t caps_offered(const struct provider *v, uint32_t api);
 uint64_t caps_complete(uint64_t caps);
 
 /*
- * Returns the capabilities to grant if `asked`, a subset of `offered`, is wanted; 0: all. Grants
- * primary capabilities only as asked, in both directions unless one is named. Multicast implies
- * FI_MSG.
+ * Returns the capabilities to grant if `asked`, a subset of `offered`, is wanted; 0: all. Grants primary capabilities
+ * only as asked, in both directions unless one is named. Multicast implies FI_MSG.
  */
 uint64_t caps_grant(uint64_t offered, uint64_t asked);
 

@@ -180,10 +180,7 @@ static void read_speeds(struct ifaces *all)
 	close(fd);
 }
 
-/*
- * Marks interfaces of default routes: asks for routes to documentation addresses, which no host
- * has.
- */
+/* Marks interfaces of default routes: asks for routes to documentation addresses, which no host has. */
 static void find_far(struct ifaces *all)
 {
 	static const struct addr anywhere[] = {

@@ -21,10 +21,9 @@ struct info_sizes {
 };
 
 /*
- * Copies one entry. Reads only the bytes of `sizes`; later members and `next` become 0 or NULL.
- * NULL attributes stay NULL. Addresses, names, keys and the NIC are copied; `handle`, `fabric` and
- * `domain` refer to the same objects. Returns NULL if memory is out or the NIC cannot be copied.
- * Free with fi_freeinfo.
+ * Copies one entry. Reads only the bytes of `sizes`; later members and `next` become 0 or NULL. NULL attributes stay
+ * NULL. Addresses, names, keys and the NIC are copied; `handle`, `fabric` and `domain` refer to the same objects.
+ * Returns NULL if memory is out or the NIC cannot be copied. Free with fi_freeinfo.
  */
 struct fi_info *info_copy(const struct fi_info *from, const struct info_sizes *sizes);
 

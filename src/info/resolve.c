@@ -126,9 +126,8 @@ static int keep_source(const struct provider *v, struct fi_info *info, const str
 }
 
 /*
- * An application that gives no addresses, and names a domain or provider or asks for nothing in
- * particular, gets an entry per address. Others get only the best: they take the first entry, or
- * spread processes over all.
+ * An application that gives no addresses, and names a domain or provider or asks for nothing in particular, gets an
+ * entry per address. Others get only the best: they take the first entry, or spread processes over all.
  */
 static bool asks_for_all(const struct query *q, const char *domain)
 {

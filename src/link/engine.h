@@ -55,9 +55,8 @@ bool worker_shares(const struct worker *worker);
 /* Fills in all members but `size`. Domain locked. */
 void worker_stats(const struct worker *worker, struct fi_weft_stats *stats);
 /*
- * Peers, see fi_weft_ops_peers of rdma/fi_ext_weft.h. worker_peer_state fills in all members but
- * `size`; worker_report writes text, worker_report_head that of the worker without its peers. Return
- * 0 or a negative error. Domain locked.
+ * Peers, see fi_weft_ops_peers of rdma/fi_ext_weft.h. worker_peer_state fills in all members but `size`; worker_report
+ * writes text, worker_report_head that of the worker without its peers. Return 0 or a negative error. Domain locked.
  */
 int worker_peer_state(struct worker *worker, fi_addr_t addr, struct fi_weft_peer *state);
 int worker_connect(struct worker *worker, fi_addr_t addr);
@@ -81,9 +80,7 @@ void worker_bind_av(struct worker *worker, struct av *av);
  * one is inserted. Domain locked.
  */
 void worker_reach_out(struct worker *worker);
-/*
- * For struct domain_calls. worker_reach_entry: workers that reach out connect to the entry.
- */
+/* For struct domain_calls. worker_reach_entry: workers that reach out connect to the entry. */
 void worker_reach_entry(struct av *av, fi_addr_t index);
 void worker_forget_entry(struct av *av, fi_addr_t index);
 void worker_forget_id(struct av *av, fi_addr_t index);

@@ -248,10 +248,9 @@ struct device_ops {
 	 */
 	int (*atomic)(int form, int datatype, int op, size_t *count, size_t *size);
 	/*
-	 * A receive queue that endpoints of the domain share: `srx_open` returns -FI_EOPNOTSUPP if
-	 * the device has none. The receive calls of `srx_entries` post to it; their context holds the
-	 * queue in `device_srx`. Domain locked, except for `srx_open`. `srx_cancel` is like
-	 * offload_ops.cancel.
+	 * A receive queue that endpoints of the domain share: `srx_open` returns -FI_EOPNOTSUPP if the device has none.
+	 * The receive calls of `srx_entries` post to it; their context holds the queue in `device_srx`. Domain locked,
+	 * except for `srx_open`. `srx_cancel` is like offload_ops.cancel.
 	 */
 	int (*srx_open)(void *device, size_t size, void **srx);
 	void (*srx_close)(void *srx);
@@ -325,10 +324,9 @@ struct transport {
 	/* Fills in the descriptors to send with our hello (still ours), then -1. NULL: none. */
 	void (*hello_fds)(void *state, int fds[WIRE_FDS]);
 	/*
-	 * For transports whose two ends must know each other before a link exists: makes a pending
-	 * link and describes it in `ours`, for our hello. `theirs` comes from the peer's hello;
-	 * NULL if our hello is the first. connect takes the pending link, or `abandon` frees it.
-	 * Returns 0 or a negative error. NULL: a hello is enough.
+	 * For transports whose two ends must know each other before a link exists: makes a pending link and describes
+	 * it in `ours`, for our hello. `theirs` comes from the peer's hello; NULL if our hello is the first. connect
+	 * takes the pending link, or `abandon` frees it. Returns 0 or a negative error. NULL: a hello is enough.
 	 */
 	int (*prepare)(void *state, const struct wire_nic *theirs, struct wire_nic *ours,
 		       void **pending);
@@ -347,10 +345,9 @@ struct transport {
 	 */
 	bool (*reap)(void *state, uint32_t id);
 	/*
-	 * `quiesce` records the direct accesses of peers that are in progress; with
-	 * `last`, no new one may begin. `quiesced` is true when all recorded accesses have ended;
-	 * else *id is a peer whose access is still in progress. Only that peer, `reap` or `disown`
-	 * can end its access. NULL: the transport has no direct accesses.
+	 * `quiesce` records the direct accesses of peers that are in progress; with `last`, no new one may begin.
+	 * `quiesced` is true when all recorded accesses have ended; else *id is a peer whose access is still in
+	 * progress. Only that peer, `reap` or `disown` can end its access. NULL: the transport has no direct accesses.
 	 */
 	void (*quiesce)(void *state, bool last);
 	bool (*quiesced)(void *state, uint32_t *id);

@@ -23,9 +23,7 @@ struct opener;
 
 /* See the functions of the same name in link/engine.h, which have checked the arguments. */
 struct offload_ops {
-	/*
-	 * 0: offload_events.connected or .ended will follow; -FI_ENOMEM: nothing done; or an error.
-	 */
+	/* 0: offload_events.connected or .ended will follow; -FI_ENOMEM: nothing done; or an error. */
 	int (*connect)(struct offload *n, const struct addr *to, const void *data, size_t len);
 	/* Accepts `req` and frees it, even on failure. Returns as `connect` does. */
 	int (*accept)(struct offload *n, struct offload_request *req, const void *data, size_t len);

@@ -57,9 +57,8 @@ enum wire_op {
 	WIRE_DISCONNECT, /* the endpoint is closing in good order; no packet follows */
 	WIRE_GROUP,      /* control message of a collective group: payload is struct wire_group */
 	/*
-	 * The sender copies between its memory and the receiver's, which may copy a part (shm_joint.h).
-	 * tag: the receiver's memory. WIRE_DATA: always; the key with WIRE_REGION. Payload: struct
-	 * wire_joint. No answer.
+	 * The sender copies between its memory and the receiver's, which may copy a part (shm_joint.h). tag: the
+	 * receiver's memory. WIRE_DATA: always; the key with WIRE_REGION. Payload: struct wire_joint. No answer.
 	 */
 	WIRE_JOINT,
 	WIRE_RETIRE, /* about closing an idle connection: tag is enum wire_retire; not in a host */
@@ -187,10 +186,7 @@ struct wire_group {
 	/* UP: do the sender and all below it share memory on their hosts? DOWN: do all? */
 	uint16_t shares;
 	uint64_t key; /* joins: identifies the members and their order */
-	/*
-	 * The group's number; PROBE: serial of the sender's join; UP: that of the PROBE it answers,
-	 * or 0.
-	 */
+	/* The group's number; PROBE: serial of the sender's join; UP: that of the PROBE it answers, or 0. */
 	uint64_t id;
 };
 
@@ -222,9 +218,7 @@ struct wire_joint {
 	uint32_t chunk; /* bytes of each part */
 };
 
-/*
- * Long form of a one-sided request: several ranges, or a fragment of data too long for one packet.
- */
+/* Long form of a one-sided request: several ranges, or a fragment of data too long for one packet. */
 struct wire_ranges {
 	uint64_t offset; /* of this packet's data in the whole request */
 	uint64_t count;
