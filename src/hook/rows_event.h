@@ -58,7 +58,8 @@
 	CALL(ssize_t, fi_eq_write, eq->ops, write,                                                 \
 	     (struct fid_eq *eq, uint32_t event, const void *buf, size_t len, uint64_t flags),     \
 	     (eq, event, buf, len, flags),                                                         \
-	     DECODED(event, FI_TYPE_EQ_EVENT), EVENT)                                              \
+	     POINTER(eq), DECODED(event, FI_TYPE_EQ_EVENT), POINTER(buf), NUMBER(len),             \
+	     FLAGS(flags))                                                                         \
 	CALL(ssize_t, fi_eq_sread, eq->ops, sread,                                                 \
 	     (struct fid_eq *eq, uint32_t *event, void *buf, size_t len, int timeout,              \
 	      uint64_t flags),                                                                     \

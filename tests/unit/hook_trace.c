@@ -127,6 +127,17 @@ static uint64_t read_counter(struct fid_cntr *cntr)
 	return counted;
 }
 
+static ssize_t write_nothing(struct fid_eq *eq, uint32_t event, const void *buf, size_t len,
+			     uint64_t flags)
+{
+	(void)eq;
+	(void)event;
+	(void)buf;
+	(void)len;
+	(void)flags;
+	return answer;
+}
+
 static struct fi_ops fid_ops = {.size = sizeof(struct fi_ops), .close = no_close};
 static struct fi_ops_msg msg_ops = {
 	.size = sizeof(struct fi_ops_msg), .send = send_nothing, .sendmsg = sendmsg_spoils};
@@ -136,9 +147,11 @@ static struct fi_ops_atomic atomic_ops = {.size = sizeof(struct fi_ops_atomic),
 					  .readwritev = fetch_nothing,
 					  .readwritemsg = fetchmsg_nothing};
 static struct fi_ops_cntr cntr_ops = {.size = sizeof(struct fi_ops_cntr), .read = read_counter};
+static struct fi_ops_eq eq_ops = {.size = sizeof(struct fi_ops_eq), .write = write_nothing};
 
 static struct fid_fabric fabric = {.fid = {FI_CLASS_FABRIC, NULL, &fid_ops}};
 static struct fid_ep ep;
+static struct fid_eq eq;
 static struct fid_cntr cntr, other;
 
 static void setup(void)
@@ -153,7 +166,9 @@ static void setup(void)
 			     .atomic = &atomic_ops};
 	cntr = (struct fid_cntr){.fid = {FI_CLASS_CNTR, NULL, &fid_ops}, .ops = &cntr_ops};
 	other = cntr;
+	eq = (struct fid_eq){.fid = {FI_CLASS_EQ, NULL, &fid_ops}, .ops = &eq_ops};
 	hook_object(&ep.fid);
+	hook_object(&eq.fid);
 	hook_object(&cntr.fid);
 	hook_object(&other.fid);
 }
@@ -266,6 +281,20 @@ START_TEST(counters)
 }
 END_TEST
 
+/* The object comes first: by it a call is known as the same call again. */
+START_TEST(object_first)
+{
+	answer = -FI_EAGAIN;
+	for (int i = 0; i < 10; i++)
+		eq.ops->write(&eq, FI_NOTIFY, NULL, 0, 0);
+	send_one(0);
+	ck_assert_int_eq(count, 3);
+	ck_assert(says(0, "fi_eq_write: eq 0x"));
+	ck_assert(says(0, ", event FI_NOTIFY, buf NULL, len 0, flags 0 = -11 ("));
+	ck_assert(says(1, "fi_eq_write: eq 0x"));
+}
+END_TEST
+
 START_TEST(of_the_log)
 {
 	reading = &cntr;
@@ -287,6 +316,7 @@ int main(void)
 	tcase_add_test(tcase, stale_operands);
 	tcase_add_test(tcase, polls);
 	tcase_add_test(tcase, counters);
+	tcase_add_test(tcase, object_first);
 	tcase_add_test(tcase, of_the_log);
 	suite_add_tcase(suite, tcase);
 	return suite_run(suite);
