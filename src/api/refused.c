@@ -6,10 +6,10 @@
 /* The functions ignore their arguments. */
 #pragma GCC diagnostic ignored "-Wunused-parameter"
 
-#define REFUSED(type, name, table, member, parameters, ...)                                        \
-	type refused_##member parameters                                                           \
+#define REFUSED(kind, type, name, table, member, arguments, ...)                                   \
+	type refused_##member ROW_PARAMETERS(arguments)                                            \
 	{                                                                                          \
 		return -FI_ENOSYS;                                                                 \
 	}
-EP_CALLS(REFUSED, REFUSED)
-CM_CALLS(REFUSED, REFUSED)
+EP_CALLS(REFUSED)
+CM_CALLS(REFUSED)

@@ -6,11 +6,12 @@
 #ifndef WEFT_API_REFUSED_H
 #define WEFT_API_REFUSED_H
 
-#include "hook/rows_object.h"
+#include "hook/rows.h"
 
-#define REFUSED(type, name, table, member, parameters, ...) type refused_##member parameters;
-EP_CALLS(REFUSED, REFUSED)
-CM_CALLS(REFUSED, REFUSED)
+#define REFUSED(kind, type, name, table, member, arguments, ...)                                   \
+	type refused_##member ROW_PARAMETERS(arguments);
+EP_CALLS(REFUSED)
+CM_CALLS(REFUSED)
 #undef REFUSED
 
 #endif

@@ -5,18 +5,17 @@
  * parameters are those of the rows that hooks are made of.
  */
 #include "entry/tables.h"
-#include "hook/rows_atomic.h"
-#include "hook/rows_data.h"
+#include "hook/rows.h"
 
 /* The functions ignore their arguments. */
 #pragma GCC diagnostic ignored "-Wunused-parameter"
 
-#define REFUSE(type, name, table, member, parameters, ...)                                         \
-	static type refuse_##name parameters                                                       \
+#define REFUSE(kind, type, name, table, member, arguments, ...)                                    \
+	static type refuse_##name ROW_PARAMETERS(arguments)                                        \
 	{                                                                                          \
 		return REFUSAL;                                                                    \
 	}
-#define REFUSE_MEMBER(type, name, table, member, ...) .member = refuse_##name,
+#define REFUSE_MEMBER(kind, type, name, table, member, ...) .member = refuse_##name,
 
 /* clang-format off */
 MSG_CALLS(REFUSE)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The functions that stand before those of an object, one a row of hook/rows_*.h. */
+/* The functions that stand before those of an object, one a row of hook/rows.h. */
 #ifndef WEFT_HOOK_CALL_H
 #define WEFT_HOOK_CALL_H
 
@@ -7,26 +7,37 @@
 
 #include "base/clock.h"
 #include "base/list.h"
-#include "hook/rows_atomic.h"
-#include "hook/rows_data.h"
-#include "hook/rows_event.h"
-#include "hook/rows_object.h"
-#include "hook/value.h"
+#include "hook/rows.h"
 
-/* Each call, with the subsystem of its messages. */
-#define CALL_ID(result, name, ...) CALL_##name,
+/* clang-format off */
+/* The tables of pointers struct fi_ops_NAME: NAME, rows, and the subsystem of their messages. fi_ops is apart: hook.c. */
+#define CALL_TABLES(TABLE)                                                                         \
+	TABLE(fabric, FABRIC_CALLS, LOG_FABRIC)                                                    \
+	TABLE(domain, DOMAIN_CALLS, LOG_DOMAIN)                                                    \
+	TABLE(mr, MR_CALLS, LOG_MR)                                                                \
+	TABLE(ep, EP_CALLS, LOG_EP_CTRL)                                                           \
+	TABLE(cm, CM_CALLS, LOG_EP_CTRL)                                                           \
+	TABLE(av, AV_CALLS, LOG_AV)                                                                \
+	TABLE(av_set, AV_SET_CALLS, LOG_AV)                                                        \
+	TABLE(msg, MSG_CALLS, LOG_EP_DATA)                                                         \
+	TABLE(tagged, TAGGED_CALLS, LOG_EP_DATA)                                                   \
+	TABLE(rma, RMA_CALLS, LOG_EP_DATA)                                                         \
+	TABLE(atomic, ATOMIC_CALLS, LOG_EP_DATA)                                                   \
+	TABLE(collective, COLLECTIVE_CALLS, LOG_EP_DATA)                                           \
+	TABLE(cq, CQ_CALLS, LOG_CQ)                                                                \
+	TABLE(eq, EQ_CALLS, LOG_EQ)                                                                \
+	TABLE(cntr, CNTR_CALLS, LOG_CNTR)                                                          \
+	TABLE(wait, WAIT_CALLS, LOG_CORE)                                                          \
+	TABLE(poll, POLL_CALLS, LOG_CORE)
+
+#define CALL_ID(kind, result, name, ...) CALL_##name,
+#define CALL_IDS(name, rows, subsys)     rows(CALL_ID)
 enum call_id {
-	CALL_fi_close,
-	FID_CALLS(CALL_ID, CALL_ID) FABRIC_CALLS(CALL_ID, CALL_ID) DOMAIN_CALLS(CALL_ID, CALL_ID)
-		MR_CALLS(CALL_ID, CALL_ID) EP_CALLS(CALL_ID, CALL_ID) CM_CALLS(CALL_ID, CALL_ID)
-			AV_CALLS(CALL_ID, CALL_ID) AV_SET_CALLS(CALL_ID, CALL_ID) MSG_CALLS(CALL_ID)
-				TAGGED_CALLS(CALL_ID) RMA_CALLS(CALL_ID) ATOMIC_CALLS(CALL_ID)
-					COLLECTIVE_CALLS(CALL_ID) CQ_CALLS(CALL_ID)
-						EQ_CALLS(CALL_ID) CNTR_CALLS(CALL_ID)
-							WAIT_CALLS(CALL_ID) POLL_CALLS(CALL_ID)
-								CALL_COUNT
+	FID_CALLS(CALL_ID)
+	CALL_TABLES(CALL_IDS)
+	CALL_COUNT
 };
-#undef CALL_ID
+/* clang-format on */
 
 /* A table of an object, and what its pointer points to instead. */
 struct call_table {
@@ -93,26 +104,27 @@ struct value_entries hook_entries(const struct fid_cq *cq, const void *buf, ssiz
 /* ---- A function for each row ------------------------------------------------------------------ */
 
 /* Shapes of the values of a call. */
-#define CALL_SHAPES(type, name, ...)                                                               \
-	static const struct shape shapes_##name[] = {__VA_ARGS__,                                  \
-						     {"result", CALL_SHOW((type)0), 0}};
+#define CALL_SHAPES(kind, type, name, table, member, arguments, ...)                               \
+	static const struct shape shapes_##name[] = {                                              \
+		ROW_SHAPES(arguments){"result", CALL_SHOW((type)0), 0}};
 #define CALL_SHOW(ret)                                                                             \
 	_Generic((ret), const char * : SHOW_TEXT, uint64_t : SHOW_NUMBER, default : SHOW_STATUS)
 
-#define CALL_SHAPES_DATA(type, name, table, member, parameters, arguments, moved, ...)             \
-	CALL_SHAPES(type, name, __VA_ARGS__)
-#define CALL_SHAPES_CALL(type, name, table, member, parameters, arguments, ...)                    \
-	CALL_SHAPES(type, name, __VA_ARGS__)
-#define CALL_SHAPES_OPEN(type, name, table, member, parameters, arguments, opened, ...)            \
-	CALL_SHAPES(type, name, __VA_ARGS__)
+#define CALL_FUNCTION(kind, ...) CALL_FUNCTION_##kind(__VA_ARGS__)
 
 /* For calls that return something in their arguments: the values are taken after the call. */
-#define CALL_FUNCTION(type, name, table, member, parameters, arguments, after, ...)                \
-	static __attribute__((cold)) type hooked_##name parameters                                 \
+#define CALL_FUNCTION_CALL(type, name, table, member, arguments)                                   \
+	CALL_FUNCTION_THEN(type, name, table, member, arguments, (void)0)
+#define CALL_FUNCTION_OPEN(type, name, table, member, arguments, opened)                           \
+	CALL_FUNCTION_THEN(type, name, table, member, arguments,                                   \
+			   hook_object(ret ? NULL : (struct fid *)(opened)))
+#define CALL_FUNCTION_THEN(type, name, table, member, arguments, after)                            \
+	static __attribute__((cold)) type hooked_##name ROW_PARAMETERS(arguments)                  \
 	{                                                                                          \
 		struct instant began = hook_begin();                                               \
-		type ret = CALL_INNER(table, member, hooked_##name)->member arguments;             \
-		uint64_t values[] = {__VA_ARGS__, (uint64_t)ret};                                  \
+		type ret =                                                                         \
+			CALL_INNER(table, member, hooked_##name)->member ROW_ARGUMENTS(arguments); \
+		uint64_t values[] = {ROW_BITS(arguments)(uint64_t) ret};                           \
                                                                                                    \
 		hook_end(CALL_##name, began, 0, shapes_##name, values, CALL_LENGTH(values));       \
 		after;                                                                             \
@@ -121,48 +133,31 @@ struct value_entries hook_entries(const struct fid_cq *cq, const void *buf, ssiz
 
 #define CALL_LENGTH(array) (sizeof(array) / sizeof((array)[0]))
 
-#define CALL_CALL(type, name, table, member, parameters, arguments, ...)                           \
-	CALL_FUNCTION(type, name, table, member, parameters, arguments, (void)0, __VA_ARGS__)
-#define CALL_OPEN(type, name, table, member, parameters, arguments, opened, ...)                   \
-	CALL_FUNCTION(type, name, table, member, parameters, arguments,                            \
-		      hook_object(ret ? NULL : (struct fid *)(opened)), __VA_ARGS__)
-
 /*
  * The values are taken before the call: once the operation has begun, another thread may see its
  * completion, and free what describes it.
  */
-#define CALL_DATA(type, name, table, member, parameters, arguments, moved, ...)                    \
-	static __attribute__((cold)) type hooked_##name parameters                                 \
+#define CALL_FUNCTION_DATA(type, name, table, member, arguments, moved)                            \
+	static __attribute__((cold)) type hooked_##name ROW_PARAMETERS(arguments)                  \
 	{                                                                                          \
 		size_t bytes = (moved);                                                            \
-		uint64_t values[] = {__VA_ARGS__, 0};                                              \
+		uint64_t values[] = {ROW_BITS(arguments) 0};                                       \
 		struct instant began = hook_begin();                                               \
-		type ret = CALL_INNER(table, member, hooked_##name)->member arguments;             \
+		type ret =                                                                         \
+			CALL_INNER(table, member, hooked_##name)->member ROW_ARGUMENTS(arguments); \
                                                                                                    \
 		values[CALL_LENGTH(values) - 1] = (uint64_t)ret;                                   \
 		hook_end(CALL_##name, began, bytes, shapes_##name, values, CALL_LENGTH(values));   \
 		return ret;                                                                        \
 	}
+/* hook.c has it. */
+#define CALL_FUNCTION_CLOSE(type, name, table, member, arguments)                                  \
+	static type hooked_##name ROW_PARAMETERS(arguments);
 /* The function as a member of its table. */
-#define CALL_MEMBER(type, name, table, member, ...) .member = hooked_##name,
+#define CALL_MEMBER(kind, type, name, table, member, ...) .member = hooked_##name,
 
-/* Tables of these functions. Members that have none are NULL. */
-extern const struct fi_ops_fabric calls_fabric;
-extern const struct fi_ops_domain calls_domain;
-extern const struct fi_ops_mr calls_mr;
-extern const struct fi_ops_ep calls_ep;
-extern const struct fi_ops_cm calls_cm;
-extern const struct fi_ops_av calls_av;
-extern const struct fi_ops_av_set calls_av_set;
-extern const struct fi_ops_msg calls_msg;
-extern const struct fi_ops_tagged calls_tagged;
-extern const struct fi_ops_rma calls_rma;
-extern const struct fi_ops_atomic calls_atomic;
-extern const struct fi_ops_collective calls_collective;
-extern const struct fi_ops_cq calls_cq;
-extern const struct fi_ops_eq calls_eq;
-extern const struct fi_ops_cntr calls_cntr;
-extern const struct fi_ops_wait calls_wait;
-extern const struct fi_ops_poll calls_poll;
+/* Tables of these functions, calls_NAME. Members that have none are NULL. */
+#define CALL_DECLARE(name, rows, subsys) extern const struct fi_ops_##name calls_##name;
+CALL_TABLES(CALL_DECLARE)
 
 #endif

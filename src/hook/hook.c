@@ -107,21 +107,11 @@ static void end_fabric(void)
 
 /* ---- Objects ---------------------------------------------------------------------------------- */
 
-static int hooked_fi_close(struct fid *fid);
-
 /* clang-format off */
-#define SHOWN SHOWN_SHAPE
-FID_CALLS(CALL_SHAPES_CALL, CALL_SHAPES_OPEN)
-CALL_SHAPES(int, fi_close, POINTER(fid))
-#undef SHOWN
-
-#define SHOWN SHOWN_BITS
-FID_CALLS(CALL_CALL, CALL_OPEN)
-#undef SHOWN
+FID_CALLS(CALL_SHAPES)
+FID_CALLS(CALL_FUNCTION)
+static const struct fi_ops calls_fid = {.size = sizeof(calls_fid), FID_CALLS(CALL_MEMBER)};
 /* clang-format on */
-
-static const struct fi_ops calls_fid = {
-	.size = sizeof(calls_fid), .close = hooked_fi_close, FID_CALLS(CALL_MEMBER, CALL_MEMBER)};
 
 #define TABLES_MAX 8
 

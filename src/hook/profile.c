@@ -32,14 +32,14 @@ static const struct {
 /* The calls that move data. */
 #define FIRST CALL_fi_recv
 #define LAST  CALL_fi_inject_writedata
-#define COUNT (LAST - FIRST + 1)
+#define CALLS (LAST - FIRST + 1)
 
 /* Successful calls, and the bytes that they move. */
 struct share {
 	uint64_t count, bytes; /* atomic */
 };
 
-static struct share shares[COUNT][BUCKETS];
+static struct share shares[CALLS][BUCKETS];
 static struct share received[FI_CQ_FORMAT_TAGGED + 1]; /* completions that were read, by format */
 
 static void profile_add(struct share *to, uint64_t count, uint64_t bytes)
@@ -111,11 +111,11 @@ static const char *group_of(size_t call)
 }
 
 /* Returns the sum of a group. */
-static struct share sum_of(const char *group, struct share taken[COUNT][BUCKETS])
+static struct share sum_of(const char *group, struct share taken[CALLS][BUCKETS])
 {
 	struct share sum = {0, 0};
 
-	for (size_t call = 0; call < COUNT; call++) {
+	for (size_t call = 0; call < CALLS; call++) {
 		if (strcmp(group_of(call), group) != 0)
 			continue;
 		for (size_t i = 0; i < BUCKETS; i++) {
@@ -132,7 +132,7 @@ static double profile_percent(uint64_t part, uint64_t all)
 }
 
 static void profile_report_call(const struct log_place *place, size_t call,
-				struct share taken[COUNT][BUCKETS])
+				struct share taken[CALLS][BUCKETS])
 {
 	const char *group = group_of(call);
 	const struct share all = sum_of(group, taken);
@@ -165,16 +165,16 @@ static void report_received(const struct log_place *place)
 void profile_report(void)
 {
 	const struct log_place place = {PROV, FI_LOG_TRACE, LOG_FABRIC, __func__, __LINE__};
-	struct share taken[COUNT][BUCKETS];
+	struct share taken[CALLS][BUCKETS];
 
 	if (!log_allowed(PROV, FI_LOG_TRACE, LOG_FABRIC))
 		return;
-	for (size_t call = 0; call < COUNT; call++)
+	for (size_t call = 0; call < CALLS; call++)
 		for (size_t i = 0; i < BUCKETS; i++)
 			taken[call][i] = profile_take(&shares[call][i]);
 	log_write(&place, "%-15s  %-19s  %-9s %12s %16s %6s %6s", "Group", "API", "Size", "Count",
 		  "Amount", "%Count", "%Amount");
-	for (size_t call = 0; call < COUNT; call++)
+	for (size_t call = 0; call < CALLS; call++)
 		profile_report_call(&place, call, taken);
 	report_received(&place);
 }

@@ -22,7 +22,7 @@ ROOMS = {
     "info": (4, "external, hints, ifaces, info, job_key, opened, providers, rails_setting, rdma_ports, rules"),
     "core": (5, "av, av_keys, av_set, cq, domain, driven, ep, eq, fabric, mr, mr_nic, mr_table, mr_view, wait, workers"),
     "cntr": (5, "cntr"),
-    "hook": (6, "hook, rows_atomic, rows_data, rows_object"),
+    "hook": (6, "hook, rows"),
     "entry": (7, "args, entry_atomic, entry_msg, entry_rma, tables"),
     "hw": (8, "no"),
     "conn": (9, "acceptor, attempt, conn, conn_options, connect, contact, hello, listen, station"),
