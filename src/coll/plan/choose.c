@@ -3,7 +3,7 @@
  * The table of algorithms: the first row for the collective whose conditions all hold is used.
  * Conditions depend only on values that are equal on all members.
  */
-#include "coll/plan/plan_build.h"
+#include "coll/plan/plan_own.h"
 
 #define KIB (size_t)1024
 #define ANY SIZE_MAX
@@ -73,23 +73,6 @@ static bool choose_in_place(const struct plan_build *b)
 	}
 }
 
-/* Returns the elements of the vector that the algorithms of a collective are about. */
-static size_t choose_vector(const struct plan_build *b)
-{
-	switch (b->shape.kind) {
-	case FI_BARRIER:
-		return 0;
-	case FI_ALLGATHER:
-	case FI_GATHER:
-	case FI_SCATTER:
-	case FI_REDUCE_SCATTER:
-	case FI_ALLTOALL:
-		return b->shape.count * b->shape.size;
-	default:
-		return b->shape.count;
-	}
-}
-
 /* For rank order the tree's root must be rank 0, which then sends the result to the root. */
 static void reduce_in_order(const struct plan_build *b)
 {
@@ -108,11 +91,11 @@ static void reduce_scatter_in_order(const struct plan_build *b)
 	struct plan_build reduce = *b, scatter = *b;
 
 	reduce.shape.kind = FI_REDUCE;
-	reduce.shape.count = choose_vector(b);
+	reduce.shape.count = plan_vector(&b->shape);
 	reduce.shape.root = scatter.shape.root = 0;
 	scatter.shape.kind = FI_SCATTER;
 	if (b->shape.rank == 0)
-		reduce.out = scatter.in = plan_keep(b->plan, choose_vector(b));
+		reduce.out = scatter.in = plan_keep(b->plan, plan_vector(&b->shape));
 	choose_flat(&reduce);
 	choose_flat(&scatter);
 }
@@ -190,10 +173,8 @@ static bool is_oversubscribed(const struct plan_build *b)
 static bool choose_holds(const struct row *row, const struct plan_build *b)
 {
 	const struct plan_shape *s = &b->shape;
-	size_t bytes;
+	size_t bytes = plan_bytes(s);
 
-	if (__builtin_mul_overflow(s->count, s->width, &bytes))
-		bytes = SIZE_MAX;
 	return row->kind == s->kind && s->size <= row->most_size && bytes <= row->most &&
 	       bytes / s->size >= row->piece && (b->near || !(row->only & NEAR)) &&
 	       (is_oversubscribed(b) || !(row->only & OVERSUBSCRIBED)) &&
@@ -214,7 +195,7 @@ static void choose_alone(const struct plan_build *b)
 static void choose_row(const struct plan_build *b, const struct row *row)
 {
 	struct plan_build how = *b;
-	size_t vector = choose_vector(b);
+	size_t vector = plan_vector(&b->shape);
 
 	how.tune = row->tune ? row->tune : b->shape.size;
 	if (row->first == &plan_chain || row->first == &plan_fan) /* of chunks: in elements */

@@ -19,7 +19,7 @@
  *            host, and leaders are no bottleneck.
  */
 #include "coll/plan/layout.h"
-#include "coll/plan/plan_build.h"
+#include "coll/plan/plan_own.h"
 
 enum {
 	LONG = 256 * 1024,       /* bytes of a vector; of all pieces together */
@@ -37,24 +37,17 @@ struct levels {
 	struct plan_build host, leaders;
 };
 
-static size_t plan_levels_bytes_of(const struct plan_shape *s)
-{
-	size_t bytes;
-
-	return __builtin_mul_overflow(s->count, s->width, &bytes) ? SIZE_MAX : bytes;
-}
-
 /* Can an allreduce give each member of a host a piece? */
 static bool plan_levels_splits(const struct plan_shape *s)
 {
-	return s->layout->each > 1 && !s->ordered && plan_levels_bytes_of(s) >= LONG;
+	return s->layout->each > 1 && !s->ordered && plan_bytes(s) >= LONG;
 }
 
 static bool plan_levels_worth(const struct plan_build *b)
 {
 	const struct plan_shape *s = &b->shape;
 	const struct layout *l = s->layout;
-	size_t bytes = plan_levels_bytes_of(s);
+	size_t bytes = plan_bytes(s);
 
 	if (!l || l->hosts == 1 || l->hosts == s->size || (s->ordered && l->order))
 		return false;
@@ -97,7 +90,7 @@ static struct levels levels_of(const struct plan_build *b)
 	b->plan->root = s->root;
 	b->plan->root_host = root_host;
 	b->plan->number = v.host.shape.rank;
-	v.longer = plan_levels_bytes_of(s) >= LONG;
+	v.longer = plan_bytes(s) >= LONG;
 	v.leads = v.host.shape.rank == v.host.shape.root;
 	return v;
 }
