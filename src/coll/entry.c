@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The collective calls: check the arguments, begin an operation. fi_collective(3). */
+/* The collective calls: check the arguments, begin an operation; what is offered. fi_collective(3). */
+#include <complex.h>
 #include <rdma/fi_collective.h>
 #include <rdma/fi_errno.h>
 
@@ -7,11 +8,85 @@
 #include "coll/op.h"
 #include "core/ep.h"
 #include "link/engine.h"
+#include "link/wire.h"
 #include "xfer/worker.h"
 
 #define FLAGS                                                                                      \
 	(FI_COMPLETION | FI_MORE | FI_FENCE | FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE |          \
 	 FI_DELIVERY_COMPLETE | FI_MATCH_COMPLETE)
+
+#define BYTES_MAX (SIZE_MAX / 4) /* limit for the elements of all members together */
+
+/* ---- What is offered: fi_query_collective --------------------------------------------------------- */
+
+/* Return the bytes of an element, and the alignment that reductions need. */
+static size_t entry_width(enum fi_datatype type)
+{
+	return type == FI_VOID ? 1 : atomic_size(type);
+}
+
+static size_t entry_align(enum fi_datatype type)
+{
+	switch (type) {
+	case FI_FLOAT_COMPLEX:
+		return _Alignof(float complex);
+	case FI_DOUBLE_COMPLEX:
+		return _Alignof(double complex);
+	case FI_LONG_DOUBLE_COMPLEX:
+		return _Alignof(long double complex);
+	default:
+		return entry_width(type);
+	}
+}
+
+/* Operators that move data unchanged are accepted for collectives that only move data. */
+static bool entry_moves(enum fi_op op)
+{
+	return op == FI_NOOP || op == FI_ATOMIC_READ || op == FI_ATOMIC_WRITE;
+}
+
+/* Returns 0, -FI_EOPNOTSUPP, or -FI_EINVAL: no such collective. Accepts any numbers. */
+static int entry_valid(enum fi_collective_op coll, enum fi_datatype type, enum fi_op op)
+{
+	bool offered;
+
+	if ((unsigned int)coll > FI_GATHER)
+		return -FI_EINVAL;
+	if (coll == FI_BARRIER)
+		offered = type == FI_VOID && op == FI_NOOP;
+	else if (plan_reduces(coll))
+		offered = op != FI_DIFF &&
+			  plain_find(op, type); /* FI_DIFF depends on the order of operands */
+	else
+		offered = entry_moves(op) && type != FI_VOID && atomic_size(type);
+	return offered ? 0 : -FI_EOPNOTSUPP;
+}
+
+int coll_query(enum fi_collective_op coll, struct fi_collective_attr *attr, uint64_t flags)
+{
+	int err;
+
+	if (!attr || attr->mode)
+		return LOG_REFUSE(-FI_EINVAL, LOG_DOMAIN,
+				  "fi_query_collective: no attributes, or mode %#llx is not 0",
+				  attr ? (unsigned long long)attr->mode : 0);
+	if (flags && flags != FI_SCATTER)
+		return -FI_EBADFLAGS;
+	/* FI_SCATTER selects the scattering form of a reduction. */
+	if (flags && coll != FI_REDUCE && coll != FI_REDUCE_SCATTER)
+		return -FI_EINVAL;
+	if (flags)
+		coll = FI_REDUCE_SCATTER;
+	err = entry_valid(coll, attr->datatype, attr->op);
+	if (err)
+		return err;
+	attr->datatype_attr.size = coll == FI_BARRIER ? 0 : entry_width(attr->datatype);
+	attr->datatype_attr.count = coll == FI_BARRIER ? 0 : BYTES_MAX / attr->datatype_attr.size;
+	attr->max_members = (size_t)1 << WIRE_GROUP_RANK_BITS;
+	return 0;
+}
+
+/* ---- Calls ---------------------------------------------------------------------------------------- */
 
 /* The arguments of a call, in the most common order. */
 struct call {
@@ -59,7 +134,7 @@ static size_t entry_elements(enum share share, const struct group *g, const stru
 
 static int check_memory(const struct call *c, const struct op_args *a)
 {
-	size_t align = plan_reduces(c->kind) ? query_align(c->type) : 1;
+	size_t align = plan_reduces(c->kind) ? entry_align(c->type) : 1;
 
 	if ((a->in_count && !a->in) || (a->out_count && !a->out))
 		return LOG_REFUSE(-FI_EINVAL, LOG_EP_DATA,
@@ -105,7 +180,7 @@ static int entry_check_ways(const struct group *g, const struct call *c, const s
 
 static int entry_check(struct group *g, const struct call *c, struct op_args *a)
 {
-	int err = c->kind == FI_BARRIER ? 0 : query_valid(c->kind, c->type, c->op);
+	int err = c->kind == FI_BARRIER ? 0 : entry_valid(c->kind, c->type, c->op);
 
 	if (err)
 		return LOG_REFUSE(err, LOG_EP_DATA,
@@ -125,8 +200,8 @@ static int entry_check(struct group *g, const struct call *c, struct op_args *a)
 		err = entry_check_ways(g, c, a);
 	if (err)
 		return err;
-	a->width = query_width(c->type);
-	if (c->count > QUERY_BYTES_MAX / a->width / g->size)
+	a->width = entry_width(c->type);
+	if (c->count > BYTES_MAX / a->width / g->size)
 		return LOG_REFUSE(-FI_EMSGSIZE, LOG_EP_DATA,
 				  "collective %d: %zu elements for each of %u members are too many",
 				  (int)c->kind, c->count, g->size);

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/log.h"
-#include "coll/group/leave.h"
+#include "coll/group/group.h"
 #include "xfer/msg/tx.h"
 #include "xfer/worker.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "coll/local.h"
+#include "coll/op.h"
 
 #include <string.h>
 

@@ -3,10 +3,34 @@
 #ifndef WEFT_COLL_OP_H
 #define WEFT_COLL_OP_H
 
+#include "atomic/atomic.h"
 #include "coll/group/group.h"
-#include "coll/local.h"
 #include "coll/plan/plan.h"
 #include "xfer/defer/defer.h"
+
+/* The memory of PLAN_IN, PLAN_OUT and PLAN_TMP in one collective. */
+struct local {
+	char *space[PLAN_SPACES]; /* aligned for the datatype */
+	size_t width;             /* bytes of an element */
+	plain_kernel *kernel;     /* NULL if the collective does not reduce */
+	bool commutes;            /* a OP b equals b OP a bit by bit, which saves copies */
+};
+
+/* Returns the address of a place. */
+static inline char *local_at(const struct local *l, struct plan_place place)
+{
+	return l->space[place.space] + place.at * l->width;
+}
+
+/*
+ * Is the memory of a message that is received apart from all that the round's messages and local steps
+ * read and write? Cautious: blocks with steps count as not apart.
+ */
+bool local_apart(const struct local *l, const struct plan_round *round,
+		 const struct plan_message *received);
+
+/* Executes all local steps of a round in order. */
+void local_run(const struct local *l, const struct plan_round *round);
 
 #define OP_SCRATCH 512 /* bytes of scratch inside an operation */
 /* Rounds of a plan that are cached for the next call: all rounds of most short collectives. */
@@ -76,16 +100,6 @@ void op_step(struct op *op);
 struct op_round *op_round(struct op *op, size_t n);
 /* Ends all operations of the group at once, with the group's error. */
 void op_end_all(struct group *g);
-
-/* Which collectives support which types and operators; limits. */
-
-#define QUERY_BYTES_MAX (SIZE_MAX / 4) /* limit for the elements of all members together */
-
-/* Returns 0, -FI_EOPNOTSUPP, or -FI_EINVAL: no such collective. Accepts any numbers. */
-int query_valid(enum fi_collective_op coll, enum fi_datatype type, enum fi_op op);
-/* Return the bytes of an element, and the alignment that reductions need. */
-size_t query_width(enum fi_datatype type);
-size_t query_align(enum fi_datatype type);
 
 /* The messages of a round of a collective. Domain locked. */
 

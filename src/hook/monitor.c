@@ -14,7 +14,6 @@
 #include "base/env.h"
 #include "base/file.h"
 #include "base/log.h"
-#include "hook/tally.h"
 
 #define PAGE_BYTES (sizeof(struct tally_page) + CALL_COUNT * sizeof(struct tally_row))
 

@@ -6,7 +6,6 @@
 
 #include "base/env.h"
 #include "base/log.h"
-#include "hook/tally.h"
 
 #define PROV "ofi_hook_perf"
 

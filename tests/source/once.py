@@ -40,7 +40,7 @@ PAYLOAD = {
     "src/xfer/rma/rma_tx.c": {"*": OUT},
     "src/coll/coll.c": {"coll_packet_of": OUT, "coll_hear": JUDGE},
     "src/coll/exchange.c": {"take_in": COPY, "was_early": OUT, "exchange_take": PASS, "exchange_send": OUT},
-    "src/coll/group/early_queue.c": {"early_queue_put": COPY},
+    "src/coll/group/early.c": {"early_queue_put": COPY},
 }
 FIELD = re.compile(r"((?:\w+(?:\.|->))*)\b(slot|page)->(\w+)(\[[^]]*\])?")
 CHAINED = re.compile(r"(.)(ring_slot_at\([^;]*?\)->|\*ring_claim_at\()")

@@ -14,7 +14,7 @@ import sys
 os.chdir(os.path.join(os.path.dirname(os.path.realpath(__file__)), "../.."))
 
 # Calls and settings of the application, and what the host lacks when objects are opened.
-OWN = """coll/entry.c coll/group/coll_join.c coll/group/group.c coll/group/join.c coll/query.c hw/tcp/tcp_flusher.c hw/udp/udp_group.c
+OWN = """coll/entry.c coll/group/coll_join.c coll/group/group.c coll/group/join.c hw/tcp/tcp_flusher.c hw/udp/udp_group.c
 hw/udp/udp_sock.c hw/udp/udp_tx.c hw/verbs/dev/verbs_cache.c hw/verbs/dev/verbs_dev.c hw/verbs/dev/verbs_lib.c
 hw/verbs/dev/verbs_news.c hw/verbs/rc/rc_cm.c hw/verbs/rc/rc_mem.c hw/verbs/rc/rc_more.c hw/verbs/rc/rc_srx.c hw/verbs/rc/rc_up.c
 hw/verbs/ud/ud_tx.c conn/advertise.c conn/conn_relay.c conn/conn_single.c

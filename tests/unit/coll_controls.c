@@ -9,7 +9,6 @@
 
 #include "base/clock.h"
 #include "coll/group/group.h"
-#include "coll/group/managed.h"
 
 #define KEPT                                                                                       \
 	4096 /* messages kept of one peer about joins not begun here; as many of ends of groups */

@@ -3,7 +3,6 @@
 #include "fake_group.h"
 
 #include "coll/group/group.h"
-#include "coll/group/managed.h"
 
 #define BYTES (3u << 20) /* bytes of a message */
 #define COUNT (WIRE_KEPT_MAX / BYTES)

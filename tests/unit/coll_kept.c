@@ -8,7 +8,6 @@
 #include <stdio.h>
 
 #include "coll/group/group.h"
-#include "coll/group/managed.h"
 
 #define MAX   64u /* kept at the least */
 #define SHARE 4u  /* of one peer */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Proves the local steps of plans: copies and reductions in memory. */
-#include "coll/local.h"
+#include "coll/op.h"
 #include "suite.h"
 
 #include <string.h>

@@ -8,7 +8,7 @@
 #ifndef WEFT_TESTS_UNIT_PLAN_SIM_H
 #define WEFT_TESTS_UNIT_PLAN_SIM_H
 
-#include "coll/local.h"
+#include "coll/op.h"
 #include "coll/plan/plan.h"
 
 #include <check.h>

@@ -5,8 +5,7 @@
 
 #include "base/hash.h"
 #include "base/log.h"
-#include "coll/group/join.h"
-#include "coll/group/managed.h"
+#include "coll/group/group.h"
 #include "core/av_set.h"
 #include "core/ep.h"
 #include "xfer/worker.h"

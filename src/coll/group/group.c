@@ -8,8 +8,6 @@
 #include "base/clock.h"
 #include "base/fid.h"
 #include "base/log.h"
-#include "coll/group/join.h"
-#include "coll/group/leave.h"
 #include "coll/op.h"
 #include "coll/plan/layout.h"
 #include "core/av_set.h"

@@ -154,4 +154,140 @@ void member_refuse(struct coll *coll, const struct peer *from, const struct wire
 /* The same for a message of a collective with this tag. `from` NULL: an unknown, lost peer. */
 void member_refuse_message(struct coll *coll, const struct peer *from, uint64_t tag);
 
+/*
+ * Numbers of groups whose membership the application manages. Joining such a group sends no control
+ * message: each member counts its joins per key, and the number contains the count. Domain locked.
+ */
+
+/* Set in the numbers of managed groups, only. */
+#define MANAGED_ID (UINT64_C(1) << 63)
+
+/*
+ * Returns the last number for this key, for managed_next to advance; NULL: no memory. The pointer
+ * is valid until the next call. Numbers take eight bytes per key until the endpoint closes.
+ */
+uint64_t *managed_last(struct coll *coll, uint64_t key);
+uint64_t managed_next(uint64_t id);
+/* May a group of this number still be joined here? */
+bool managed_ahead(const struct coll *coll, uint64_t id);
+
+/*
+ * Early control messages: about joins that have not begun here, and about the end of groups not
+ * formed here yet. Whether the sender is a member cannot be known before, so they only count for a
+ * budget of the worker, one message for each KEPT_BYTES of FI_WEFT_UNEXPECTED_MAX, from KEPT_LEAST to
+ * KEPT_MOST, which peers share: one peer has at most a part of it, and if it is used up, the peer with
+ * the most messages loses its oldest. A lost report of a join is asked for again (PROBE), a lost end
+ * of a group too (HERE). Domain locked.
+ */
+struct kept_message {
+	struct list link;    /* coll->kept or coll->leaves, oldest first */
+	struct list of_peer; /* peer->kept_controls, oldest first */
+	struct peer *from;
+	struct wire_group msg;
+};
+
+#define KEPT_BYTES  1024
+#define KEPT_LEAST  64u
+#define KEPT_MOST   65536u
+#define KEPT_SHARES 16 /* a peer may have this fraction of the budget */
+
+/* Keeps the message, or drops and logs it. */
+void kept_add(struct coll *coll, struct peer *from, const struct wire_group *msg);
+void kept_drop(struct coll *coll, struct kept_message *w);
+/* The peer is disconnected, or freed next. */
+void kept_drop_of(struct coll *coll, struct peer *peer);
+void kept_close(struct coll *coll);
+
+/*
+ * Members that close the group. A member closes when its own part is done. It sends LEAVE, behind
+ * all its messages, to the members it is connected to. If one of them still waits for a message of
+ * it, the group fails for all members at once. A member that connects to another one only to wait
+ * for it asks it first whether it is still in the group (HERE). It asks members that were connected
+ * by other traffic too, somewhat later. Domain locked.
+ */
+
+/* Announces that we close the group; no operation is in progress. */
+void leave_say(struct group *g);
+/* Asks a member that we wait for whether it is still in the group. */
+void leave_ask(struct group *g, uint32_t rank);
+/* Has this member left? */
+static inline bool leave_has(const struct group *g, uint32_t rank)
+{
+	return g->left && g->left[rank / 64] >> rank % 64 & 1;
+}
+void leave_doubt_first(struct group *g, uint32_t rank);
+/* Must this member be asked? It may have left before we connected. */
+static inline bool leave_doubts(const struct group *g, uint32_t rank)
+{
+	return !g->doubts || !(g->doubts[rank / 64].seen >> rank % 64 & 1);
+}
+/* We wait for a connected member: asks it once, later. */
+static inline void leave_doubt(struct group *g, uint32_t rank)
+{
+	if (leave_doubts(g, rank))
+		leave_doubt_first(g, rank);
+}
+/* The connection ended: over the next one the member may not know that we are in the group. */
+static inline void leave_doubt_again(struct group *g, uint32_t rank)
+{
+	if (g->doubts)
+		g->doubts[rank / 64].seen &= ~(UINT64_C(1) << rank % 64);
+}
+/* Sends the questions that are due. */
+void leave_poll(struct group *g);
+/* Handles LEAVE, or ABORT: the group has ended for the sender. */
+void leave_hear(struct coll *coll, struct peer *from, const struct wire_group *msg);
+void leave_hear_ask(struct coll *coll, struct peer *from, const struct wire_group *msg);
+/* The group is formed: handles kept messages of members that have already left. */
+void leave_take(struct group *g);
+/* No join is pending any more: drops kept messages about groups that joins could have formed. */
+void leave_flush(struct coll *coll);
+
+/*
+ * Joins. Each member reports to its parent in a binomial tree of the ranks (UP). Rank 0 gives the
+ * group a number and sends it down the tree (DOWN). Until then `key` identifies the join. A member
+ * that waits long asks those it waits for (PROBE, ASK). See join.c for members that do not agree.
+ * Domain locked.
+ */
+
+/* A join of this key that failed, here or elsewhere: messages about it are stale. */
+struct join_failure {
+	struct list link;
+	uint64_t key;
+	uint32_t attempt; /* number of the last failed attempt */
+};
+
+/* Begins the join of g->join.key. */
+void join_start(struct group *g);
+void join_hear(struct coll *coll, struct peer *from, const struct wire_group *msg);
+/* Fails a pending join and tells the other members. */
+void join_fail(struct group *g, int err);
+/* The peer is disconnected: pending joins with it fail. */
+void join_peer_failed(struct coll *coll, struct peer *peer, int err);
+/* Sends PROBE to members that have been silent for too long. */
+void join_poll(struct coll *coll, uint64_t now);
+void join_close(struct coll *coll);
+
+/* ---- For the files join*.c alone ------------------------------------------------------------- */
+
+uint32_t join_parent(uint32_t rank);
+/* Removes the lowest child from *bits. Returns its rank, and its bit number in *k. */
+uint32_t join_child(const struct group *g, uint32_t *bits, unsigned int *k);
+/* Returns a control message about the join. */
+struct wire_group join_say_what(const struct group *g, enum wire_group_kind kind);
+int join_say(struct group *g, uint32_t rank, enum wire_group_kind kind);
+/* Returns the active join of this key, or NULL. */
+struct group *join_find(struct coll *coll, uint64_t key);
+struct join_failure *join_failure_of(struct coll *coll, uint64_t key);
+/* The attempt failed: messages about it and earlier attempts are stale from now on. */
+void join_note_failure(struct coll *coll, uint64_t key, uint32_t attempt);
+/* If all children have reported: reports to the parent; rank 0 forms the group. */
+void join_check(struct group *g);
+/* The group is formed, with number `id`: tells the children. */
+void join_formed(struct group *g, uint64_t id);
+/* Notes what members have said about failed attempts of the join, which begins now. */
+void join_hear_failures(struct group *g);
+/* Handles the other kept messages about the join, which has just begun. The join may fail. */
+void join_hear_kept(struct group *g);
+
 #endif

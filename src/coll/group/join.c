@@ -6,7 +6,7 @@
  * (ASK). If the asker does not know that one either, both joins fail. A join fails for all its
  * members.
  */
-#include "coll/group/join.h"
+#include "coll/group/group.h"
 
 #include <errno.h>
 #include <rdma/fi_errno.h>
@@ -17,10 +17,6 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "coll/group/group.h"
-#include "coll/group/kept.h"
-#include "coll/group/leave.h"
-#include "coll/group/managed.h"
 #include "xfer/worker.h"
 
 #define FAILURES_MAX  1024 /* limit of remembered failed joins */

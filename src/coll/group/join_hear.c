@@ -6,9 +6,6 @@
 #include "base/env.h"
 #include "base/log.h"
 #include "coll/group/group.h"
-#include "coll/group/join.h"
-#include "coll/group/kept.h"
-#include "coll/group/managed.h"
 
 #define PATIENCE 6 /* this part of FI_WEFT_PEER_TIMEOUT */
 

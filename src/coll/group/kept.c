@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "coll/group/kept.h"
+#include "coll/group/group.h"
 
 #include <stdlib.h>
 

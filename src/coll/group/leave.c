@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "coll/group/leave.h"
+#include "coll/group/group.h"
 
 #include <rdma/fi_errno.h>
 #include <stdlib.h>
 
-#include "coll/group/group.h"
-#include "coll/group/kept.h"
-#include "coll/group/managed.h"
 #include "coll/op.h"
 #include "xfer/worker.h"
 

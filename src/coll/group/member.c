@@ -4,7 +4,6 @@
 #include <stdio.h>
 
 #include "base/log.h"
-#include "coll/group/join.h"
 #include "xfer/worker.h"
 
 #define TEXT_MAX (ADDR_STR_MAX + 32)
