@@ -216,11 +216,6 @@ static void coll_peer_failed(struct coll *c, struct peer *peer, int err)
 	}
 }
 
-static void coll_forget_peer(struct coll *c, struct peer *peer)
-{
-	kept_drop_of(c, peer);
-}
-
 /* ---- Progress -------------------------------------------------------------------------------- */
 
 void coll_wake_in(struct coll *c, unsigned int ms)
@@ -305,7 +300,7 @@ const struct group_ops coll_groups = {
 	.elsewhere = coll_elsewhere,
 	.hear = coll_hear,
 	.peer_failed = coll_peer_failed,
-	.forget_peer = coll_forget_peer,
+	.forget_peer = kept_drop_of,
 	.not_taken = coll_not_taken,
 	.progress = coll_progress,
 	.has_groups = coll_has_groups,

@@ -9,8 +9,7 @@
 #define CALLS_NAME(kind, result, name, ...) [CALL_##name] = #name,
 #define CALLS_NAMES(table, rows, subsys)    rows(CALLS_NAME)
 #define CALLS_CASE(kind, result, name, ...) case CALL_##name:
-#define CALLS_CASES(table, rows, subsys)                                                           \
-	rows(CALLS_CASE) return subsys;
+#define CALLS_CASES(table, rows, subsys)    rows(CALLS_CASE) return subsys;
 
 /* clang-format off */
 CALL_TABLES(CALLS_TABLE)

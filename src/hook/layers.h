@@ -33,11 +33,8 @@ void profile_report(void);
 
 /* "trace": a line of the log for each call, and a file for Perfetto. */
 void trace_call(const struct call *call);
-/*
- * trace_file.c: adds the call to the file that FI_WEFT_TRACE_FILE names, if it is set. `name` and
- * `category` are the call's.
- */
-void trace_file_add(const struct call *call, const char *name, const char *category);
+/* trace_file.c: adds the call to the file that FI_WEFT_TRACE_FILE names, if it is set. */
+void trace_file_add(const struct call *call);
 
 /* Adding a call to the figures of its kind. */
 static inline void tally_field(uint64_t *field, uint64_t value)

@@ -61,21 +61,19 @@ static int name_folder(void)
 	return 0;
 }
 
-/* Fills the file, which nobody else knows yet, and maps it. Sets *err where that fails. */
-static struct tally_page *map_file(int fd, int *err)
+/* Fills the file, which nobody else knows yet, and maps it. Returns 0 or a negative errno. */
+static int map_file(int fd, struct tally_page **out)
 {
 	struct tally_page *p;
 	struct stat is;
-
 	/* With memory for all of it: else an access might end the process. */
-	*err = file_resize(fd, PAGE_BYTES) ? -errno : -posix_fallocate(fd, 0, PAGE_BYTES);
-	if (*err)
-		return NULL;
+	int err = file_resize(fd, PAGE_BYTES) ? -errno : -posix_fallocate(fd, 0, PAGE_BYTES);
+
+	if (err)
+		return err;
 	p = mmap(NULL, PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	if (p == MAP_FAILED || fstat(fd, &is)) {
-		*err = -errno;
-		return NULL;
-	}
+	if (p == MAP_FAILED || fstat(fd, &is))
+		return -errno;
 	device = is.st_dev;
 	inode = is.st_ino;
 	p->magic = TALLY_MAGIC;
@@ -85,36 +83,33 @@ static struct tally_page *map_file(int fd, int *err)
 	for (int id = 0; id < CALL_COUNT; id++)
 		strncpy(p->rows[id].call, calls_name((enum call_id)id),
 			sizeof(p->rows[id].call) - 1);
-	return p;
+	*out = p;
+	return 0;
 }
 
 /*
  * Makes the file under another name, and gives it its own when it is complete: a file of that name
  * may be mapped by a process that lives.
  */
-static struct tally_page *make_file(int folder, int *err)
+static int make_file(int folder, struct tally_page **out)
 {
-	struct tally_page *p;
 	char name[16], unfinished[64];
-	int fd;
+	int fd, err;
 
 	snprintf(name, sizeof(name), "%d", (int)getpid());
 	snprintf(unfinished, sizeof(unfinished), ".%s.%llx", name, (unsigned long long)clock_ns());
 	fd = openat(folder, unfinished, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-	if (fd < 0) {
-		*err = -errno;
-		return NULL;
-	}
-	p = map_file(fd, err);
+	if (fd < 0)
+		return -errno;
+	err = map_file(fd, out);
 	close(fd);
-	if (p && renameat(folder, unfinished, folder, name)) {
-		*err = -errno;
-		munmap(p, PAGE_BYTES);
-		p = NULL;
+	if (!err && renameat(folder, unfinished, folder, name)) {
+		err = -errno;
+		munmap(*out, PAGE_BYTES);
 	}
-	if (!p)
+	if (err)
 		unlinkat(folder, unfinished, 0);
-	return p;
+	return err;
 }
 
 /* The pages of a forked child are its parent's: it is not monitored. */
@@ -123,26 +118,23 @@ static void monitor_in_child(void)
 	page = NULL;
 }
 
-static struct tally_page *make_page(int *err)
+static int make_page(struct tally_page **out)
 {
-	struct tally_page *p;
-	int folder;
+	int folder, err = name_folder();
 
-	*err = name_folder();
-	if (*err)
-		return NULL;
+	if (err)
+		return err;
 	folder = open_folder(path);
-	if (folder < 0) {
-		*err = folder;
-		return NULL;
-	}
-	p = make_file(folder, err);
+	if (folder < 0)
+		return folder;
+	err = make_file(folder, out);
 	close(folder);
-	return p;
+	return err;
 }
 
 void monitor_start(void)
 {
+	struct tally_page *made = NULL;
 	size_t len;
 	int err;
 
@@ -150,11 +142,12 @@ void monitor_start(void)
 		LOG_WARN(LOG_CORE, "no monitor: the program runs with raised rights");
 		return;
 	}
-	page = make_page(&err);
-	if (!page) {
+	err = make_page(&made);
+	if (err) {
 		LOG_WARN(LOG_CORE, "no monitor: %s: %s", path, strerror(-err));
 		return;
 	}
+	page = made;
 	len = strlen(path);
 	snprintf(path + len, sizeof(path) - len, "/%d", (int)getpid());
 	pthread_atfork(NULL, NULL, monitor_in_child);

@@ -39,12 +39,10 @@ static __thread bool showing;
 
 static void trace_show(const struct call *call)
 {
-	int subsys = calls_subsys(call->id);
-
 	showing = true;
-	if (log_allowed(PROV, FI_LOG_TRACE, subsys))
+	if (log_allowed(PROV, FI_LOG_TRACE, calls_subsys(call->id)))
 		log_line(call);
-	trace_file_add(call, calls_name(call->id), log_subsys_name(subsys));
+	trace_file_add(call);
 	showing = false;
 }
 

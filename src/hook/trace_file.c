@@ -168,13 +168,14 @@ static void watch_forks(void)
 	pthread_atfork(NULL, NULL, trace_file_in_child);
 }
 
-static void put_call(const struct call *call, const char *name, const char *category)
+static void put_call(const struct call *call)
 {
 	struct text t;
 
 	text_init(&t, room.event, sizeof(room.event));
-	text_add(&t, ",\n{\"name\":\"%s\",\"cat\":\"%s\",\"ph\":\"X\",\"pid\":%d,\"tid\":%d", name,
-		 category, (int)getpid(), (int)gettid());
+	text_add(&t, ",\n{\"name\":\"%s\",\"cat\":\"%s\",\"ph\":\"X\",\"pid\":%d,\"tid\":%d",
+		 calls_name(call->id), log_subsys_name(calls_subsys(call->id)), (int)getpid(),
+		 (int)gettid());
 	add_us(&t, "ts", call->began.ns);
 	add_us(&t, "dur", call->ended.ns - call->began.ns);
 	text_add(&t, ",\"args\":");
@@ -183,7 +184,7 @@ static void put_call(const struct call *call, const char *name, const char *cate
 	trace_file_put(room.event, t.len);
 }
 
-void trace_file_add(const struct call *call, const char *name, const char *category)
+void trace_file_add(const struct call *call)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	int kept = errno;
@@ -195,7 +196,7 @@ void trace_file_add(const struct call *call, const char *name, const char *categ
 	if (!file.opened)
 		trace_file_open_file();
 	if (file.fd >= 0)
-		put_call(call, name, category);
+		put_call(call);
 	forked_give(FORKED_TRACE);
 	errno = kept;
 }

@@ -149,15 +149,6 @@ static int check_double(struct wish *w, struct coll *c)
 	return 0;
 }
 
-static int coll_join_check(struct wish *w, struct coll *c)
-{
-	int err = number_members(w);
-
-	if (!err)
-		err = coll_join_check_ways(w);
-	return err ? err : check_double(w, c);
-}
-
 /* Begins the join; forms a managed group at once. */
 static void coll_join_start(struct wish *w, struct group *g)
 {
@@ -186,7 +177,11 @@ static int coll_join_wish(struct wish *w, struct coll *c, struct group **out)
 	if (!w->members)
 		return LOG_REFUSE(-FI_EINVAL, LOG_EP_CTRL,
 				  "join: the set has no members: add them by fi_av_set_insert");
-	err = coll_join_check(w, c);
+	err = number_members(w);
+	if (!err)
+		err = coll_join_check_ways(w);
+	if (!err)
+		err = check_double(w, c);
 	if (!err && w->managed) {
 		w->last = managed_last(c, w->key);
 		err = w->last ? 0 : -FI_ENOMEM;

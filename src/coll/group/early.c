@@ -20,7 +20,7 @@ static bool early_awaited(const struct coll *c, uint32_t rank, const struct peer
 	return false;
 }
 
-static void send_abort(struct peer *peer, uint64_t id)
+void early_abort(struct peer *peer, uint64_t id)
 {
 	struct wire_group abort = {.kind = WIRE_GROUP_ABORT, .error = FI_ECONNABORTED, .id = id};
 
@@ -33,7 +33,7 @@ struct rx *early_context(struct coll *c, struct peer *peer, const struct packet 
 
 	if (id & MANAGED_ID ? managed_ahead(c, id) : early_awaited(c, rank_of(p->tag), peer))
 		return &c->early;
-	send_abort(peer, id);
+	early_abort(peer, id);
 	return NULL;
 }
 
@@ -71,7 +71,7 @@ void early_flush(struct coll *c)
 			continue;
 		rx_take(&c->early, u);
 		if (u->peer)
-			send_abort(u->peer, u->data);
+			early_abort(u->peer, u->data);
 		rx_refuse(u);
 		rx_drop(u);
 	}

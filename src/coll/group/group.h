@@ -137,6 +137,8 @@ void early_queue_drop(struct early_queue *early, struct early_message *message);
 struct rx *early_context(struct coll *coll, struct peer *peer, const struct packet *p);
 /* The group is formed: moves its messages to the group's own queues. */
 void early_take(struct group *g);
+/* Tells the peer that no group of this number is joined here. */
+void early_abort(struct peer *peer, uint64_t id);
 /* No join is pending any more: drops messages kept for joins. */
 void early_flush(struct coll *coll);
 /* The peer is disconnected. */

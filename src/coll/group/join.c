@@ -43,7 +43,6 @@ static uint32_t children_of(const struct group *g)
 	return bits;
 }
 
-/* Removes the lowest child from *bits; returns its rank, and its bit number in *k. */
 uint32_t join_child(const struct group *g, uint32_t *bits, unsigned int *k)
 {
 	*k = (unsigned int)__builtin_ctz(*bits);
@@ -206,7 +205,6 @@ static void join_form(struct group *g)
 	join_fail(g, FI_EIO);
 }
 
-/* If all children have reported: reports, or forms the group. */
 void join_check(struct group *g)
 {
 	int err;
@@ -237,17 +235,10 @@ static int reach_all(struct group *g)
 	return err < 0 ? err : 0;
 }
 
-static uint16_t join_processors(void)
-{
-	int n = get_nprocs();
-
-	return n < UINT16_MAX ? (uint16_t)n : UINT16_MAX;
-}
-
 static void join_begin(struct group *g)
 {
 	const struct join_failure *f;
-	int err;
+	int processors = get_nprocs(), err;
 
 	join_hear_failures(g);
 	f = join_failure_of(g->coll, g->join.key);
@@ -256,7 +247,7 @@ static void join_begin(struct group *g)
 	g->join.since = clock_coarse_ms();
 	g->join.probe_at = g->join.since + PROBE_MS;
 	g->join.children = children_of(g);
-	g->cpus = join_processors();
+	g->cpus = processors < UINT16_MAX ? (uint16_t)processors : UINT16_MAX;
 	g->shares = g->coll->worker->conn.via[LINK_HOST].state != NULL;
 	err = reach_all(g);
 	if (err) {

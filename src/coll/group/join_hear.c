@@ -38,14 +38,12 @@ static void hear_up(struct group *g, const struct wire_group *msg)
 /* If the join is not pending here: tells the parent that we are no member. */
 static void hear_down(struct coll *c, struct peer *from, const struct wire_group *msg)
 {
-	struct wire_group abort = {
-		.kind = WIRE_GROUP_ABORT, .error = FI_ECONNABORTED, .id = msg->id};
 	struct group *g = join_find(c, msg->key);
 
 	if (g && !member_may(g, from, msg)) {
 		member_refuse(c, from, msg);
 	} else if (!g || !g->join.reported || msg->attempt != g->join.attempt) {
-		coll_answer(from, &abort);
+		early_abort(from, msg->id);
 	} else if (!msg->id || msg->id & MANAGED_ID) {
 		/* It might be the number of a group that the parent is no member of. */
 		LOG_PEER(LOG_EP_CTRL, "join failed: %#llx is no number that a join assigns",
@@ -132,9 +130,7 @@ static void join_hear_renew(struct group *g, uint32_t attempt)
 	join_check(g);
 }
 
-/*
- * A member's message. Returns false if it is about an old attempt, or the join has ended.
- */
+/* A member's message. Returns false if it is about an old attempt, or the join has ended. */
 static bool join_hear_current(struct group *g, struct peer *from, const struct wire_group *msg)
 {
 	if (msg->attempt < g->join.attempt) {
@@ -258,7 +254,6 @@ static bool is_second(struct group *g, const struct kept_message *w)
 	       member_may(g, w->from, &w->msg);
 }
 
-/* Handles messages about the join that came before it began; it may fail by that. */
 void join_hear_kept(struct group *g)
 {
 	struct coll *c = g->coll;
