@@ -17,13 +17,12 @@ void perf_start(void);
 void perf_call(const struct call *call);
 /* Logs the figures since the last report. */
 void perf_report(void);
-
 /*
- * perf_event.c, what the processor counts: from now on each thread counts an event, as perf_event_open(2) names it by type and
- * config. 0, or the negative errno with which the kernel refuses.
+ * From now on each thread counts an event, as perf_event_open(2) names it by type and config. 0, or the
+ * negative errno with which the kernel refuses.
  */
 int perf_event_start(uint32_t type, uint64_t config);
-/* Returns the events of this thread so far; 0: none are counted. */
+/* Returns what the processor has counted of this thread so far; 0: nothing is counted. */
 uint64_t perf_events(void);
 
 /* "profile": lengths of what is sent, received, read and written. */
@@ -33,8 +32,6 @@ void profile_report(void);
 
 /* "trace": a line of the log for each call, and a file for Perfetto. */
 void trace_call(const struct call *call);
-/* trace_file.c: adds the call to the file that FI_WEFT_TRACE_FILE names, if it is set. */
-void trace_file_add(const struct call *call);
 
 /* Adding a call to the figures of its kind. */
 static inline void tally_field(uint64_t *field, uint64_t value)
