@@ -35,7 +35,7 @@
 #define TX_MAX  16
 
 /* Limits of unexpected messages and of answers, in the environment. */
-#define KEPT_BYTES   40000
+#define QUEUED_BYTES 40000
 #define TEXT(number) TEXT_OF(number)
 #define TEXT_OF(it)  #it
 
@@ -280,7 +280,7 @@ static inline void retire_asked(unsigned int i)
 static inline void limits_set(void)
 {
 	setenv("FI_WEFT_UNEXPECTED_MAX", "5000", 1);
-	setenv("FI_WEFT_UNEXPECTED_LIMIT", TEXT(KEPT_BYTES), 1);
+	setenv("FI_WEFT_UNEXPECTED_LIMIT", TEXT(QUEUED_BYTES), 1);
 }
 
 /* In good order. What is registered is closed first. */
@@ -378,8 +378,8 @@ static inline void limits_check(void)
 		sum.count += peer->rx.account.sum.count;
 	}
 	MUST(sum.bytes == b->all.bytes && sum.count == b->all.count);
-	MUST(b->all.bytes - b->known.bytes <= KEPT_BYTES / 2);
-	MUST(world.worker->answers.unknown <= KEPT_BYTES / 2);
+	MUST(b->all.bytes - b->known.bytes <= QUEUED_BYTES / 2);
+	MUST(world.worker->answers.unknown <= QUEUED_BYTES / 2);
 }
 
 /* Ends all operations and checks the invariants. All peers are idle. */
