@@ -19,8 +19,11 @@ struct rails_region {
 	} part[VERBS_RAILS][WIRE_IOV_MAX];
 };
 
-static void verbs_rails_mem_drop(struct rails_region *e)
+void verbs_rails_deregister(struct link *link, void *registered)
 {
+	struct rails_region *e = registered;
+
+	(void)link;
 	for (unsigned int i = 0; i < VERBS_RAILS; i++)
 		for (size_t n = 0; n < e->count; n++) {
 			if (!e->part[i][n].mem)
@@ -29,12 +32,6 @@ static void verbs_rails_mem_drop(struct rails_region *e)
 			e->part[i][n].device->regions--;
 		}
 	free(e);
-}
-
-void verbs_rails_deregister(struct link *link, void *registered)
-{
-	(void)link;
-	verbs_rails_mem_drop(registered);
 }
 
 /*
@@ -74,7 +71,7 @@ int verbs_rails_register(struct link *link, const struct iovec *iov, size_t coun
 			key |= (uint64_t)add_part(r, e, i, s) << (32 * i);
 		at[e->count++] = (struct fi_rma_iov){(uintptr_t)s->iov_base, s->iov_len, key};
 		if (s->iov_len && !key) {
-			verbs_rails_mem_drop(e);
+			verbs_rails_deregister(link, e);
 			return -FI_ENOMEM;
 		}
 	}

@@ -51,18 +51,13 @@ static bool note_sent(struct verbs *v, const struct ibv_wc *wc)
 	return true;
 }
 
-/* Is the completion of one of the link's queue pairs? */
-static bool verbs_ack_is_of(const struct verbs_link *l, const struct ibv_wc *wc)
-{
-	return wc->qp_num == l->qp->qp_num || (l->direct.qp && wc->qp_num == l->direct.qp->qp_num);
-}
-
 /* Reads one completion. FAILURE: the link has broken, or memory is out. */
 static enum found verbs_ack_read_one(struct verbs_link *l)
 {
 	struct verbs *v = l->own;
 	struct ibv_wc *wc = verbs_ack_place(&v->kept);
 	int n = wc ? ibv_poll_cq(v->cq, 1, wc) : -1;
+	bool ours;
 
 	if (n <= 0)
 		return n ? FAILURE : NOTHING;
@@ -71,7 +66,8 @@ static enum found verbs_ack_read_one(struct verbs_link *l)
 	v->kept.count++;
 	if (wc->wr_id >> 32 == pool_id(l) && wc->qp_num != l->qp->qp_num)
 		l->direct.seen = (uint32_t)wc->wr_id;
-	return wc->status != IBV_WC_SUCCESS && verbs_ack_is_of(l, wc) ? FAILURE : SOMETHING;
+	ours = wc->qp_num == l->qp->qp_num || (l->direct.qp && wc->qp_num == l->direct.qp->qp_num);
+	return wc->status != IBV_WC_SUCCESS && ours ? FAILURE : SOMETHING;
 }
 
 /* Returns the number of unacknowledged packets or, with `direct`, RDMA requests. */

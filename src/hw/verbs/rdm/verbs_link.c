@@ -59,11 +59,6 @@ void verbs_link_free(struct verbs_link *l)
 	pool_put(&v->links, l);
 }
 
-static bool same_fabric(const struct verbs *v, const struct wire_nic *theirs)
-{
-	return theirs->infiniband == v->path.port.infiniband;
-}
-
 int verbs_prepare(void *state, const struct wire_nic *theirs, struct wire_nic *ours, void **pending)
 {
 	struct verbs *v = state;
@@ -76,7 +71,7 @@ int verbs_prepare(void *state, const struct wire_nic *theirs, struct wire_nic *o
 		verbs_rails_ops->find(v);
 	if (!verbs_usable(v))
 		return -FI_ENODEV;
-	if (theirs && !same_fabric(v, theirs))
+	if (theirs && theirs->infiniband != v->path.port.infiniband)
 		return -FI_EHOSTUNREACH;
 	l = link_new(v);
 	if (!l)

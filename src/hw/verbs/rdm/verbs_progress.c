@@ -84,22 +84,18 @@ static struct verbs_link *verbs_progress_sender(struct verbs *v, const struct ib
 	return l && l->qp && l->qp->qp_num == wc->qp_num ? l : NULL;
 }
 
-/* The first packet of the peer shows that the peer is ready to receive. */
-static void verbs_progress_hear(struct verbs_link *l)
-{
-	l->heard = true;
-	l->credits = l->credit_limit;
-	if (l->rails)
-		verbs_rails_ops->update(l->rails);
-	verbs_rdma_on(l);
-}
-
 /* Handles a packet's header. False: the header is invalid. */
 static bool verbs_progress_take_head(struct verbs_link *l, const struct ibv_wc *wc,
 				     const struct verbs_head *h)
 {
-	if (!l->heard)
-		verbs_progress_hear(l);
+	/* The first packet of the peer shows that the peer is ready to receive. */
+	if (!l->heard) {
+		l->heard = true;
+		l->credits = l->credit_limit;
+		if (l->rails)
+			verbs_rails_ops->update(l->rails);
+		verbs_rdma_on(l);
+	}
 	if (wc->byte_len < sizeof(*h) || h->flags & l->unknown ||
 	    h->freed > l->credit_limit - l->credits)
 		return false;
@@ -212,15 +208,6 @@ int verbs_read(struct verbs *v)
 	return n ? n : verbs_ack_kept(v, v->wc, BATCH);
 }
 
-static void verbs_progress_complete(struct verbs *v, const struct ibv_wc *wc)
-{
-	/* Pool numbers are never 0: a send or RDMA request. */
-	if (wc->wr_id >> 32)
-		verbs_progress_complete_send(v, wc, false);
-	else
-		complete_recv(v, wc);
-}
-
 static void verbs_progress_take_last(struct verbs_link *l, const struct verbs_head *h)
 {
 	l->disconnected |= wire_op(h->head) == WIRE_DISCONNECT;
@@ -273,7 +260,10 @@ bool verbs_progress_device(struct verbs *v)
 		verbs_poll_events(v);
 	n = v->up ? verbs_read(v) : 0;
 	for (int i = 0; i < n; i++)
-		verbs_progress_complete(v, &v->wc[i]);
+		if (v->wc[i].wr_id >> 32) /* pool numbers are never 0: a send or RDMA request */
+			verbs_progress_complete_send(v, &v->wc[i], false);
+		else
+			complete_recv(v, &v->wc[i]);
 	if (__builtin_expect(!list_empty(&v->attend), 0))
 		verbs_progress_attend(v);
 	return n > 0;

@@ -95,17 +95,12 @@ static uint8_t verbs_qp_reads(int most)
 	return most < 0 ? 0 : (uint8_t)verbs_qp_at_most(VERBS_READS, (uint32_t)most);
 }
 
-/* Does the device of this link know the domain's regions? */
-static bool knows_regions(const struct verbs *v)
-{
-	struct domain *dom = v->opener->dom;
-
-	return mr_nic_open(dom) && ((const struct verbs_path *)dom->nic)->dev == v->path.dev;
-}
-
 struct wire_nic verbs_qp_tell(struct verbs_link *l)
 {
 	const struct verbs_path *path = &l->own->path;
+	struct domain *dom = l->own->opener->dom;
+	/* Does the device of this link know the domain's regions? */
+	bool keys = mr_nic_open(dom) && ((const struct verbs_path *)dom->nic)->dev == path->dev;
 	struct wire_nic ours = {.qpn = l->qp->qp_num,
 				.psn = l->psn,
 				.number = pool_id(l),
@@ -113,7 +108,7 @@ struct wire_nic verbs_qp_tell(struct verbs_link *l)
 				.lid = path->lid,
 				.mtu = (uint8_t)path->mtu,
 				.infiniband = path->port.infiniband,
-				.flags = (knows_regions(l->own) ? WIRE_NIC_KEYS : 0) |
+				.flags = (keys ? WIRE_NIC_KEYS : 0) |
 					 (l->own->opener->counts ? WIRE_NIC_COUNTS : 0) |
 					 (l->own->multi ? WIRE_NIC_RAILS : 0),
 				.reads = verbs_qp_reads(path->dev->attr.max_qp_rd_atom),

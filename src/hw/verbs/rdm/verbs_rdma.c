@@ -116,14 +116,6 @@ static bool take_memory(struct verbs_link *l, struct verbs_rdma *m)
 	return m->taken_along || in_regions(l, m) || in_slot(l, m) || verbs_rdma_registered(l, m);
 }
 
-/* Copies the data of a read from its slot to the segments. */
-static void empty_slot(struct verbs_link *l, const struct verbs_rdma *m)
-{
-	if (m->slot != VERBS_NO_SLOT && !m->write)
-		iov_scatter(m->local, m->local_count, 0, verbs_slots_at(&l->own->send, m->slot),
-			    m->len);
-}
-
 static void verbs_rdma_fill(struct verbs_rdma *m, const struct link_copy *from)
 {
 	m->id = from->id;
@@ -146,23 +138,17 @@ static inline uint32_t in_flight(const struct verbs_direct *d)
 	return d->posted - d->arrived;
 }
 
-/* Can a short operation be posted at once, whatever the number of its fragments? */
-static bool goes_now(const struct verbs_link *l)
-{
-	const struct verbs_direct *d = &l->direct;
-
-	return l->heard && !d->next && !d->reads &&
-	       in_flight(d) + 2 * WIRE_IOV_MAX <= VERBS_RDMA_FLIGHT;
-}
-
 int verbs_rdma(struct link *link, const struct link_copy *from)
 {
 	struct verbs_link *l = (struct verbs_link *)link;
+	const struct verbs_direct *d = &l->direct;
 	struct verbs_rdma *m;
 
 	if (from->at_once)
 		return -FI_ENOSYS;
-	if (from->now && !goes_now(l))
+	/* A short operation is posted at once, whatever the number of its fragments, or not at all. */
+	if (from->now && (!l->heard || d->next || d->reads ||
+			  in_flight(d) + 2 * WIRE_IOV_MAX > VERBS_RDMA_FLIGHT))
 		return -FI_EAGAIN;
 	m = l->direct.failed ? NULL : pool_get(&l->own->rdma_posted);
 	if (!m)
@@ -180,14 +166,6 @@ int verbs_rdma(struct link *link, const struct link_copy *from)
 	if (l->software && m->write && m->len <= VERBS_SLOT && !m->left && !l->direct.failed)
 		verbs_ack_wait(l, true);
 	return LINK_UNDER_WAY;
-}
-
-/* Returns the unposted bytes in the current remote range. */
-static size_t their_fragment(struct verbs_rdma *m)
-{
-	while (m->theirs.at == m->remote[m->theirs.index].len)
-		m->theirs = (struct spot){m->theirs.index + 1, 0};
-	return m->remote[m->theirs.index].len - m->theirs.at;
 }
 
 /*
@@ -223,12 +201,6 @@ static int our_fragments(struct verbs_link *l, struct verbs_rdma *m,
 	}
 	*len -= want;
 	return count;
-}
-
-/* A write must wait for earlier reads: it could change the memory that they still have to read. */
-static bool has_to_wait(const struct verbs_direct *d, const struct verbs_rdma *m)
-{
-	return in_flight(d) >= VERBS_RDMA_FLIGHT || d->reads >= (m->write ? 1 : VERBS_READS);
 }
 
 /* Is the link a rail, and another one works? That one does again what a broken one had. */
@@ -270,9 +242,12 @@ static bool post_fragment(struct verbs_link *l, struct verbs_rdma *m)
 				 .send_flags = IBV_SEND_SIGNALED |
 					       (m->taken_along ? IBV_SEND_INLINE : 0)};
 	struct ibv_send_wr *bad;
-	size_t len = their_fragment(m);
+	size_t len;
 	int err;
 
+	while (m->theirs.at == m->remote[m->theirs.index].len)
+		m->theirs = (struct spot){m->theirs.index + 1, 0};
+	len = m->remote[m->theirs.index].len - m->theirs.at;
 	if (len > (m->write ? d->write_max : d->read_max))
 		len = m->write ? d->write_max : d->read_max;
 	wr.num_sge = our_fragments(l, m, sge, &len);
@@ -297,8 +272,10 @@ void verbs_rdma_on(struct verbs_link *l)
 
 	while (d->next && l->heard) {
 		struct verbs_rdma *m = d->next;
+		/* A write must wait for earlier reads: it could change what they still have to read. */
+		uint32_t reads = m->write ? 1 : VERBS_READS;
 
-		if (has_to_wait(d, m) || !post_fragment(l, m))
+		if (in_flight(d) >= VERBS_RDMA_FLIGHT || d->reads >= reads || !post_fragment(l, m))
 			return;
 		if (!m->left)
 			d->next = m->link.next == &d->rdma_posted
@@ -374,7 +351,9 @@ void verbs_rdma_done(struct verbs_link *l, const struct ibv_wc *wc, bool silent)
 	if (m->left || m->over != m->begun)
 		return;
 	id = m->id;
-	empty_slot(l, m);
+	if (m->slot != VERBS_NO_SLOT && !m->write)
+		iov_scatter(m->local, m->local_count, 0, verbs_slots_at(&l->own->send, m->slot),
+			    m->len);
 	free_rdma(l, m);
 	if (silent)
 		return;
@@ -394,17 +373,14 @@ bool verbs_rdma_writes(const struct verbs_link *l)
 	return false;
 }
 
-static void verbs_rdma_drop(struct rndv_region *e)
+void verbs_rndv_deregister(struct link *link, void *registered)
 {
+	struct rndv_region *e = registered;
+
+	(void)link;
 	for (size_t i = 0; i < e->count; i++)
 		verbs_mem_put(e->mem[i]);
 	free(e);
-}
-
-void verbs_rndv_deregister(struct link *link, void *registered)
-{
-	(void)link;
-	verbs_rdma_drop(registered);
 }
 
 int verbs_rndv_register(struct link *link, const struct iovec *iov, size_t count,
@@ -422,7 +398,7 @@ int verbs_rndv_register(struct link *link, const struct iovec *iov, size_t count
 		if (s->iov_len)
 			mem = verbs_mem_get(l->own->path.dev, s, IBV_ACCESS_REMOTE_READ);
 		if (s->iov_len && !mem) {
-			verbs_rdma_drop(e);
+			verbs_rndv_deregister(link, e);
 			return -FI_ENOMEM;
 		}
 		e->mem[e->count] = mem;

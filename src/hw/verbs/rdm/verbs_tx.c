@@ -184,15 +184,6 @@ int verbs_sendv(struct link *link, const struct packet *p, const struct iovec *i
 	return verbs_tx_send_packet((struct verbs_link *)link, p, iov, count);
 }
 
-/*
- * Has the peer a spare slot for a packet of credits? The last one is for those that return spare slots: so two sides
- * that have used theirs do not wait for each other.
- */
-static bool verbs_tx_has_spare(const struct verbs_link *l)
-{
-	return !l->rails || l->spares > (l->spares_freed < VERBS_SPARE_OWED);
-}
-
 void verbs_say(struct verbs_link *l, bool signaled)
 {
 	struct verbs_head h = {.freed = l->freed,
@@ -203,8 +194,12 @@ void verbs_say(struct verbs_link *l, bool signaled)
 	if (signaled)
 		wr.send_flags |= IBV_SEND_SIGNALED;
 	l->owes = true;
-	if (!verbs_tx_has_spare(l))
-		return; /* until the peer returns some, if it reads */
+	/*
+	 * Without a spare slot, waits until the peer returns some, if it reads. The last one is for packets that return spare
+	 * slots: so two sides that have used theirs do not wait for each other.
+	 */
+	if (l->rails && l->spares <= (l->spares_freed < VERBS_SPARE_OWED))
+		return;
 	if (verbs_in_flight(l) < VERBS_FLIGHT && !verbs_tx_post(l, &wr, VERBS_NO_SLOT)) {
 		l->spares -= l->rails != NULL;
 		l->freed = l->spares_freed = 0;

@@ -142,15 +142,6 @@ void verbs_revoke(struct verbs *v, unsigned int window)
 
 /* ---- Events of the device: broken queues, removal --------------------------------------------- */
 
-static bool verbs_up_is_broken(const struct verbs_link *l)
-{
-	struct ibv_qp_attr attr;
-	struct ibv_qp_init_attr init;
-
-	return l->own->path.dev->lib->query_qp(l->qp, &attr, IBV_QP_STATE, &init) ||
-	       attr.qp_state == IBV_QPS_ERR || attr.qp_state == IBV_QPS_SQE;
-}
-
 /* Returns 0, or a positive error if the objects that all links share are unusable. */
 static int verbs_up_useless(const struct verbs *v)
 {
@@ -162,6 +153,8 @@ static int verbs_up_useless(const struct verbs *v)
 void verbs_poll_events(struct verbs *v)
 {
 	struct verbs_dev *dev = v->path.dev;
+	struct ibv_qp_init_attr init;
+	struct ibv_qp_attr attr;
 	unsigned int troubles;
 	int err;
 
@@ -181,7 +174,8 @@ void verbs_poll_events(struct verbs *v)
 	if (err)
 		verbs_news_remove(dev, v->epfd);
 	LIST_EACH_OF (struct verbs_link, l, &v->all, in_all)
-		if (err || verbs_up_is_broken(l))
+		if (err || dev->lib->query_qp(l->qp, &attr, IBV_QP_STATE, &init) ||
+		    attr.qp_state == IBV_QPS_ERR || attr.qp_state == IBV_QPS_SQE)
 			verbs_fail(l, err ? err : FI_EIO);
 }
 
