@@ -23,16 +23,6 @@ int verbs_rails_say(struct verbs_rails *r, enum verbs_rail_what what, unsigned i
 		r, &(struct verbs_rail_message){.what = what, .rail = rail, .serial = serial});
 }
 
-/* Returns the rail to propose, or VERBS_RAILS. */
-static unsigned int verbs_rails_join_missing(const struct verbs_rails *r)
-{
-	unsigned int i = 0;
-
-	while (i < VERBS_RAILS && (r->rail[i].link || r->rail[i].closing))
-		i++;
-	return i;
-}
-
 void verbs_rails_next(struct verbs_rails *r, unsigned int rail)
 {
 	unsigned int count = r->own->multi->count;
@@ -51,12 +41,13 @@ void verbs_rails_next(struct verbs_rails *r, unsigned int rail)
 
 void verbs_rails_propose(struct verbs_rails *r)
 {
-	struct verbs_rail_message m = {.what = VERBS_RAIL_PROPOSED,
-				       .rail = verbs_rails_join_missing(r)};
+	struct verbs_rail_message m = {.what = VERBS_RAIL_PROPOSED};
 	struct verbs_multi *multi = r->own->multi;
 	void *pending;
 	struct verbs *v;
 
+	while (m.rail < VERBS_RAILS && (r->rail[m.rail].link || r->rail[m.rail].closing))
+		m.rail++;
 	if (m.rail == VERBS_RAILS)
 		return;
 	v = r->rail[m.rail].device ? r->rail[m.rail].device : &multi->further[r->candidate];
@@ -156,13 +147,6 @@ static int verbs_rails_join_accepted(struct verbs_rails *r, const struct verbs_r
 	return verbs_rails_say(r, VERBS_RAIL_BROKEN, m->rail, m->serial);
 }
 
-static void verbs_rails_join_refused(struct verbs_rails *r, unsigned int rail)
-{
-	verbs_link_free(r->pending);
-	r->pending = NULL;
-	verbs_rails_next(r, rail);
-}
-
 /* 0 or a negative error; -FI_ENOTCONN: the link has ended. */
 static int verbs_rails_join_broken(struct verbs_rails *r, const struct verbs_rail_message *m)
 {
@@ -196,9 +180,12 @@ static int verbs_rails_join_handle(struct verbs_rails *r, const struct verbs_rai
 	case VERBS_RAIL_ACCEPTED:
 		return answers ? verbs_rails_join_accepted(r, m) : -FI_EPROTO;
 	case VERBS_RAIL_REFUSED:
-		if (answers)
-			verbs_rails_join_refused(r, m->rail);
-		return answers ? 0 : -FI_EPROTO;
+		if (!answers)
+			return -FI_EPROTO;
+		verbs_link_free(r->pending);
+		r->pending = NULL;
+		verbs_rails_next(r, m->rail);
+		return 0;
 	case VERBS_RAIL_BROKEN:
 		return verbs_rails_join_broken(r, m);
 	case VERBS_RAIL_CLOSED:

@@ -59,25 +59,21 @@ static void verbs_transfer_learn(struct verbs_rails *r, struct verbs_transfer *t
 	t->known |= all ? 1u << rail : 0;
 }
 
-/* What a rail's next link leads to may be another device. */
-static void verbs_transfer_forget(struct verbs_transfer *t, unsigned int rail)
-{
-	t->known &= ~(1u << rail);
-	t->unknown &= ~(1u << rail);
-	memset(t->rkey[rail], 0, sizeof(t->rkey[rail]));
-}
-
 /* A short operation needs no second rail: the peer is not asked for the keys of that. */
 void verbs_transfer_name(struct verbs_rails *r, struct verbs_transfer *t)
 {
 	for (unsigned int i = 0; i < VERBS_RAILS; i++) {
 		bool has_earlier = t->known & ((1u << i) - 1);
 
-		if (!t->message && !can_access(&r->rail[i]))
-			verbs_transfer_forget(t, i);
-		else if (!((t->known | t->unknown) & 1u << i) &&
-			 (t->message || t->len > PIECE_MAX || !has_earlier))
+		if (!t->message && !can_access(&r->rail[i])) {
+			/* What the rail's next link leads to may be another device. */
+			t->known &= ~(1u << i);
+			t->unknown &= ~(1u << i);
+			memset(t->rkey[i], 0, sizeof(t->rkey[i]));
+		} else if (!((t->known | t->unknown) & 1u << i) &&
+			   (t->message || t->len > PIECE_MAX || !has_earlier)) {
 			verbs_transfer_learn(r, t, i);
+		}
 	}
 }
 

@@ -83,13 +83,6 @@ static int start_timer(struct rc *rc)
 	return 0;
 }
 
-static bool rc_cm_overdue(const struct rc *rc)
-{
-	uint64_t times;
-
-	return rc->timer >= 0 && read(rc->timer, &times, sizeof(times)) > 0;
-}
-
 /* Flushes the queue pair: all requests, later ones too, complete as flushed. */
 static void rc_cm_flush(struct rc *rc)
 {
@@ -399,7 +392,8 @@ static void rc_cm_handle(struct rc *rc, const struct rdma_cm_event *event)
 bool rc_news(struct rc *rc)
 {
 	struct rdma_cm_event *event;
-	bool any = rc_cm_overdue(rc);
+	uint64_t times;
+	bool any = rc->timer >= 0 && read(rc->timer, &times, sizeof(times)) > 0;
 
 	if (any) {
 		LOG_WARN(LOG_EP_CTRL, "the peer did not answer within %d ms (FI_WEFT_PEER_TIMEOUT)",

@@ -74,13 +74,6 @@ static struct ibv_mr *add_memory(struct verbs_dev *dev, const struct device_regi
 	return mr;
 }
 
-static struct ibv_mr *add_dmabuf(struct verbs_dev *dev, const struct device_region *region)
-{
-	return dev->lib->reg_dmabuf_mr(dev->pd, region->dmabuf->offset, region->dmabuf->len,
-				       (uintptr_t)region->memory.iov_base, region->dmabuf->fd,
-				       rc_mem_access_of(dev, region->access));
-}
-
 static int memory_add(void *device, const struct device_region *region, struct device_memory *mem)
 {
 	const struct verbs_path *path = device;
@@ -88,7 +81,12 @@ static int memory_add(void *device, const struct device_region *region, struct d
 	struct ibv_mr *mr;
 	int err;
 
-	mr = region->dmabuf ? add_dmabuf(dev, region) : add_memory(dev, region);
+	mr = !region->dmabuf
+		     ? add_memory(dev, region)
+		     : dev->lib->reg_dmabuf_mr(dev->pd, region->dmabuf->offset, region->dmabuf->len,
+					       (uintptr_t)region->memory.iov_base,
+					       region->dmabuf->fd,
+					       rc_mem_access_of(dev, region->access));
 	err = errno ? errno : FI_ENOMEM;
 	if (mr) {
 		*mem = (struct device_memory){mr, mr->lkey, mr->rkey};

@@ -245,25 +245,11 @@ static __attribute__((noinline, cold)) bool is_time_for_news(struct rc *rc)
 	return true;
 }
 
-static bool news_due(struct rc *rc)
-{
-	unsigned int every = rc->state == RC_UP ? NEWS_CALLS_IDLE : NEWS_CALLS_BUSY;
-
-	return rc->offload.opener->armed ||
-	       (!(++rc->progress_calls & every) && is_time_for_news(rc));
-}
-
-/* One system call polls all sources of events. */
-static bool news_waiting(const struct rc *rc)
-{
-	struct pollfd fd = {.fd = rc->news_fd, .events = POLLIN};
-
-	return poll(&fd, 1, 0) > 0;
-}
-
 bool rc_progress(void *state)
 {
 	struct rc *rc = state;
+	struct pollfd fd = {.fd = rc->news_fd, .events = POLLIN};
+	unsigned int every;
 	bool waiting, heard;
 	int n;
 
@@ -279,9 +265,10 @@ bool rc_progress(void *state)
 		rc_complete(rc, &rc->wc[i]);
 	if (n > 0)
 		rc_progress_make_space(rc);
-	if (!news_due(rc))
+	every = rc->state == RC_UP ? NEWS_CALLS_IDLE : NEWS_CALLS_BUSY;
+	if (!rc->offload.opener->armed && (++rc->progress_calls & every || !is_time_for_news(rc)))
 		return n > 0;
-	waiting = news_waiting(rc);
+	waiting = poll(&fd, 1, 0) > 0; /* one system call for all sources of events */
 	heard = rc_device_news(rc, waiting);
 	if (rc->events && waiting)
 		heard |= rc_news(rc);

@@ -31,25 +31,18 @@ static const struct offload_ops ops = {
 	.enable = rc_enable,
 };
 
-/* Adds `fd` to `epfd`. 0 or a negative error. */
-static int rc_up_watch(int epfd, int fd)
-{
-	struct epoll_event ev = {.events = EPOLLIN};
-
-	return fd >= 0 && !epoll_ctl(epfd, EPOLL_CTL_ADD, fd, &ev) ? 0 : -errno;
-}
-
 static int rc_up_open_fds(struct rc *rc)
 {
+	struct epoll_event ev = {.events = EPOLLIN};
 	int err;
 
 	rc->epfd = epoll_create1(EPOLL_CLOEXEC);
 	if (rc->epfd < 0)
 		return -errno;
 	rc->news_fd = epoll_create1(EPOLL_CLOEXEC);
-	err = rc_up_watch(rc->epfd, rc->news_fd);
-	if (!err)
+	if (rc->news_fd >= 0 && !epoll_ctl(rc->epfd, EPOLL_CTL_ADD, rc->news_fd, &ev))
 		return 0;
+	err = -errno;
 	if (rc->news_fd >= 0)
 		close(rc->news_fd);
 	close(rc->epfd);

@@ -18,15 +18,6 @@
 
 /* ---- Paths to other workers ------------------------------------------------------------------ */
 
-/* All queue pairs of one port share a path. */
-static struct addr ud_tx_port_of(const struct addr *to)
-{
-	struct addr port = *to;
-
-	port.scope &= ~ADDR_IB_QP;
-	return port;
-}
-
 /* Returns the entry of the path, or a free one. */
 static struct ud_way *ud_tx_place(struct ud_way *ways, uint32_t room, const struct addr *port)
 {
@@ -83,9 +74,10 @@ static struct ibv_ah *make_way(const struct ud *u, const struct addr *to)
 /* Returns the address handle of the path to `to`; NULL: error. */
 static struct ibv_ah *way_to(struct ud *u, const struct addr *to)
 {
-	struct addr port = ud_tx_port_of(to);
+	struct addr port = *to;
 	struct ud_way *w;
 
+	port.scope &= ~ADDR_IB_QP; /* all queue pairs of one port share a path */
 	if (ud_tx_make_space(u))
 		return NULL;
 	w = ud_tx_place(u->ways, u->way_capacity, &port);

@@ -45,18 +45,6 @@ static int ud_up_make_slots(const struct ud *u, struct verbs_slots *s, size_t si
 	return err ? verbs_failed("memory for datagrams") : 0;
 }
 
-static int make_all(struct ud *u)
-{
-	size_t most = ud_up_bytes_of(u->path.mtu);
-	int err = ud_up_make_slots(u, &u->recv, UD_GRH + most, UD_RECVS);
-
-	if (!err)
-		err = ud_up_make_slots(u, &u->send, most, UD_SENDS);
-	if (!err)
-		err = verbs_channel_open(u->path.dev, u->epfd, u->epfd, &u->channel);
-	return err ? err : ud_make_pair(u);
-}
-
 static void ud_up_drop_all(struct ud *u)
 {
 	const struct verbs_lib *lib = u->path.dev->lib;
@@ -89,6 +77,7 @@ static void ud_up_set_name(const struct ud *u, struct addr *name)
 static int ud_open(struct opener *opener, void **state)
 {
 	struct ud *u = calloc(1, sizeof(*u));
+	size_t most;
 	int err;
 
 	if (!u)
@@ -98,15 +87,22 @@ static int ud_open(struct opener *opener, void **state)
 		free(u);
 		return err;
 	}
+	most = ud_up_bytes_of(u->path.mtu);
 	u->epfd = epoll_create1(EPOLL_CLOEXEC);
-	err = u->epfd < 0 ? -errno : make_all(u);
+	err = u->epfd < 0 ? -errno : ud_up_make_slots(u, &u->recv, UD_GRH + most, UD_RECVS);
+	if (!err)
+		err = ud_up_make_slots(u, &u->send, most, UD_SENDS);
+	if (!err)
+		err = verbs_channel_open(u->path.dev, u->epfd, u->epfd, &u->channel);
+	if (!err)
+		err = ud_make_pair(u);
 	if (err) {
 		ud_up_drop_all(u);
 		return err;
 	}
 	ud_up_set_name(u, opener->name);
 	u->dgram.ops = &ops;
-	u->dgram.max = ud_up_bytes_of(u->path.mtu);
+	u->dgram.max = most;
 	*state = u;
 	return 0;
 }
