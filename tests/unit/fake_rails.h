@@ -12,7 +12,7 @@
 
 #include "base/forked.h"
 #include "core/domain.h"
-#include "hw/verbs/rails/verbs_transfer.h"
+#include "hw/verbs/rails/verbs_rails.h"
 #include "suite.h"
 #include "xfer/events.h"
 #include "xfer/worker.h"

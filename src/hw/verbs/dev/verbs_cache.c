@@ -10,7 +10,7 @@
  * reports memory that is to be discarded before discarding it: if one thread sends from memory that
  * another one discards, a registration of the discarded pages may stay in the cache.
  */
-#include "hw/verbs/dev/verbs_mem.h"
+#include "hw/verbs/dev/verbs_dev.h"
 
 #include <errno.h>
 #include <rdma/fi_errno.h>

@@ -12,7 +12,6 @@
 #define LOG_PROV "verbs"
 #include "base/forked.h"
 #include "base/log.h"
-#include "hw/verbs/dev/verbs_mem.h"
 
 #define DEVICE_ATOMIC_WRITE (UINT64_C(1) << 40) /* in device_cap_flags_ex */
 

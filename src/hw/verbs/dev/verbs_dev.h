@@ -6,7 +6,12 @@
 #ifndef WEFT_HW_VERBS_DEV_H
 #define WEFT_HW_VERBS_DEV_H
 
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/uio.h>
+
 #include "base/list.h"
+#include "base/ranges.h"
 #include "info/rdma_ports.h"
 #include "hw/verbs/dev/verbs_lib.h"
 
@@ -55,7 +60,7 @@ void verbs_dev_close(struct verbs_path *path);
 /* Logs that `what` cannot be made, with errno. Returns the negative error. */
 int verbs_failed(const char *what);
 
-/* verbs_channel.c */
+/* verbs_news.c */
 /* Makes a completion channel that wakes epfd; events of the device wake `news`. 0 or a negative error. */
 int verbs_channel_open(const struct verbs_dev *dev, int epfd, int news,
 		       struct ibv_comp_channel **channel);
@@ -87,5 +92,90 @@ void verbs_news_remove(const struct verbs_dev *dev, int epfd);
 void verbs_news_read(struct verbs_dev *dev);
 /* Checks only for removal, which wakes every sleeper. From any thread. */
 void verbs_news_nodes(struct verbs_dev *dev);
+
+/* verbs_mem.c: registrations of the application's memory for the time of a transfer. */
+
+/* A registration that covers a segment; each user gets it and puts it. */
+struct verbs_mem {
+	struct verbs_dev *dev;
+	struct ibv_mr *mr;
+	bool kept;          /* it is in the cache: verbs_cache.c */
+	bool watched;       /* `kept`: its memory is watched */
+	struct range range; /* range in the cache, if `kept` */
+};
+
+/* Registers `iov`, or finds it in the cache, with IBV_ACCESS_ bits. NULL: the device refuses. */
+struct verbs_mem *verbs_mem_get(struct verbs_dev *dev, const struct iovec *iov,
+				unsigned int access);
+/* Ends a use. `mem` may be NULL. */
+void verbs_mem_put(struct verbs_mem *mem);
+
+/*
+ * Registers `iov` anew. If the limit of locked memory is reached, first drops unused cached
+ * registrations. NULL, with errno: the device refuses.
+ */
+struct ibv_mr *verbs_mem_register(struct verbs_dev *dev, const struct iovec *iov,
+				  unsigned int access);
+
+/* verbs_cache.c: the cache behind these. */
+/* As verbs_mem_get. NULL: the cache cannot serve it. From any thread. */
+struct verbs_mem *verbs_cache_get(struct verbs_dev *dev, const struct iovec *iov,
+				  unsigned int access);
+void verbs_cache_put(struct verbs_mem *mem);
+
+/* Deregisters all registrations that are not in use. False: there were none. */
+bool verbs_cache_spare(const struct verbs_dev *dev);
+/* Deregisters registrations whose memory has changed. */
+void verbs_cache_sweep(const struct verbs_dev *dev);
+/* The device is being closed: drops its registrations, none of which is in use. */
+void verbs_cache_leave(struct verbs_dev *dev);
+
+/* verbs_slots.c: registered slots of equal size for packets, in chunks that are added on demand. */
+
+#define VERBS_CHUNK   64 /* slots per chunk */
+#define VERBS_CHUNKS  64 /* most chunks */
+#define VERBS_NO_SLOT UINT16_MAX
+
+struct verbs_slots {
+	struct verbs_dev *dev;
+	size_t size; /* bytes of a slot */
+	unsigned int count;
+	uint16_t free_count;
+	uint16_t *free; /* stack of free slots */
+	struct {
+		unsigned char *mem;
+		struct ibv_mr *mr;
+	} chunk[VERBS_CHUNKS];
+};
+
+void verbs_slots_init(struct verbs_slots *s, struct verbs_dev *dev, size_t size);
+/* Frees all slots, none of which is in use. `forked`: the registrations are the parent's. */
+void verbs_slots_fini(struct verbs_slots *s, bool forked);
+/* Adds a chunk. 0 or a negative error. */
+int verbs_slots_grow(struct verbs_slots *s);
+
+/* Returns a free slot, or VERBS_NO_SLOT. */
+static inline uint16_t verbs_slots_get(struct verbs_slots *s)
+{
+	return s->free_count ? s->free[--s->free_count] : VERBS_NO_SLOT;
+}
+
+static inline void verbs_slots_put(struct verbs_slots *s, uint16_t slot)
+{
+	s->free[s->free_count++] = slot;
+}
+
+static inline unsigned char *verbs_slots_at(const struct verbs_slots *s, uint16_t slot)
+{
+	return s->chunk[slot / VERBS_CHUNK].mem + slot % VERBS_CHUNK * s->size;
+}
+
+static inline struct ibv_sge verbs_slots_sge(const struct verbs_slots *s, uint16_t slot,
+					     uint32_t len)
+{
+	return (struct ibv_sge){.addr = (uintptr_t)verbs_slots_at(s, slot),
+				.length = len,
+				.lkey = s->chunk[slot / VERBS_CHUNK].mr->lkey};
+}
 
 #endif

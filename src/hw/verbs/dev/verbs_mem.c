@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "hw/verbs/dev/verbs_mem.h"
+#include "hw/verbs/dev/verbs_dev.h"
 
 #include <errno.h>
 #include <stdlib.h>

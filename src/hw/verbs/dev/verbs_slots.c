@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "hw/verbs/dev/verbs_slots.h"
-
 #include <errno.h>
 #include <rdma/fi_errno.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 
-#include "hw/verbs/dev/verbs_mem.h"
+#include "hw/verbs/dev/verbs_dev.h"
 
 void verbs_slots_init(struct verbs_slots *s, struct verbs_dev *dev, size_t size)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Life of links over two devices: the worker's devices, their rails, what happens when one breaks. */
-#include "hw/verbs/rails/verbs_transfer.h"
+#include "hw/verbs/rails/verbs_rails.h"
 
 #include <rdma/fi_errno.h>
 #include <stdlib.h>

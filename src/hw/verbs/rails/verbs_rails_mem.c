@@ -7,7 +7,6 @@
 #include <rdma/fi_rma.h>
 #include <stdlib.h>
 
-#include "hw/verbs/dev/verbs_mem.h"
 #include "hw/verbs/rails/verbs_rails.h"
 
 /* The segments of a message, registered with the device of each rail. */

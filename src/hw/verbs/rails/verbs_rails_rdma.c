@@ -11,7 +11,7 @@
  */
 #include <rdma/fi_errno.h>
 
-#include "hw/verbs/rails/verbs_transfer.h"
+#include "hw/verbs/rails/verbs_rails.h"
 
 #define ALL ((1u << VERBS_RAILS) - 1)
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "hw/verbs/rails/verbs_transfer.h"
+#include "hw/verbs/rails/verbs_rails.h"
 
 #include <rdma/fi_errno.h>
 #include <stdlib.h>

@@ -10,13 +10,42 @@
 #define WEFT_HW_RC_H
 
 #include <rdma/fi_errno.h>
+#include <rdma/rdma_cma.h>
 
 #include "core/ep.h"
 #include "info/rules.h"
-#include "hw/verbs/rc/verbs_cmlib.h"
 #include "hw/verbs/dev/verbs_dev.h"
 #include "link/offload.h"
 #include "link/opener.h"
+
+/* librdmacm, loaded like libibverbs (verbs_lib.h) when the first connection is made. */
+#define VERBS_CMLIB_CALLS(CALL)                                                                    \
+	CALL(create_event_channel)                                                                 \
+	CALL(destroy_event_channel)                                                                \
+	CALL(create_id)                                                                            \
+	CALL(destroy_id)                                                                           \
+	CALL(migrate_id)                                                                           \
+	CALL(bind_addr)                                                                            \
+	CALL(resolve_addr)                                                                         \
+	CALL(resolve_route)                                                                        \
+	CALL(init_qp_attr)                                                                         \
+	CALL(connect)                                                                              \
+	CALL(establish)                                                                            \
+	CALL(listen)                                                                               \
+	CALL(accept)                                                                               \
+	CALL(reject)                                                                               \
+	CALL(disconnect)                                                                           \
+	CALL(get_cm_event)                                                                         \
+	CALL(ack_cm_event)                                                                         \
+	CALL(get_src_port)                                                                         \
+	CALL(event_str)
+
+/* NOLINTNEXTLINE(bugprone-macro-parentheses): `name` is that of a member */
+#define VERBS_CMLIB_MEMBER(name) __typeof__(rdma_##name) *name;
+struct verbs_cmlib {
+	VERBS_CMLIB_CALLS(VERBS_CMLIB_MEMBER)
+};
+#undef VERBS_CMLIB_MEMBER
 
 #define RC_BATCH      16
 #define RC_BATCH_MAX  32 /* sends of a batch */
@@ -65,7 +94,16 @@ struct rc_batch {
 	struct ibv_sge sge[RULES_RC_IOV_MAX];
 };
 
-struct rc_srx;
+/* A shared receive queue and the requests posted to it. Domain locked. */
+struct rc_srx {
+	struct verbs_dev *dev;
+	struct ibv_srq *srq;
+	struct verbs_note note;
+	struct rc_work *work; /* by slot; `len` is not 0 while posted */
+	uint32_t *free;       /* stack of free slots */
+	uint32_t free_count;
+	uint32_t size;
+};
 
 struct rc {
 	struct offload offload;
@@ -135,6 +173,18 @@ static inline struct rc *rc_of_ep(const struct ep *ep)
 	return (struct rc *)ep->offload;
 }
 
+/* verbs_cmlib.c */
+/* Returns the functions; NULL, and logged once: no library. From any thread. */
+const struct verbs_cmlib *verbs_cmlib(void);
+
+/*
+ * Returns a non-blocking event channel, closed in a forked child, which would keep its connections
+ * open. NULL, with errno: no memory or no connection manager.
+ */
+struct rdma_event_channel *verbs_cmlib_channel(void);
+/* Closes the channel; no id uses it. */
+void verbs_cmlib_drop(struct rdma_event_channel *channel);
+
 /* rc_up.c */
 int rc_enable(struct offload *n, struct ep *ep);
 
@@ -154,9 +204,7 @@ void rc_leave(struct rc *rc);
 extern const struct offload_cm rc_cm;
 void rc_reject(struct offload_request *req, const void *data, size_t len);
 
-/* rc_removed.c */
-/* Handles events of the device. True: one concerned the endpoint. */
-bool rc_device_news(struct rc *rc, bool waiting);
+/* rc_progress.c */
 /* Handles the device's removal: all operations have ended on return. */
 void rc_removed(struct rc *rc);
 /*
@@ -165,27 +213,29 @@ void rc_removed(struct rc *rc);
  */
 void rc_collect(struct rc *rc, bool (*is_over)(const struct rc *rc),
 		void (*take)(struct rc *rc, const struct ibv_wc *wc));
-
-/* rc_progress.c */
 bool rc_progress(void *state);
 bool rc_arm(void *state);
-/* A work request has completed, with or without error. */
-void rc_complete(struct rc *rc, const struct ibv_wc *wc);
-/* Completes operations under way as flushed: the device reports nothing more. */
-void rc_give_up(struct rc *rc);
 /* A receive has completed, with or without error. */
 void rc_came(struct rc *rc, const struct ibv_wc *wc);
 /* Completes a receive as cancelled that the device cannot take any more. */
 void rc_give_back(struct rc *rc, const struct rc_work *work);
 /* Completes a refused send with `err` (positive). */
 void rc_unsent(struct rc *rc, const struct rc_work *work, int err, int prov_errno);
+int rc_cancel(const struct offload *n, void *context);
 
 /* rc_more.c */
 /* Posts the batch. */
 void rc_flush_batch(struct rc *rc);
 
-/* rc_progress.c */
-int rc_cancel(const struct offload *n, void *context);
+/* rc_srx.c */
+/* Implement device_ops.srx_open and its like. */
+int rc_srx_open(void *device, size_t size, void **srx);
+void rc_srx_close(void *srx);
+int rc_srx_cancel(void *srx, void *context);
+
+int rc_srx_post(struct rc_srx *s, struct ibv_recv_wr *wr, const struct rc_work *work);
+/* Frees the slot of a completed receive. Returns its request. */
+struct rc_work rc_srx_take(struct rc_srx *s, uint64_t wr_id);
 
 /* rc_mem.c */
 extern const struct device_ops rc_device;

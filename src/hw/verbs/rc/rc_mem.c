@@ -8,8 +8,6 @@
 #include "base/log.h"
 #include "link/link.h"
 #include "hw/verbs/rc/rc.h"
-#include "hw/verbs/rc/rc_srx.h"
-#include "hw/verbs/dev/verbs_mem.h"
 
 static int device_open(const struct addr *at, void **device)
 {

@@ -4,7 +4,6 @@
 
 #include "entry/args.h"
 #include "hw/verbs/rc/rc_post.h"
-#include "hw/verbs/rc/rc_srx.h"
 
 #define KIND (FI_MSG | FI_SEND)
 

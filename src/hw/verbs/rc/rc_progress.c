@@ -2,17 +2,21 @@
 /* Handles completions: reports each work request to the application's queues and counters. */
 #include <arpa/inet.h>
 #include <poll.h>
+#include <sched.h>
 
 #define LOG_PROV "verbs"
 #include "base/clock.h"
 #include "base/log.h"
 #include "hw/verbs/rc/rc.h"
-#include "hw/verbs/rc/rc_srx.h"
 
 /* Masks: progress calls between two polls for events, connecting and else (at most every ms). */
 #define NEWS_CALLS_BUSY 7u
 #define NEWS_CALLS_IDLE 63u
 #define NEWS_MS         1
+
+/* How long rc_collect waits for the next completion, and in all. */
+#define QUIET_US  2000
+#define RETURN_US 10000
 
 static int rc_progress_error_of(const struct rc *rc, enum ibv_wc_status status, bool receive)
 {
@@ -185,7 +189,8 @@ void rc_give_back(struct rc *rc, const struct rc_work *work)
 	not_received(rc, work, IBV_WC_WR_FLUSH_ERR);
 }
 
-void rc_give_up(struct rc *rc)
+/* Completes operations under way as flushed: the device reports nothing more. */
+static void rc_progress_give_up(struct rc *rc)
 {
 	while (rc->tx.over != rc->tx.posted)
 		rc_progress_unsent(rc, next_over(&rc->tx), IBV_WC_WR_FLUSH_ERR);
@@ -193,7 +198,8 @@ void rc_give_up(struct rc *rc)
 		rc_give_back(rc, next_over(&rc->rx));
 }
 
-void rc_complete(struct rc *rc, const struct ibv_wc *wc)
+/* A work request has completed, with or without error. */
+static void rc_progress_complete(struct rc *rc, const struct ibv_wc *wc)
 {
 	if (wc->wr_id & RC_RECEIVE)
 		rc_came(rc, wc);
@@ -234,6 +240,63 @@ int rc_cancel(const struct offload *n, void *context)
 	return there ? -FI_EOPNOTSUPP : -FI_ENOENT;
 }
 
+/* ---- A device that reports an error or is removed ---- */
+
+static bool rc_progress_is_idle(const struct rc *rc)
+{
+	return rc->tx.over == rc->tx.posted && (rc->srx || rc->rx.over == rc->rx.posted);
+}
+
+void rc_collect(struct rc *rc, bool (*is_over)(const struct rc *rc),
+		void (*take)(struct rc *rc, const struct ibv_wc *wc))
+{
+	uint64_t now = clock_us(), quiet = now + QUIET_US, end = now + RETURN_US;
+	bool over = false;
+	struct ibv_wc wc;
+
+	for (; !over && now < quiet && now < end; now = clock_us()) {
+		over = is_over(rc);
+		while (ibv_poll_cq(rc->cq, 1, &wc) > 0) {
+			take(rc, &wc);
+			quiet = clock_us() + QUIET_US;
+		}
+		sched_yield();
+	}
+}
+
+/* Receives of a shared context that no queue pair took stay until the context is closed. */
+void rc_removed(struct rc *rc)
+{
+	if (rc->removed)
+		return;
+	rc->removed = true;
+	verbs_news_remove(rc->path->dev, rc->news_fd);
+	rc_end(rc, FI_ENODEV);
+	rc_collect(rc, rc_progress_is_idle, rc_progress_complete);
+	rc_progress_give_up(rc);
+}
+
+/* Handles events of the device. True: one concerned the endpoint. */
+static bool rc_progress_device_news(struct rc *rc, bool waiting)
+{
+	verbs_cache_sweep(rc->path->dev);
+	if (waiting)
+		verbs_news_read(rc->path->dev);
+	if (verbs_dev_removed(rc->path->dev)) {
+		bool is_new = !rc->removed;
+
+		rc_removed(rc);
+		return is_new;
+	}
+	if (rc->state == RC_OVER || (!verbs_note_read(&rc->note.broken) &&
+				     (!rc->srx || !verbs_note_read(&rc->srx->note.broken))))
+		return false;
+	rc_end(rc, FI_EIO);
+	return true;
+}
+
+/* ---- Progress ---- */
+
 /* Limits polls by time, too: polls are system calls, progress calls may be ns apart. */
 static __attribute__((noinline, cold)) bool is_time_for_news(struct rc *rc)
 {
@@ -262,14 +325,14 @@ bool rc_progress(void *state)
 	if (!n && !rc->removed)
 		n = ibv_poll_cq(rc->cq, RC_BATCH, rc->wc);
 	for (int i = 0; i < n; i++)
-		rc_complete(rc, &rc->wc[i]);
+		rc_progress_complete(rc, &rc->wc[i]);
 	if (n > 0)
 		rc_progress_make_space(rc);
 	every = rc->state == RC_UP ? NEWS_CALLS_IDLE : NEWS_CALLS_BUSY;
 	if (!rc->offload.opener->armed && (++rc->progress_calls & every || !is_time_for_news(rc)))
 		return n > 0;
 	waiting = poll(&fd, 1, 0) > 0; /* one system call for all sources of events */
-	heard = rc_device_news(rc, waiting);
+	heard = rc_progress_device_news(rc, waiting);
 	if (rc->events && waiting)
 		heard |= rc_news(rc);
 	return n > 0 || heard;

@@ -3,7 +3,7 @@
  * Shared receive contexts: a shared receive queue of the device. The device completes receives in
  * any order, so each has a slot, whose number is in its wr_id.
  */
-#include "hw/verbs/rc/rc_srx.h"
+#include "hw/verbs/rc/rc.h"
 
 #include <errno.h>
 #include <stdlib.h>

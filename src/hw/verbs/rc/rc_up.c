@@ -10,7 +10,6 @@
 #include "info/providers.h"
 #include "hw/transports.h"
 #include "hw/verbs/rc/rc.h"
-#include "hw/verbs/rc/rc_srx.h"
 
 #define USUAL_SIZE 256 /* work requests, if the application asks for no size */
 #define SPARSE_MIN 64  /* queues of this size signal one send of SPARSE + 1 */

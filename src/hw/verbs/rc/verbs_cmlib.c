@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "hw/verbs/rc/verbs_cmlib.h"
+#include "hw/verbs/rc/rc.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,6 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "hw/verbs/rdm/verbs_rdma.h"
-
 #include <rdma/fi_errno.h>
 #include <rdma/fi_rma.h>
 #include <stdlib.h>
@@ -13,7 +11,6 @@
 #include "base/log.h"
 #include "core/mr_nic.h"
 #include "hw/verbs/rdm/verbs.h"
-#include "hw/verbs/dev/verbs_mem.h"
 
 /* A position in a list of segments or ranges: entry, and byte within it. */
 struct spot {

@@ -4,7 +4,6 @@
 
 #include "base/forked.h"
 #include "core/mr_nic.h"
-#include "hw/verbs/dev/verbs_mem.h"
 #include "hw/verbs/rdm/verbs.h"
 
 #define SRQ_MAX (VERBS_CHUNK * VERBS_CHUNKS)

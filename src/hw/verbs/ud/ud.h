@@ -7,7 +7,7 @@
 #ifndef WEFT_HW_UD_H
 #define WEFT_HW_UD_H
 
-#include "hw/verbs/dev/verbs_slots.h"
+#include "hw/verbs/dev/verbs_dev.h"
 #include "link/dgram.h"
 #include "link/opener.h"
 
