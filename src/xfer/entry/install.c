@@ -16,39 +16,6 @@
 #include "xfer/msg/tx.h"
 #include "link/engine.h"
 
-/* Copies the send half (`sends`) or the receive half of `from` to `to`. */
-static void take_msg(struct fi_ops_msg *to, const struct fi_ops_msg *from, bool sends)
-{
-	if (sends) {
-		to->send = from->send;
-		to->sendv = from->sendv;
-		to->sendmsg = from->sendmsg;
-		to->inject = from->inject;
-		to->senddata = from->senddata;
-		to->injectdata = from->injectdata;
-	} else {
-		to->recv = from->recv;
-		to->recvv = from->recvv;
-		to->recvmsg = from->recvmsg;
-	}
-}
-
-static void take_tagged(struct fi_ops_tagged *to, const struct fi_ops_tagged *from, bool sends)
-{
-	if (sends) {
-		to->send = from->send;
-		to->sendv = from->sendv;
-		to->sendmsg = from->sendmsg;
-		to->inject = from->inject;
-		to->senddata = from->senddata;
-		to->injectdata = from->injectdata;
-	} else {
-		to->recv = from->recv;
-		to->recvv = from->recvv;
-		to->recvmsg = from->recvmsg;
-	}
-}
-
 /* Who performs the endpoint's calls. */
 static const struct entry_tables *install_performer(const struct ep *ep)
 {
@@ -65,88 +32,59 @@ static const struct entry_tables *install_performer(const struct ep *ep)
 	return ep->dom->unlocked ? &entry_st : &entry_mt;
 }
 
-static void choose_messages(const struct ep *ep, struct ep_tables *to,
-			    const struct entry_tables *from, const struct xfer_roles *roles)
-{
-	uint64_t caps = ep->info->caps;
+typedef uintptr_t word __attribute__((may_alias));
 
-	to->msg = refuse_support.msg;
-	to->tagged = refuse_support.tagged;
-	if (roles->sends && caps & (FI_MSG | FI_MULTICAST))
-		take_msg(&to->msg, from->msg, true);
-	if (roles->receives && caps & (FI_MSG | FI_MULTICAST))
-		take_msg(&to->msg, from->msg, false);
-	if (roles->sends && caps & FI_TAGGED)
-		take_tagged(&to->tagged, from->tagged, true);
-	if (roles->receives && caps & FI_TAGGED)
-		take_tagged(&to->tagged, from->tagged, false);
+/* Those of the tables' calls that the public headers list from one to the other refuse. */
+static void install_refuse(struct ep_tables *tables, size_t first, size_t last)
+{
+	for (size_t at = first; at <= last; at += sizeof(word))
+		*(word *)((char *)tables + at) =
+			*(const word *)((const char *)&refuse_support + at);
 }
 
-static void take_writes(struct fi_ops_rma *to, const struct fi_ops_rma *from)
-{
-	to->write = from->write;
-	to->writev = from->writev;
-	to->writemsg = from->writemsg;
-	to->inject = from->inject;
-	to->writedata = from->writedata;
-	to->injectdata = from->injectdata;
-}
+#define REFUSE(tables, first, last)                                                                \
+	install_refuse(tables, offsetof(struct ep_tables, first), offsetof(struct ep_tables, last))
 
-static void take_reads(struct fi_ops_rma *to, const struct fi_ops_rma *from)
+/* What the endpoint's capabilities and roles do not permit refuses; atomics that return a value need FI_READ. */
+static void install_limit(struct ep_tables *to, uint64_t caps, const struct xfer_roles *roles)
 {
-	to->read = from->read;
-	to->readv = from->readv;
-	to->readmsg = from->readmsg;
-}
+	const bool messages = caps & (FI_MSG | FI_MULTICAST), tagged = caps & FI_TAGGED;
+	const bool rma = roles->initiates && caps & FI_RMA;
+	const bool atomics = roles->initiates && caps & FI_ATOMIC;
 
-/*
- * Copies the atomic calls that `caps` permits: those that return a value need FI_READ. Each
- * endpoint with FI_ATOMIC has the *valid calls.
- */
-static void take_atomics(struct fi_ops_atomic *to, const struct fi_ops_atomic *from, uint64_t caps)
-{
-	*to = *from;
-	if (!(caps & FI_WRITE)) {
-		to->write = refuse_support.atomic.write;
-		to->writev = refuse_support.atomic.writev;
-		to->writemsg = refuse_support.atomic.writemsg;
-		to->inject = refuse_support.atomic.inject;
-	}
-	if (!(caps & FI_READ)) {
-		to->readwrite = refuse_support.atomic.readwrite;
-		to->readwritev = refuse_support.atomic.readwritev;
-		to->readwritemsg = refuse_support.atomic.readwritemsg;
-		to->compwrite = refuse_support.atomic.compwrite;
-		to->compwritev = refuse_support.atomic.compwritev;
-		to->compwritemsg = refuse_support.atomic.compwritemsg;
-	}
-}
-
-static void choose_rma(uint64_t caps, struct ep_tables *to, const struct entry_tables *from)
-{
-	to->rma = refuse_support.rma;
-	to->atomic = refuse_support.atomic;
-	if (caps & FI_RMA && caps & FI_WRITE)
-		take_writes(&to->rma, from->rma);
-	if (caps & FI_RMA && caps & FI_READ)
-		take_reads(&to->rma, from->rma);
-	if (caps & FI_ATOMIC)
-		take_atomics(&to->atomic, from->atomic, caps);
+	if (!roles->sends || !messages)
+		REFUSE(to, msg.send, msg.injectdata);
+	if (!roles->receives || !messages)
+		REFUSE(to, msg.recv, msg.recvmsg);
+	if (!roles->sends || !tagged)
+		REFUSE(to, tagged.send, tagged.injectdata);
+	if (!roles->receives || !tagged)
+		REFUSE(to, tagged.recv, tagged.recvmsg);
+	if (!rma || !(caps & FI_WRITE))
+		REFUSE(to, rma.write, rma.injectdata);
+	if (!rma || !(caps & FI_READ))
+		REFUSE(to, rma.read, rma.readmsg);
+	if (!atomics || !(caps & FI_WRITE))
+		REFUSE(to, atomic.write, atomic.inject);
+	if (!atomics || !(caps & FI_READ))
+		REFUSE(to, atomic.readwrite, atomic.compwritemsg);
+	if (!atomics)
+		REFUSE(to, atomic.writevalid, atomic.compwritevalid);
 }
 
 /*
  * A default flag says "later": an injected operation has no context for a trigger and is over when
  * its call returns, so it is refused. fi_endpoint(3).
  */
-static void refuse_injects(struct ep_tables *to)
+static void install_refuse_injects(struct ep_tables *to)
 {
-	to->msg.inject = refuse_support.msg.inject;
-	to->msg.injectdata = refuse_support.msg.injectdata;
-	to->tagged.inject = refuse_support.tagged.inject;
-	to->tagged.injectdata = refuse_support.tagged.injectdata;
-	to->rma.inject = refuse_support.rma.inject;
-	to->rma.injectdata = refuse_support.rma.injectdata;
-	to->atomic.inject = refuse_support.atomic.inject;
+	REFUSE(to, msg.inject, msg.inject);
+	REFUSE(to, msg.injectdata, msg.injectdata);
+	REFUSE(to, tagged.inject, tagged.inject);
+	REFUSE(to, tagged.injectdata, tagged.injectdata);
+	REFUSE(to, rma.inject, rma.inject);
+	REFUSE(to, rma.injectdata, rma.injectdata);
+	REFUSE(to, atomic.inject, atomic.inject);
 }
 
 /*
@@ -186,8 +124,6 @@ void xfer_tables_free(struct ep *ep)
 	install_point_to(&ep->fid, (struct ep_tables *)(uintptr_t)&refuse_state);
 }
 
-typedef uintptr_t word __attribute__((may_alias));
-
 /*
  * Stores each member at once: a call in another thread finds the one that was there or the new one,
  * and no refusal between.
@@ -204,14 +140,16 @@ static void install_replace(struct ep_tables *tables, const struct ep_tables *by
 void xfer_install(struct ep *ep, const struct xfer_roles *roles)
 {
 	const struct entry_tables *from = install_performer(ep);
-	struct ep_tables tables;
+	struct ep_tables tables = {.msg = *from->msg,
+				   .tagged = *from->tagged,
+				   .rma = *from->rma,
+				   .atomic = *from->atomic,
+				   .collective = install_joins(ep) ? *ep->worker->groups->entries
+								   : refuse_support.collective};
 
-	choose_messages(ep, &tables, from, roles);
-	choose_rma(roles->initiates ? ep->info->caps : 0, &tables, from);
+	install_limit(&tables, ep->info->caps, roles);
 	if (ep->tx_flags & (FI_FENCE | FI_TRIGGER))
-		refuse_injects(&tables);
-	tables.collective =
-		install_joins(ep) ? *ep->worker->groups->entries : refuse_support.collective;
+		install_refuse_injects(&tables);
 	install_replace(ep->tables, &tables);
 }
 
