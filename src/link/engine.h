@@ -191,7 +191,7 @@ int defer_cancel(struct ep *ep, void *context);
  */
 int xfer_cancel(const struct ep *ep, void *context);
 
-/* ---- Connected endpoints: xfer/cm_poll.c. Domain locked. ---------------------------- */
+/* ---- Connected endpoints: xfer/worker_wait.c. Domain locked. ------------------------ */
 
 /* Progress call of the worker that polls its sockets. */
 void cm_progress(struct worker *worker);

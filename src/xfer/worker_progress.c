@@ -20,6 +20,8 @@
 #define POLL_MS           1
 /* Progress calls between two calls of rma_help, 2^n - 1. */
 #define HELP_CALLS 63u
+/* Progress calls before connections are closed: a peer may send without pause. */
+#define LAST_CALLS 4096
 
 static __attribute__((noinline, cold)) bool flush_busy(struct worker *worker)
 {
@@ -34,19 +36,12 @@ static __attribute__((noinline, cold)) bool flush_busy(struct worker *worker)
 	return progressed;
 }
 
-/* Are handshakes under way? */
-static inline bool worker_progress_expecting(const struct worker *worker)
-{
-	return worker->conn.handshakes || worker->conn.acceptor.count;
-}
-
 static __attribute__((noinline, cold)) bool poll_sockets(struct worker *worker)
 {
 	uint64_t now = clock_coarse_ms();
-	bool heard;
+	bool heard, expecting = worker->conn.handshakes || worker->conn.acceptor.count;
 
-	if (!worker->conn.opener.armed && !worker_progress_expecting(worker) &&
-	    now < worker->next_poll)
+	if (!worker->conn.opener.armed && !expecting && now < worker->next_poll)
 		return false;
 	worker->next_poll = now + POLL_MS;
 	worker->conn.opener.armed = worker->awaited = false;
@@ -90,17 +85,6 @@ static bool worker_progress_is_idle(const struct worker *worker)
 	return true;
 }
 
-/*
- * Grants the progress calls before the next poll of the sockets. What makes the worker busy until then ends the
- * grant, except for one-sided operations: rma_help is called rarely in any case.
- */
-static void worker_progress_grant(struct worker *worker)
-{
-	if (worker_progress_is_idle(worker))
-		idle_begin(&worker->conn.driven.idle,
-			   ~worker->conn.driven.idle.progress_calls & poll_calls(worker));
-}
-
 bool worker_progress(struct worker *worker)
 {
 	bool progressed = false, heard = false;
@@ -128,7 +112,13 @@ bool worker_progress(struct worker *worker)
 		progressed |= worker->groups->progress(worker->coll);
 	if (__builtin_expect(domain_due(worker->conn.driven.dom), 0))
 		defer_run(worker->conn.driven.dom);
-	worker_progress_grant(worker);
+	/*
+	 * Grants the calls before the next poll of the sockets. What makes the worker busy until then ends the grant,
+	 * except for one-sided operations: rma_help is called rarely in any case.
+	 */
+	if (worker_progress_is_idle(worker))
+		idle_begin(&worker->conn.driven.idle,
+			   ~worker->conn.driven.idle.progress_calls & poll_calls(worker));
 	return progressed;
 }
 
@@ -143,4 +133,23 @@ void worker_near(struct driven *d)
 	if (__builtin_expect(!list_empty(&worker->acks_pending), 0))
 		rma_acknowledge(worker);
 	worker->conn.in_progress = false;
+}
+
+/* Does an answer to the peer wait for space? */
+static bool worker_progress_owes(const struct peer *peer)
+{
+	return peer->conn.state == PEER_CONNECTED && !contact_expelled(&peer->conn) &&
+	       (!list_empty(&peer->tx.controls) || !list_empty(&peer->txreqs[TXREQ_REPLY]));
+}
+
+/* What peers' requests ask for has been done and answered, if the request had come: nobody hears of the end instead. */
+bool worker_serve_last(struct worker *worker)
+{
+	for (unsigned int i = 0; i < LAST_CALLS; i++)
+		if (!worker_progress(worker) && worker_arm(worker))
+			break;
+	LIST_EACH (node, &worker->busy)
+		if (worker_progress_owes(LIST_ENTRY(node, struct peer, tx.in_busy)))
+			return false;
+	return true;
 }

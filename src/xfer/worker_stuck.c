@@ -4,16 +4,24 @@
  * bound but the one that the user sets: FI_WEFT_OPERATION_TIMEOUT. A connected peer of this host is never given up: it
  * may still read the memory of an operation, and its end is seen at once.
  */
-#include <rdma/fi_errno.h>
-
 #include "base/env.h"
 #include "base/log.h"
 #include "conn/attempt.h"
 #include "conn/conn.h"
 #include "xfer/msg/tx.h"
 #include "xfer/worker.h"
+#include "xfer/rndv/rxreq.h"
 
-#define CHECKS 8 /* in the time that an operation has */
+#define CHECKS 8 /* in the time that an operation, or a sender, has */
+
+/* Is a check due that CHECKS of make `ms`, or that never comes if `ms` is none? *next: when. */
+static bool worker_stuck_due(uint64_t *next, uint64_t now, int ms)
+{
+	if (now < *next)
+		return false;
+	*next = ms > 0 ? now + (uint64_t)ms / CHECKS + 1 : UINT64_MAX;
+	return ms > 0;
+}
 
 /* Has the first request of a list moved since the last check, or come to the head? Else counts the check. */
 static bool has_moved(struct txreq *req)
@@ -74,10 +82,7 @@ void worker_stuck_check(struct worker *worker, uint64_t now)
 {
 	int ms = env_get()->operation_timeout;
 
-	if (now < worker->next_stuck)
-		return;
-	worker->next_stuck = ms > 0 ? now + (uint64_t)ms / CHECKS + 1 : UINT64_MAX;
-	if (ms <= 0)
+	if (!worker_stuck_due(&worker->next_stuck, now, ms))
 		return;
 	LIST_EACH_SAFE_OF (struct peer, peer, &worker->conn.peers_list, conn.in_station) {
 		bool exempt = contact_linked(&peer->conn) &&
@@ -87,4 +92,48 @@ void worker_stuck_check(struct worker *worker, uint64_t now)
 		    (is_stuck(peer) || attempt_is_stuck(peer)))
 			worker_stuck_give_up(peer, ms);
 	}
+}
+
+/*
+ * A message that is announced and not sent holds the receive that it matched. Inside a host a peer may be stopped for
+ * as long as it likes, and ends with its process. Across the network its kernel answers for it, so that nothing but
+ * the absence of the message tells a peer that will never send it from one that computes: see FI_WEFT_SENDER_TIMEOUT.
+ */
+
+/* Does the peer owe us a part of a message? A device fetches by itself. */
+static bool peer_owes(const struct peer *peer)
+{
+	LIST_EACH (node, &peer->rx.rxreqs)
+		if (LIST_ENTRY(node, struct rxreq, link)->state == RXREQ_COMES)
+			return true;
+	return false;
+}
+
+static bool sender_is_exempt(struct peer *peer)
+{
+	return !contact_linked(&peer->conn) || contact_inside(&peer->conn) ||
+	       contact_expelled(&peer->conn) ||
+	       (env_get()->sender_timeout < 0 &&
+		(peer->conn.station->cm || contact_addr(&peer->conn) != FI_ADDR_NOTAVAIL));
+}
+
+static void check_sender(struct peer *peer, int ms)
+{
+	if (!peer_owes(peer) || peer->rx.came != peer->rx.seen || sender_is_exempt(peer)) {
+		peer->rx.seen = peer->rx.came;
+		peer->rx.stalls = 0;
+	} else if (++peer->rx.stalls > CHECKS) {
+		contact_overdue(&peer->conn, ms);
+	}
+}
+
+void rxreq_check(struct worker *worker, uint64_t now)
+{
+	const struct env_settings *env = env_get();
+	int ms = env->sender_timeout < 0 ? env->peer_timeout : env->sender_timeout;
+
+	if (!worker_stuck_due(&worker->next_check, now, ms))
+		return;
+	LIST_EACH (node, &worker->conn.peers_list)
+		check_sender(LIST_ENTRY(node, struct peer, conn.in_station), ms);
 }
