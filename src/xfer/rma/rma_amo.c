@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Atomics at their target: on regions, or on posted tagged receives (FI_TAGGED). fi_atomic(3). */
 #include <rdma/fi_errno.h>
-#include <string.h>
 
 #include "base/iov.h"
 #include "base/log.h"
@@ -112,27 +111,32 @@ static int rma_amo_conclude(struct rma_request *r, const char *result)
 	return 0;
 }
 
+/* Applies the atomic to the spots of all ranges, unless an element of one is unfit. 0 or -FI_EINVAL. */
+static int rma_amo_each(const struct rma_request *r, const struct rma_spot *spot, char *result)
+{
+	size_t done = 0;
+	int err = 0;
+
+	for (size_t i = 0; !err && i < r->count; i++)
+		err = check_spot(&r->amo, &spot[i], r->range[i].len);
+	for (size_t i = 0; !err && i < r->count; i++) {
+		rma_amo_apply(r, &spot[i], r->range[i].len, done, result);
+		done += r->range[i].len;
+	}
+	return err;
+}
+
 /* Slow path: several ranges or segments. */
 static int amo_scattered(struct rma_request *r)
 {
 	char room[WIRE_AMO_MAX], *result = r->amo.form == ATOMIC_BASE ? NULL : room;
-	size_t done = 0;
-	int err = 0;
+	struct rma_spot spot[WIRE_IOV_MAX];
+	int err;
 
-	for (size_t i = 0; !err && i < r->count; i++) {
-		struct rma_spot spot = rma_spot(r, i);
-
-		err = check_spot(&r->amo, &spot, r->range[i].len);
-	}
-	if (err)
-		return err;
-	for (size_t i = 0; i < r->count; i++) {
-		struct rma_spot spot = rma_spot(r, i);
-
-		rma_amo_apply(r, &spot, r->range[i].len, done, result);
-		done += r->range[i].len;
-	}
-	return rma_amo_conclude(r, result);
+	for (size_t i = 0; i < r->count; i++)
+		spot[i] = rma_spot(r, i);
+	err = rma_amo_each(r, spot, result);
+	return err ? err : rma_amo_conclude(r, result);
 }
 
 /* Fast path: contiguous elements. */
@@ -242,8 +246,8 @@ static void rma_amo_answer(struct peer *peer, uint64_t head, int err, const void
 static int apply_all(const struct rma_request *r, const struct iovec *iov, size_t count,
 		     char *result)
 {
-	size_t done = 0, room = iov_bytes(iov, count);
-	int err = 0;
+	struct rma_spot spot[WIRE_IOV_MAX];
+	size_t room = iov_bytes(iov, count);
 
 	if (rma_amo_reach(r) > room) {
 		LOG_PEER(LOG_EP_DATA,
@@ -252,15 +256,9 @@ static int apply_all(const struct rma_request *r, const struct iovec *iov, size_
 			 room);
 		return -FI_EINVAL;
 	}
-	for (size_t i = 0; !err && i < r->count; i++)
-		err = check_spot(&r->amo, &(struct rma_spot){iov, count, r->range[i].addr},
-				 r->range[i].len);
-	for (size_t i = 0; !err && i < r->count; i++) {
-		rma_amo_apply(r, &(struct rma_spot){iov, count, r->range[i].addr}, r->range[i].len,
-			      done, r->amo.form == ATOMIC_BASE ? NULL : result);
-		done += r->range[i].len;
-	}
-	return err;
+	for (size_t i = 0; i < r->count; i++)
+		spot[i] = (struct rma_spot){iov, count, r->range[i].addr};
+	return rma_amo_each(r, spot, r->amo.form == ATOMIC_BASE ? NULL : result);
 }
 
 struct rma_matched rma_match_apply(const struct message *m, const struct iovec *iov, size_t count)

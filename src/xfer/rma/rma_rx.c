@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Target of one-sided operations: each request is checked as a whole, then performed. */
 #include <rdma/fi_errno.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -14,76 +13,53 @@
 #include "xfer/worker.h"
 #include "xfer/msg/tx.h"
 
-/* Takes `len` bytes off the payload; NULL: there are fewer. */
-static const char *rma_rx_cut(struct rma_request *r, size_t len)
+/* Takes `len` bytes off the payload, each read once. False: there are fewer. */
+static bool rma_rx_take(struct rma_request *r, void *to, size_t len)
 {
-	const char *at = r->payload;
-
 	if (r->len < len)
-		return NULL;
+		return false;
+	once_copy(to, r->payload, len);
 	r->payload += len;
 	r->len -= len;
-	return at;
+	return true;
 }
 
-static bool parse_ranges(struct rma_request *r)
+/* Takes `count` ranges. A request without ranges would write remote CQ data without a key. */
+static bool take_ranges(struct rma_request *r, size_t count)
 {
-	struct wire_ranges ranges;
-	const char *at = rma_rx_cut(r, offsetof(struct wire_ranges, range));
-	size_t len;
-
-	if (!at)
+	if (!count || count > WIRE_IOV_MAX ||
+	    !rma_rx_take(r, r->range, count * sizeof(r->range[0])))
 		return false;
-	once_copy(&ranges, at, offsetof(struct wire_ranges, range));
-	/* A request without ranges would write remote CQ data without a key. */
-	if (!ranges.count || ranges.count > WIRE_IOV_MAX)
-		return false;
-	len = ranges.count * sizeof(ranges.range[0]);
-	at = rma_rx_cut(r, len);
-	if (!at)
-		return false;
-	once_copy(r->range, at, len);
-	r->count = ranges.count;
-	r->offset = ranges.offset;
-	for (size_t i = 0; i < r->count; i++)
+	r->count = count;
+	for (size_t i = 0; i < count; i++)
 		if (__builtin_add_overflow(r->total, r->range[i].len, &r->total))
 			return false;
 	return true;
 }
 
-/*
- * Parses the heads that precede the data, each read once. False: the packet contradicts itself.
- */
+/* Parses the heads that precede the data. False: the packet contradicts itself. */
 static bool parse_heads(struct rma_request *r, const struct packet *p)
 {
-	const char *at;
+	struct wire_ranges ranges;
 
-	if (r->flags & WIRE_LONG && !parse_ranges(r))
+	if (r->flags & WIRE_LONG) {
+		if (!rma_rx_take(r, &ranges, offsetof(struct wire_ranges, range)) ||
+		    !take_ranges(r, ranges.count))
+			return false;
+		r->offset = ranges.offset;
+	}
+	if (r->flags & WIRE_CQ && !rma_rx_take(r, &r->cq, sizeof(r->cq)))
 		return false;
-	if (r->flags & WIRE_CQ) {
-		at = rma_rx_cut(r, sizeof(r->cq));
-		if (!at)
-			return false;
-		once_copy(&r->cq, at, sizeof(r->cq));
-	}
-	if (r->op == WIRE_AMO) {
-		at = rma_rx_cut(r, sizeof(r->amo));
-		if (!at)
-			return false;
-		once_copy(&r->amo, at, sizeof(r->amo));
-	}
+	if (r->op == WIRE_AMO && !rma_rx_take(r, &r->amo, sizeof(r->amo)))
+		return false;
 	if (r->flags & WIRE_LONG)
 		return true;
 	r->count = 1;
 	r->range[0] = (struct wire_range){.addr = p->tag, .len = r->len, .key = p->data};
-	if (r->op == WIRE_AMO) {
+	if (r->op == WIRE_AMO)
 		r->range[0].len = r->amo.len;
-	} else if (r->op == WIRE_GET) {
-		at = rma_rx_cut(r, sizeof(uint64_t));
-		if (!at)
-			return false;
-		once_copy(&r->range[0].len, at, sizeof(uint64_t));
-	}
+	else if (r->op == WIRE_GET && !rma_rx_take(r, &r->range[0].len, sizeof(uint64_t)))
+		return false;
 	r->total = r->range[0].len;
 	return true;
 }
@@ -189,17 +165,6 @@ static void push_data(struct rx *rx, uint64_t kind, size_t len, uint64_t data)
 			(unsigned long long)data);
 }
 
-/*
- * Returns the endpoint's counter of such accesses, or NULL. `event`: FI_REMOTE_READ or
- * FI_REMOTE_WRITE.
- */
-static struct cntr *endpoint_counter(const struct rx *rx, uint64_t event)
-{
-	if (!rx)
-		return NULL;
-	return event == FI_REMOTE_READ ? rx->read_cntr : rx->write_cntr;
-}
-
 static struct cntr *region_counter(const struct mr *mr, uint64_t events)
 {
 	return mr && mr->cntr_flags & events ? mr->cntr : NULL;
@@ -221,8 +186,10 @@ static bool counted_before(const struct rma_request *r, size_t i, uint64_t event
 static void count_access(const struct rma_request *r, const struct rx *rx, uint64_t event,
 			 uint64_t more)
 {
-	struct cntr *own = endpoint_counter(rx, event);
+	struct cntr *own = NULL;
 
+	if (rx)
+		own = event == FI_REMOTE_READ ? rx->read_cntr : rx->write_cntr;
 	if (own)
 		cntr_done(own, r->total);
 	for (size_t i = 0; i < r->count; i++) {
@@ -304,33 +271,25 @@ void rma_copy(const struct rma_request *r, size_t offset, char *buf, size_t len,
 	}
 }
 
-/* Writes the pages of a range through to their file. 0 or -FI_EIO. */
-static int rma_rx_flush(const struct rma_spot *spot, size_t len)
+/* Writes the pages of all ranges through to their files. 0 or -FI_EIO. */
+static int rma_rx_commit(const struct rma_request *r)
 {
 	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
 
-	for (size_t done = 0, fragment; done < len; done += fragment) {
-		uintptr_t at, from;
-
-		fragment = len - done;
-		at = (uintptr_t)rma_fragment(spot, done, &fragment);
-		from = at & ~(page - 1);
-		if (!fragment || msync((void *)from, at + fragment - from, MS_SYNC))
-			return -FI_EIO;
-	}
-	return 0;
-}
-
-static int rma_rx_commit(const struct rma_request *r)
-{
-	int err = 0;
-
-	for (size_t i = 0; !err && i < r->count; i++) {
+	for (size_t i = 0; i < r->count; i++) {
 		struct rma_spot spot = rma_spot(r, i);
 
-		err = rma_rx_flush(&spot, r->range[i].len);
+		for (size_t done = 0, fragment; done < r->range[i].len; done += fragment) {
+			uintptr_t at, from;
+
+			fragment = r->range[i].len - done;
+			at = (uintptr_t)rma_fragment(&spot, done, &fragment);
+			from = at & ~(page - 1);
+			if (!fragment || msync((void *)from, at + fragment - from, MS_SYNC))
+				return -FI_EIO;
+		}
 	}
-	return err;
+	return 0;
 }
 
 int rma_finish(struct rma_request *r, uint64_t kind, uint64_t more)
@@ -357,25 +316,6 @@ static int rma_rx_put(struct rma_request *r)
 	return err;
 }
 
-static int rma_rx_get(struct rma_request *r)
-{
-	int err = rma_check(r, FI_REMOTE_READ);
-
-	return err ? err : rma_reply(r);
-}
-
-static bool parse_notify(struct rma_request *r, const struct packet *p)
-{
-	r->count = p->len / sizeof(r->range[0]);
-	if (!r->count || r->count > WIRE_IOV_MAX || p->len % sizeof(r->range[0]))
-		return false;
-	once_copy(r->range, p->payload, p->len);
-	for (size_t i = 0; i < r->count; i++)
-		if (__builtin_add_overflow(r->total, r->range[i].len, &r->total))
-			return false;
-	return true;
-}
-
 /*
  * Handles WIRE_NOTIFY: the peer has accessed our memory directly. Its keys must grant the access,
  * or have granted it until their regions were closed: without that nothing is counted or written.
@@ -384,9 +324,9 @@ static void on_notify(struct worker *worker, struct peer *peer, const struct pac
 {
 	uint64_t event = wire_flags(p->head) & WIRE_LONG ? FI_REMOTE_READ : FI_REMOTE_WRITE;
 	struct rx *rx = context_of(worker, wire_rx(p->head));
-	struct rma_request r = {.count = 0};
+	struct rma_request r = {.payload = p->payload, .len = p->len};
 
-	if (!parse_notify(&r, p)) {
+	if (p->len % sizeof(r.range[0]) || !take_ranges(&r, p->len / sizeof(r.range[0]))) {
 		LOG_PEER(LOG_EP_DATA, "a notification of %zu bytes dropped: not 1 to %d ranges",
 			 p->len, WIRE_IOV_MAX);
 		return;
@@ -427,8 +367,12 @@ void rma_serve_any(struct worker *worker, struct peer *peer, const struct packet
 		err = -FI_EINVAL;
 	} else if (r.op == WIRE_PUT) {
 		err = rma_rx_put(&r);
+	} else if (r.op == WIRE_GET) {
+		err = rma_check(&r, FI_REMOTE_READ);
+		if (!err)
+			err = rma_reply(&r);
 	} else {
-		err = r.op == WIRE_GET ? rma_rx_get(&r) : rma_amo(&r);
+		err = rma_amo(&r);
 	}
 	if (err)
 		rma_refuse(&r, err);
