@@ -24,7 +24,6 @@
 #include "conn/listen.h"
 #include "xfer/group.h"
 #include "xfer/stats.h"
-#include "xfer/rndv/rdma.h"
 #include "xfer/rndv/rxreq.h"
 #include "xfer/msg/tx.h"
 
@@ -301,7 +300,7 @@ void worker_notify_all(struct worker *worker)
 void worker_bind_rx(struct worker *worker, unsigned int index, struct rx *rx)
 {
 	if (worker->rx[index] && !rx) {
-		rdma_quiesce_rx(worker, worker->rx[index]);
+		rdma_quiesce(worker, worker->rx[index], NULL);
 		rxreq_fail_context(worker, worker->rx[index], FI_ECANCELED);
 		rx_refuse_kept(worker->rx[index]);
 	}

@@ -8,7 +8,7 @@
 #include "xfer/dgram/dgram.h"
 #include "xfer/entry/entry_tables.h"
 #include "xfer/group.h"
-#include "xfer/rndv/rdma.h"
+#include "xfer/rndv/rxreq.h"
 #include "link/offload.h"
 #include "xfer/peer.h"
 #include "conn/attempt.h"
@@ -182,7 +182,7 @@ void xfer_forget(struct ep *ep, struct ep *successor)
 {
 	/* Otherwise the worker is closed next, or `successor` keeps the memory valid. */
 	if (!successor && ep->base != ep)
-		rdma_quiesce_ep(ep->worker, ep);
+		rdma_quiesce(ep->worker, NULL, ep);
 	tx_forget(ep->worker, ep, successor);
 	if (ep->worker->dgram)
 		dgram_forget(ep->worker->dgram, ep, successor);

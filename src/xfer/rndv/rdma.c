@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* RDMA operations that devices perform between our memory and a peer's: those that fail, those under way at a close. */
 #include "xfer/events.h"
-#include "xfer/rndv/rdma.h"
 
 #include <rdma/fi_errno.h>
 #include <sched.h>
@@ -15,46 +15,46 @@
 
 #define QUIESCE_MS 1000 /* to wait before peers are disconnected */
 
+static struct peer *rdma_peer(struct opener *o, uint32_t src)
+{
+	struct peer *peer = pool_find(&worker_opener(o)->conn.peer_pool, src);
+
+	return peer && peer->conn.state == PEER_CONNECTED ? peer : NULL;
+}
+
 void rdma_link_failed(struct opener *o, uint32_t src)
 {
-	struct worker *worker = worker_opener(o);
-	struct peer *peer = pool_find(&worker->conn.peer_pool, src);
+	struct peer *peer = rdma_peer(o, src);
 
-	if (!peer || peer->conn.state != PEER_CONNECTED)
-		return;
-	rxreq_rdma_failed(peer);
-	rma_rdma_failed(peer);
+	if (peer) {
+		rxreq_rdma_failed(peer);
+		rma_rdma_failed(peer);
+	}
 }
 
 void rdma_rma_failed(struct opener *o, uint32_t src)
 {
-	struct worker *worker = worker_opener(o);
-	struct peer *peer = pool_find(&worker->conn.peer_pool, src);
+	struct peer *peer = rdma_peer(o, src);
 
-	if (peer && peer->conn.state == PEER_CONNECTED)
+	if (peer)
 		rma_rdma_failed(peer);
-}
-
-static bool moves_of(const struct peer *peer, const struct ep *ep)
-{
-	LIST_EACH (node, &peer->txreqs[TXREQ_RDMA]) {
-		if (LIST_ENTRY(node, struct txreq, link)->ep == ep)
-			return true;
-	}
-	return false;
 }
 
 /* Returns a peer with outstanding RDMA operations of the context or endpoint, or NULL. */
 static struct peer *rdma_mover(struct worker *worker, const struct rx *rx, const struct ep *ep)
 {
 	LIST_EACH_OF (struct peer, peer, &worker->conn.peers_list, conn.in_station) {
-		if (ep ? moves_of(peer, ep) : rxreq_rdma(peer, rx))
+		if (!ep && rxreq_rdma(peer, rx))
 			return peer;
+		LIST_EACH_OF (struct txreq, req, &peer->txreqs[TXREQ_RDMA], link) {
+			if (ep && req->ep == ep)
+				return peer;
+		}
 	}
 	return NULL;
 }
 
-static void rdma_quiesce(struct worker *worker, const struct rx *rx, const struct ep *ep)
+void rdma_quiesce(struct worker *worker, const struct rx *rx, const struct ep *ep)
 {
 	uint64_t until = clock_coarse_ms() + QUIESCE_MS;
 	struct peer *peer;
@@ -71,14 +71,4 @@ static void rdma_quiesce(struct worker *worker, const struct rx *rx, const struc
 			contact_text(&peer->conn), (int)QUIESCE_MS);
 		conn_fail(&peer->conn, FI_ETIMEDOUT, NULL);
 	}
-}
-
-void rdma_quiesce_rx(struct worker *worker, const struct rx *rx)
-{
-	rdma_quiesce(worker, rx, NULL);
-}
-
-void rdma_quiesce_ep(struct worker *worker, const struct ep *ep)
-{
-	rdma_quiesce(worker, NULL, ep);
 }

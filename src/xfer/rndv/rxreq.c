@@ -10,7 +10,6 @@
 #include "base/iov.h"
 #include "base/log.h"
 #include "link/wire.h"
-#include "xfer/rndv/rdma.h"
 #include "xfer/rndv/way.h"
 #include "xfer/worker.h"
 #include "xfer/msg/tx.h"

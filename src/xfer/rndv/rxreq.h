@@ -58,5 +58,10 @@ void rxreq_check(struct worker *worker, uint64_t now);
 void rxreq_fail_peer(struct peer *peer, int err);
 /* Ends all requests of a context that is being closed with `err` (positive). */
 void rxreq_fail_context(struct worker *worker, struct rx *rx, int err);
+/*
+ * Waits, a bounded time, until no device accesses the memory of a receive context, or of the one-sided operations of
+ * `ep` if that is not NULL: it is being closed. Disconnects the peers whose operations do not end.
+ */
+void rdma_quiesce(struct worker *worker, const struct rx *rx, const struct ep *ep);
 
 #endif
