@@ -64,7 +64,7 @@ SITES = {
     "src/xfer/msg/rx_index.c": {"rx_index_grow": UNEXPECTED, "rx_index_make": UNEXPECTED},
     "src/xfer/msg/rx_match.c": {"xfer_rx_open": OWN, "rx_recv_new": OWN},
     "src/xfer/msg/rx_unexpected.c": {"rx_payload_new": PARTS, "rx_unexpected_memory_of": UNEXPECTED, "rx_unexpected_note": UNEXPECTED},
-    "src/xfer/msg/tx_control.c": {"keep_control": ANSWERS},
+    "src/xfer/msg/tx_flush.c": {"keep_control": ANSWERS},
     "src/xfer/msg/tx_req.c": {"tx_req_new": OWN, "tx_req_bounce": OWN},
     "src/xfer/msg/rx.h": {"rx_post_one": OWN},
     "src/conn/contact.c": {"contact_new": PEER},

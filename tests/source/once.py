@@ -27,7 +27,6 @@ PAYLOAD = {
     "src/xfer/msg/rx_unexpected.c": {"rx_unexpected_memory_of": COPY, "rx_payload_new": OUT, "rx_deliver_collected": OUT},
     "src/xfer/msg/rx_peek.c": {"message_len": OUT},
     "src/xfer/msg/tx.c": {"*": OUT},
-    "src/xfer/msg/tx_control.c": {"*": OUT},
     "src/xfer/msg/tx_flush.c": {"*": OUT},
     "src/xfer/msg/tx_ahead.c": {"*": OUT},
     "src/xfer/rndv/rxreq.c": {"rxreq_frag": COPY},

@@ -72,24 +72,6 @@ static void end_sent(struct txreq *req)
 		tx_req_end(req, 0);
 }
 
-static int send_rndv(struct txreq *req, enum way_out *way)
-{
-	*way = prepare_rndv(req, *way);
-	return send_rts(req->peer->conn.real, req);
-}
-
-/* Moves a sent request, which the peer will answer, to its next state. */
-static void tx_await(struct txreq *req, bool whole)
-{
-	tx_req_move(req, whole ? TXREQ_ACK : TXREQ_RTS);
-}
-
-/* Does XOFF hold for the request? It does not for messages of collectives. */
-static bool tx_is_paused(const struct txreq *req)
-{
-	return req->peer->tx.xoff_ms && wire_op(req->head) == WIRE_MSG && !wire_of_group(req->head);
-}
-
 /* A short message that the peer answers only for the sake of XOFF has left the process. */
 static void report_sent(struct txreq *req)
 {
@@ -108,12 +90,16 @@ int tx_send(struct txreq *req)
 {
 	uint64_t asked = ack_flags(req->flags);
 	struct peer *peer = req->peer;
-	bool paused = tx_is_paused(req);
+	bool paused = peer->tx.xoff_ms && wire_op(req->head) == WIRE_MSG &&
+		      !wire_of_group(req->head); /* collectives do not heed XOFF */
 	enum way_out way = way_out(peer->conn.real, req->len, paused);
 	bool whole = way <= OUT_ZCOPY;
 	uint64_t ack = paused && !asked ? WIRE_ACK_MATCH : asked;
-	int err = whole ? send_whole(req, ack) : send_rndv(req, &way);
+	int err;
 
+	if (!whole)
+		way = prepare_rndv(req, way);
+	err = whole ? send_whole(req, ack) : send_rts(peer->conn.real, req);
 	if (err)
 		return err;
 	PROBE4(send, req, peer, req->tag, req->len);
@@ -125,7 +111,7 @@ int tx_send(struct txreq *req)
 	if (whole && !ack)
 		end_sent(req);
 	else
-		tx_await(req, whole);
+		tx_req_move(req, whole ? TXREQ_ACK : TXREQ_RTS);
 	return 0;
 }
 
@@ -169,28 +155,18 @@ int tx_queue(struct ep *ep, struct txreq *req)
 	return 0;
 }
 
-/* Queues a message until what holds it back has ended. 0 or a negative error. */
-static int queue_message(struct ep *ep, struct peer *peer, const struct xfer *x)
+/* Sends a message by a request, or queues it until what holds it back has ended. 0 or a negative error. */
+static int tx_by_request(struct ep *ep, struct peer *peer, const struct xfer *x, bool queue)
 {
-	struct txreq *req;
+	struct txreq *req = tx_new_req(ep, peer, x);
 	int err;
 
-	if (tx_full(ep, peer))
-		return -FI_EAGAIN;
-	req = tx_new_req(ep, peer, x);
 	if (!req)
 		return -FI_ENOMEM;
-	err = tx_queue(ep, req);
+	err = queue ? tx_queue(ep, req) : tx_send(req);
 	if (err)
 		tx_req_free(req);
 	return err;
-}
-
-/* Does any earlier operation await an answer of the peer? */
-static bool anything_sent(const struct peer *peer)
-{
-	return !(!tx_req_first_unreported(peer) && list_empty(&peer->txreqs[TXREQ_STREAM]) &&
-		 list_empty(&peer->txreqs[TXREQ_RMA]));
 }
 
 /*
@@ -201,7 +177,9 @@ static __attribute__((noinline, cold)) bool barred_by(const struct peer *peer, u
 {
 	if (!list_empty(&peer->txreqs[TXREQ_RDMA]))
 		return true;
-	return flags & FI_FENCE && anything_sent(peer);
+	return flags & FI_FENCE &&
+	       (tx_req_first_unreported(peer) || !list_empty(&peer->txreqs[TXREQ_STREAM]) ||
+		!list_empty(&peer->txreqs[TXREQ_RMA]));
 }
 
 static bool tx_barred(const struct peer *peer, uint64_t flags)
@@ -238,7 +216,6 @@ static bool may_copy(const struct link *link, const struct xfer *x)
 static int tx_now(struct ep *ep, struct peer *peer, const struct xfer *x)
 {
 	struct link *link = peer->conn.real;
-	struct txreq *req;
 	int err;
 
 	if (x->flags & FI_MORE)
@@ -254,13 +231,7 @@ static int tx_now(struct ep *ep, struct peer *peer, const struct xfer *x)
 			tx_count(ep, x->len);
 		return err;
 	}
-	req = tx_new_req(ep, peer, x);
-	if (!req)
-		return -FI_ENOMEM;
-	err = tx_send(req);
-	if (err)
-		tx_req_free(req);
-	return err;
+	return tx_by_request(ep, peer, x, false);
 }
 
 /* As tx_may_queue; of messages only what is fenced, and what is long: that needs us anyway. */
@@ -268,15 +239,6 @@ static bool may_queue(const struct peer *peer, const struct xfer *x)
 {
 	return tx_may_queue(peer, x->flags, x->work) &&
 	       (x->work || x->flags & FI_FENCE || way_is_long(peer->conn.real, x->len));
-}
-
-static int tx_try(struct ep *ep, struct peer *peer, const struct xfer *x)
-{
-	if (peer->conn.state != PEER_CONNECTED || tx_must_queue(peer, x->flags))
-		return may_queue(peer, x) ? queue_message(ep, peer, x) : -FI_EAGAIN;
-	if (peer_behind(peer) || (peer->tx.xoff_ms && tx_full(ep, peer)))
-		return -FI_EAGAIN;
-	return tx_now(ep, peer, x);
 }
 
 int tx_connect(struct peer *peer, const struct work *work)
@@ -301,17 +263,18 @@ struct peer *tx_progress(const struct ep *ep, fi_addr_t entry)
 	return worker_peer(ep->worker, entry);
 }
 
-static int tx_begin(struct ep *ep, struct peer *peer, const struct xfer *x)
+static int tx_try(struct ep *ep, struct peer *peer, const struct xfer *x)
 {
 	int err = peer->conn.state == PEER_IDLE ? tx_connect(peer, x->work) : 0;
 
-	return err ? err : tx_try(ep, peer, x);
-}
-
-/* Fits one packet? An endpoint that injects by default may exceed inject_size up to that. */
-static bool tx_copies(const struct peer *peer, size_t len)
-{
-	return peer->conn.real && !way_is_long(peer->conn.real, len);
+	if (err)
+		return err;
+	if (peer->conn.state != PEER_CONNECTED || tx_must_queue(peer, x->flags))
+		return may_queue(peer, x) && !tx_full(ep, peer) ? tx_by_request(ep, peer, x, true)
+								: -FI_EAGAIN;
+	if (peer_behind(peer) || (peer->tx.xoff_ms && tx_full(ep, peer)))
+		return -FI_EAGAIN;
+	return tx_now(ep, peer, x);
 }
 
 int tx_slow(struct ep *ep, struct xfer x)
@@ -330,12 +293,14 @@ int tx_slow(struct ep *ep, struct xfer x)
 	x.head |= (x.addr >> ep->rx_shift & ep->rx_index_mask) << 16;
 	if (!peer)
 		return peer_missing(ep, x.addr, "send");
-	if (x.flags & FI_INJECT && x.len > ep_inject_max(ep, x.flags) && !tx_copies(peer, x.len))
+	/* An endpoint that injects by default may exceed inject_size up to what fits one packet. */
+	if (x.flags & FI_INJECT && x.len > ep_inject_max(ep, x.flags) &&
+	    (!peer->conn.real || way_is_long(peer->conn.real, x.len)))
 		return -FI_EMSGSIZE;
-	err = tx_begin(ep, peer, &x);
+	err = tx_try(ep, peer, &x);
 	if (err == -FI_EAGAIN) {
 		peer = tx_progress(ep, x.addr & ep->addr_mask);
-		err = tx_begin(ep, peer, &x);
+		err = tx_try(ep, peer, &x);
 	}
 	return err;
 }

@@ -146,8 +146,7 @@ struct peer *tx_progress(const struct ep *ep, fi_addr_t entry);
 void tx_ats(struct worker *worker, struct peer *peer, const struct packet *p);
 void tx_cts(struct worker *worker, struct peer *peer, const struct packet *p);
 
-/* For tx_flush: send requests in TXREQ_AHEAD as space permits; connect an idle peer for them. */
-bool tx_ahead_flush(struct peer *peer);
+/* For tx_flush: connects an idle peer for requests in TXREQ_AHEAD. */
 void tx_ahead_connect(struct peer *peer);
 /* Sends queued output of the peer as space permits. True: something was sent. */
 bool tx_flush(struct peer *peer);

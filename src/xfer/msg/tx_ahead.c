@@ -33,12 +33,6 @@ static struct txreq *tx_ahead_make(struct peer *peer, const struct packet *p, st
 	return req;
 }
 
-static bool tx_ahead_has_space(const struct peer *peer)
-{
-	return peer->conn.state == PEER_CONNECTED && peer->conn.real &&
-	       list_empty(&peer->txreqs[TXREQ_AHEAD]) && list_empty(&peer->tx.controls);
-}
-
 /*
  * Sends a message that the link copies, at once or within a stream soon: members wait for its bytes,
  * nobody for the report that they are out. Returns 0, or a negative error: it takes a request.
@@ -54,7 +48,8 @@ static int send_copy(struct link *link, const struct packet *p)
 
 int tx_ahead(struct peer *peer, const struct packet *p, struct work *work)
 {
-	bool room = tx_ahead_has_space(peer);
+	bool room = peer->conn.state == PEER_CONNECTED && peer->conn.real &&
+		    list_empty(&peer->txreqs[TXREQ_AHEAD]) && list_empty(&peer->tx.controls);
 	struct txreq *req;
 	int err;
 
@@ -81,16 +76,6 @@ void tx_ahead_connect(struct peer *peer)
 
 	if (err)
 		contact_failed(&peer->conn, -err);
-}
-
-bool tx_ahead_flush(struct peer *peer)
-{
-	bool progressed = false;
-	struct txreq *req;
-
-	while ((req = tx_req_first(peer, TXREQ_AHEAD)) && !tx_send(req))
-		progressed = true;
-	return progressed;
 }
 
 void tx_cancel_posted(struct worker *worker, int err,

@@ -1,15 +1,57 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Sends queued output: answers first, then messages of groups, the backlog in order, streams, results
- * of long reads.
+ * Control messages are sent at once, or kept until there is space for them. Sends queued output: answers first, then
+ * messages of groups, the backlog in order, streams, results of long reads.
  */
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/iov.h"
 #include "xfer/rma/rma.h"
 #include "xfer/worker.h"
 #include "xfer/msg/tx.h"
 #include "xfer/rndv/way.h"
+
+static void keep_control(struct peer *peer, const struct packet *p)
+{
+	struct control *c = malloc(sizeof(*c) + p->len);
+
+	if (!c || !answers_add(peer, sizeof(*c) + p->len)) {
+		if (!c)
+			contact_starve(&peer->conn, "an answer to it");
+		free(c);
+		return;
+	}
+	c->head = p->head;
+	c->tag = p->tag;
+	c->data = p->data;
+	c->len = p->len;
+	if (p->len)
+		memcpy(c->payload, p->payload, p->len);
+	list_push(&peer->tx.controls, &c->link);
+	peer_busy(peer);
+	peer_refresh(peer);
+}
+
+void tx_control_data(struct peer *peer, const struct packet *p)
+{
+	struct iovec iov = {(void *)(uintptr_t)p->payload, p->len};
+
+	/*
+	 * A peer that has accepted us may send before we have read its hello: the link comes later,
+	 * so the message is kept.
+	 */
+	if (peer->conn.state == PEER_IDLE)
+		return;
+	if (!peer->conn.real || !list_empty(&peer->tx.controls) ||
+	    peer->conn.real->ops->sendv(peer->conn.real, p, &iov, p->len ? 1 : 0))
+		keep_control(peer, p);
+}
+
+void tx_control(struct peer *peer, uint64_t head, uint64_t tag)
+{
+	tx_control_data(peer, &(struct packet){.head = head, .tag = tag});
+}
 
 int tx_zcopy(struct txreq *req, const struct packet *p, const struct iovec *iov, size_t count)
 {
@@ -43,35 +85,27 @@ static int tx_flush_send_fragment(struct txreq *req)
 	return err;
 }
 
-/* Sends fragments of one request. True: all are sent; the receiver's ATS ends the request. */
-static bool flush_stream(struct txreq *req, bool *progressed)
-{
-	while (req->sent < req->len) {
-		if (tx_flush_send_fragment(req))
-			return false;
-		*progressed = true;
-	}
-	tx_req_move(req, TXREQ_ACK);
-	return true;
-}
-
+/* Sends fragments of streams. The receiver's ATS ends a request of which all are sent. */
 static bool flush_streams(struct peer *peer)
 {
 	bool progressed = false;
 
-	LIST_EACH_SAFE (node, &peer->txreqs[TXREQ_STREAM])
-		if (!flush_stream(LIST_ENTRY(node, struct txreq, link), &progressed))
-			break;
+	LIST_EACH_SAFE_OF (struct txreq, req, &peer->txreqs[TXREQ_STREAM], link) {
+		for (; req->sent < req->len; progressed = true)
+			if (tx_flush_send_fragment(req))
+				return progressed;
+		tx_req_move(req, TXREQ_ACK);
+	}
 	return progressed;
 }
 
-/* Sends fragments of long answers to one-sided reads, each from the memory at that moment. */
-static bool flush_replies(struct peer *peer)
+/* Sends, in order, what `send` takes out of the list of its state. */
+static bool flush_state(struct peer *peer, enum txreq_state state, int (*send)(struct txreq *req))
 {
 	bool progressed = false;
 	struct txreq *req;
 
-	while ((req = tx_req_first(peer, TXREQ_REPLY)) && !rma_reply_more(req))
+	while ((req = tx_req_first(peer, state)) && !send(req))
 		progressed = true;
 	return progressed;
 }
@@ -94,21 +128,17 @@ static bool flush_controls(struct peer *peer)
 	return progressed;
 }
 
-/* Are too many results of atomics on tagged receives outstanding? */
-static bool tx_flush_is_paused(const struct peer *peer, const struct txreq *req)
-{
-	return wire_flags(req->head) & WIRE_MATCH && peer->rma.matching > WIRE_RESULTS_MAX;
-}
-
 static bool flush_backlog(struct peer *peer)
 {
 	bool progressed = false;
 	struct txreq *req;
 
 	while ((req = tx_req_first(peer, TXREQ_BACKLOG))) {
+		bool matched = wire_flags(req->head) & WIRE_MATCH;
 		size_t before = req->sent;
 
-		if (tx_flush_is_paused(peer, req) || tx_blocked(peer, req))
+		/* Of atomics on tagged receives not too many results may be outstanding. */
+		if ((matched && peer->rma.matching > WIRE_RESULTS_MAX) || tx_blocked(peer, req))
 			break;
 		if (req->flags & FI_SEND ? tx_send(req) : rma_send(req)) {
 			progressed |= req->sent != before;
@@ -128,20 +158,12 @@ static bool nothing_waits(const struct peer *peer)
 	       list_empty(&peer->txreqs[TXREQ_STREAM]) && list_empty(&peer->txreqs[TXREQ_REPLY]);
 }
 
-/* Returns the oldest zero-copy send if its packets are out, else NULL. */
-static struct txreq *first_out(const struct peer *peer)
-{
-	struct txreq *req = tx_req_first(peer, TXREQ_ZCOPY);
-
-	return req && !tx_zcopy_pending(req) ? req : NULL;
-}
-
 bool tx_end_zcopy(struct peer *peer)
 {
 	struct txreq *req;
 	bool any = false;
 
-	while ((req = first_out(peer))) {
+	while ((req = tx_req_first(peer, TXREQ_ZCOPY)) && !tx_zcopy_pending(req)) {
 		tx_req_end(req, 0);
 		any = true;
 	}
@@ -161,10 +183,11 @@ bool tx_flush(struct peer *peer)
 	progressed = tx_end_zcopy(peer);
 	progressed |= flush_controls(peer);
 	if (list_empty(&peer->tx.controls)) {
-		progressed |= tx_ahead_flush(peer);
+		progressed |= flush_state(peer, TXREQ_AHEAD, tx_send);
 		progressed |= flush_backlog(peer);
 		progressed |= flush_streams(peer);
-		progressed |= flush_replies(peer);
+		/* Each fragment of a long answer to a read is of the memory at that moment. */
+		progressed |= flush_state(peer, TXREQ_REPLY, rma_reply_more);
 	}
 	if (nothing_waits(peer))
 		list_remove(&peer->tx.in_busy);

@@ -29,13 +29,6 @@ static void rma_tx_add(struct fragments *s, const void *at, size_t len)
 	s->total += len;
 }
 
-/* Adds `want` bytes of a request's data, from `skip` on. */
-static void add_data(struct fragments *s, const struct txreq *req, size_t skip, size_t want)
-{
-	s->count += iov_slice(s->iov + s->count, req->iov, req->count, skip, &want);
-	s->total += want;
-}
-
 static void add_ranges(struct fragments *s, const struct txreq *req)
 {
 	s->ranges.offset = req->sent;
@@ -122,11 +115,15 @@ static int rma_tx_send_packet(struct txreq *req)
 	add_heads(&s, req, long_form);
 	left = wire_op(req->head) == WIRE_GET ? 0 : req->len - req->sent;
 	room = link->packet_max - s.total;
-	if (req->whole)
+	if (left > room)
+		left = room;
+	if (req->whole) {
 		for (size_t i = 0; i < req->count; i++)
 			rma_tx_add(&s, req->iov[i].iov_base, req->iov[i].iov_len);
-	else
-		add_data(&s, req, req->sent, left < room ? left : room);
+	} else {
+		s.count += iov_slice(s.iov + s.count, req->iov, req->count, req->sent, &left);
+		s.total += left;
+	}
 	p.len = s.total;
 	if (long_form) {
 		p.head |= WIRE_HEAD(0, WIRE_LONG, 0, 0);
@@ -137,7 +134,7 @@ static int rma_tx_send_packet(struct txreq *req)
 	}
 	err = link->ops->sendv(link, &p, s.iov, s.count);
 	if (!err && !req->whole)
-		req->sent += left < room ? left : room;
+		req->sent += left;
 	return err;
 }
 
@@ -281,7 +278,7 @@ static int add_compare(struct txreq *req, const struct rma *o)
 	return 0;
 }
 
-/* Appends to the backlog; copies memory that the caller may change. On error frees the request. */
+/* Appends to the backlog; copies memory that the caller may change. 0 or a negative error. */
 static int rma_tx_enqueue(struct ep *ep, struct txreq *req, const struct rma *o)
 {
 	int err = 0;
@@ -290,53 +287,36 @@ static int rma_tx_enqueue(struct ep *ep, struct txreq *req, const struct rma *o)
 		err = rma_tx_flatten(req, o);
 	else if (!req->bounce && o->flags & FI_INJECT)
 		err = tx_req_bounce(req, o->iov, o->count);
-	if (!err)
-		err = tx_queue(ep, req);
-	if (err)
-		tx_req_free(req);
-	return err;
+	return err ? err : tx_queue(ep, req);
 }
 
-/* Queues the request in the backlog if it may be queued; else frees it and returns -FI_EAGAIN. */
-static __attribute__((noinline, cold)) int wait_in_order(struct ep *ep, struct txreq *req,
-							 const struct rma *o)
-{
-	if (tx_may_queue(req->peer, o->flags, o->work))
-		return rma_tx_enqueue(ep, req, o);
-	tx_req_free(req);
-	return -FI_EAGAIN;
-}
-
-/* Sends to a connected peer without a backlog. 0 or a negative error, then the request is freed. */
+/* Sends to a connected peer without a backlog. 0 or a negative error. */
 static int rma_tx_send_now(struct ep *ep, struct txreq *req, const struct rma *o)
 {
-	struct peer *peer = req->peer;
 	int err;
 
-	if (rma_waits(peer, req))
-		return wait_in_order(ep, req, o);
+	if (rma_waits(req->peer, req))
+		return tx_may_queue(req->peer, o->flags, o->work) ? rma_tx_enqueue(ep, req, o)
+								  : -FI_EAGAIN;
 	err = add_compare(req, o);
-	if (err) {
-		tx_req_free(req);
-		return err;
-	}
-	err = rma_send(req);
-	if (err != -FI_EAGAIN)
-		return err;
+	if (!err)
+		err = rma_send(req);
 	/* A partly sent long write: the rest is sent as space permits. */
-	if (!req->whole && wire_op(req->head) == WIRE_PUT)
+	if (err == -FI_EAGAIN && !req->whole && wire_op(req->head) == WIRE_PUT)
 		return rma_tx_enqueue(ep, req, o);
-	tx_req_free(req);
 	return err;
 }
 
 static int rma_tx_post(struct ep *ep, struct peer *peer, const struct rma *o)
 {
+	int err = peer->conn.state == PEER_IDLE ? tx_connect(peer, o->work) : 0;
 	bool ready = peer->conn.state == PEER_CONNECTED && !tx_must_queue(peer, o->flags);
 	/* The target keeps an unmatched atomic on a tagged receive like a message. */
 	bool kept = o->kind & FI_ATOMIC && o->flags & FI_TAGGED;
 	struct txreq *req;
 
+	if (err)
+		return err;
 	if (peer->rma.awaiting_count + peer->rma.rdma_posted_count >= ep->tx_size ||
 	    (ready && peer_behind(peer)) ||
 	    (ready && kept && (tx_full(ep, peer) || peer->rma.matching > WIRE_RESULTS_MAX)) ||
@@ -345,14 +325,10 @@ static int rma_tx_post(struct ep *ep, struct peer *peer, const struct rma *o)
 	req = rma_tx_req_new(ep, peer, o);
 	if (!req)
 		return -FI_ENOMEM;
-	return ready ? rma_tx_send_now(ep, req, o) : rma_tx_enqueue(ep, req, o);
-}
-
-static int rma_tx_begin(struct ep *ep, struct peer *peer, const struct rma *o)
-{
-	int err = peer->conn.state == PEER_IDLE ? tx_connect(peer, o->work) : 0;
-
-	return err ? err : rma_tx_post(ep, peer, o);
+	err = ready ? rma_tx_send_now(ep, req, o) : rma_tx_enqueue(ep, req, o);
+	if (err)
+		tx_req_free(req);
+	return err;
 }
 
 int rma_post(struct ep *ep, const struct rma *o)
@@ -371,10 +347,10 @@ int rma_post(struct ep *ep, const struct rma *o)
 	peer = peer_get(ep->worker, o->addr & ep->addr_mask);
 	if (!peer)
 		return peer_missing(ep, o->addr, "one-sided");
-	err = rma_tx_begin(ep, peer, o);
+	err = rma_tx_post(ep, peer, o);
 	if (err == -FI_EAGAIN) {
 		peer = tx_progress(ep, o->addr & ep->addr_mask);
-		err = rma_tx_begin(ep, peer, o);
+		err = rma_tx_post(ep, peer, o);
 	}
 	return err;
 }
