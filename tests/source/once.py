@@ -32,7 +32,7 @@ PAYLOAD = {
     "src/xfer/rndv/rxreq.c": {"rxreq_frag": COPY},
     "src/xfer/rma/rma_rx.c": {"rma_rx_take": JUDGE, "rma_parse": PASS, "rma_rx_put": COPY, "on_notify": PASS},
     "src/xfer/rma/rma_amo.c": {"rma_amo_apply": COPY, "amo_in_a_row": COPY, "rma_amo_packet_of": OUT, "rma_match": OUT, "rma_amo_answer": OUT},
-    "src/xfer/rma/rma_answer.c": {"rma_answer_scatter": COPY},
+    "src/xfer/rma/rma_answer.c": {"rma_result": COPY, "take_result": COPY},
     "src/xfer/rma/rma_serve.c": {"rma_serve_put": COPY, "rma_serve_get": JUDGE, "rma_serve_amo": JUDGE},
     "src/xfer/rma/rma_reply.c": {"*": OUT},
     "src/xfer/rma/rma_direct.c": {"rma_notify": OUT},

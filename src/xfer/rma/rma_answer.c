@@ -14,11 +14,6 @@
 /* Operations that access a peer's memory directly after the peer was found not to poll. */
 #define DIRECT_SPELL 32
 
-static struct txreq *rma_answer_oldest(struct peer *peer)
-{
-	return tx_req_first(peer, TXREQ_RMA);
-}
-
 static void rma_answer_unweigh(struct peer *peer, const struct txreq *req)
 {
 	peer->rma.results -= req->weight;
@@ -52,20 +47,15 @@ static void done_before(struct peer *peer, uint32_t seq)
 {
 	struct txreq *req;
 
-	while ((req = rma_answer_oldest(peer)) && (int32_t)(req->seq - seq) < 0)
+	while ((req = tx_req_first(peer, TXREQ_RMA)) && (int32_t)(req->seq - seq) < 0)
 		rma_answer_retire(peer, req, expects_result(req) ? FI_EPROTO : 0, FI_EPROTO);
-}
-
-static void rma_answer_scatter(const struct txreq *req, const struct packet *p)
-{
-	iov_scatter(req->result, req->result_count, req->got, p->payload, p->len);
 }
 
 int rma_result(struct txreq *req, const struct packet *p)
 {
 	if (p->len != (expects_result(req) ? req->len : 0))
 		return FI_EPROTO;
-	rma_answer_scatter(req, p);
+	iov_scatter(req->result, req->result_count, req->got, p->payload, p->len);
 	return 0;
 }
 
@@ -76,18 +66,10 @@ static void take_result(struct peer *peer, struct txreq *req, const struct packe
 			 contact_text(&peer->conn), p->len);
 		return;
 	}
-	rma_answer_scatter(req, p);
+	iov_scatter(req->result, req->result_count, req->got, p->payload, p->len);
 	req->got += p->len;
 	if (req->got == req->len)
 		rma_answer_retire(peer, req, 0, 0);
-}
-
-/* Returns the partly sent long write with that sequence number, or NULL. */
-static struct txreq *rma_answer_unfinished(struct peer *peer, uint32_t seq)
-{
-	struct txreq *req = tx_req_first(peer, TXREQ_BACKLOG);
-
-	return req && req->sent && req->seq == seq ? req : NULL;
 }
 
 /*
@@ -98,7 +80,7 @@ static void take_failure(struct peer *peer, uint32_t seq, uint64_t what)
 {
 	int err = (int)(what & 0xffff) ? (int)(what & 0xffff) : FI_EIO;
 	int reason = (int)(what >> 16 & 0xffff);
-	struct txreq *req = rma_answer_oldest(peer);
+	struct txreq *req = tx_req_first(peer, TXREQ_RMA);
 
 	if (req && req->seq == seq) {
 		if (!req->ep)
@@ -109,8 +91,9 @@ static void take_failure(struct peer *peer, uint32_t seq, uint64_t what)
 		rma_answer_retire(peer, req, err, reason);
 		return;
 	}
-	req = rma_answer_unfinished(peer, seq);
-	if (req)
+	/* Of a long write that was refused in part. */
+	req = tx_req_first(peer, TXREQ_BACKLOG);
+	if (req && req->sent && req->seq == seq)
 		tx_req_fail(req, err, reason);
 }
 
@@ -129,7 +112,7 @@ void rma_answer(struct peer *peer, const struct packet *p)
 		done_before(peer, seq + 1);
 	} else {
 		done_before(peer, seq);
-		req = rma_answer_oldest(peer);
+		req = tx_req_first(peer, TXREQ_RMA);
 		/* An answer without a request is late: rma_help has performed the operation. */
 		if (wire_op(p->head) == WIRE_FAILED)
 			take_failure(peer, seq, p->tag);
@@ -198,7 +181,7 @@ static bool help_peer(struct peer *peer)
 	struct txreq *req;
 	bool any = false;
 
-	for (; (req = rma_answer_oldest(peer)) && rma_answer_perform(peer, req); any = true)
+	for (; (req = tx_req_first(peer, TXREQ_RMA)) && rma_answer_perform(peer, req); any = true)
 		;
 	if (any && !list_empty(&peer->txreqs[TXREQ_BACKLOG]))
 		peer_busy(peer);
@@ -210,7 +193,7 @@ bool rma_help(struct worker *worker, bool now)
 	bool any = false;
 
 	LIST_EACH_SAFE_OF (struct peer, peer, &worker->awaiting, rma.in_awaiting) {
-		struct txreq *req = rma_answer_oldest(peer);
+		struct txreq *req = tx_req_first(peer, TXREQ_RMA);
 
 		if (!req || !peer->conn.real || !peer->conn.real->local)
 			continue;

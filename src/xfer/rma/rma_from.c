@@ -28,22 +28,21 @@ int rma_from_rma(struct rma *o, const struct fi_msg_rma *msg, uint64_t flags, bo
 			 msg->rma_iov_count);
 		return -FI_EINVAL;
 	}
-	o->wire = write ? WIRE_PUT : WIRE_GET;
-	o->amo = (struct wire_amo){0};
-	o->kind = FI_RMA | (write ? FI_WRITE : FI_READ);
-	o->flags = flags & ~(write ? FI_TAGGED : NOT_READ);
-	o->addr = msg->addr;
-	o->context = msg->context;
-	o->data = msg->data;
-	o->iov = write ? msg->msg_iov : NULL;
-	o->count = write ? msg->iov_count : 0;
-	o->result = write ? NULL : msg->msg_iov;
-	o->result_count = write ? 0 : msg->iov_count;
-	o->compare = NULL;
-	o->compare_count = 0;
-	o->remote = msg->rma_iov;
-	o->remote_count = msg->rma_iov_count;
-	o->work = NULL;
+	*o = (struct rma){
+		.wire = write ? WIRE_PUT : WIRE_GET,
+		.kind = FI_RMA | (write ? FI_WRITE : FI_READ),
+		.flags = flags & ~(write ? FI_TAGGED : NOT_READ),
+		.addr = msg->addr,
+		.context = msg->context,
+		.data = msg->data,
+		.len = local,
+		.iov = write ? msg->msg_iov : NULL,
+		.count = write ? msg->iov_count : 0,
+		.result = write ? NULL : msg->msg_iov,
+		.result_count = write ? 0 : msg->iov_count,
+		.remote = msg->rma_iov,
+		.remote_count = msg->rma_iov_count,
+	};
 	return 0;
 }
 
@@ -135,18 +134,21 @@ static int remote_to_bytes(struct fi_rma_iov *to, const struct fi_msg_atomic *ms
 }
 
 /*
- * Do operands, compare values and results each cover all elements, where they are needed? Each entry has at most
- * WIRE_AMO_MAX bytes.
+ * Do operands, compare values and results each cover all elements, where they are needed, and have the ranges one key
+ * where that is a tag? Each entry has at most WIRE_AMO_MAX bytes.
  */
-static bool lengths_agree(struct rma *o, const struct entry_atomic_msg *m)
+static bool lists_agree(struct rma *o, const struct entry_atomic_msg *m)
 {
 	size_t operand = iov_bytes(o->iov, o->count),
 	       compare = iov_bytes(o->compare, o->compare_count),
 	       result = iov_bytes(o->result, o->result_count);
 
 	o->len = 0;
-	for (size_t i = 0; i < o->remote_count; i++)
+	for (size_t i = 0; i < o->remote_count; i++) {
+		if (o->flags & FI_TAGGED && o->remote[i].key != o->remote[0].key)
+			return false;
 		o->len += o->remote[i].len;
+	}
 	if (!o->len)
 		return false;
 	if (o->amo.op != FI_ATOMIC_READ && operand != o->len)
@@ -154,14 +156,6 @@ static bool lengths_agree(struct rma *o, const struct entry_atomic_msg *m)
 	if (m->form == ATOMIC_COMPARE && compare != o->len)
 		return false;
 	return m->form == ATOMIC_BASE || result == o->len;
-}
-
-static int same_tag(const struct rma *o)
-{
-	for (size_t i = 1; o->flags & FI_TAGGED && i < o->remote_count; i++)
-		if (o->remote[i].key != o->remote[0].key)
-			return -FI_EINVAL;
-	return 0;
 }
 
 int rma_from_atomic(struct rma *o, struct rma_store *store, const struct entry_atomic_msg *m,
@@ -201,7 +195,7 @@ int rma_from_atomic(struct rma *o, struct rma_store *store, const struct entry_a
 			.type = (uint8_t)msg->datatype,
 			.form = (uint8_t)m->form},
 	};
-	if (!lengths_agree(o, m) || same_tag(o)) {
+	if (!lists_agree(o, m)) {
 		LOG_WARN(
 			LOG_EP_DATA,
 			"atomic: %zu operands, %zu results and %zu remote ranges do not agree in elements or keys",

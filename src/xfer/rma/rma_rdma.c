@@ -17,15 +17,6 @@
 #define OF_REQUEST                                                                                 \
 	(UINT64_C(1) << 32) /* in link_copy.id: of a transmit request; else of a receive request */
 
-/* Does the peer's device know the regions of all ranges? */
-static bool keys_lead(const struct txreq *req)
-{
-	for (size_t i = 0; i < req->remote_count; i++)
-		if (!mr_key_in_nic(req->remote[i].key))
-			return false;
-	return true;
-}
-
 static bool rma_rdma_suits(const struct peer *peer, const struct txreq *req)
 {
 	const struct link *link = peer->conn.real;
@@ -41,7 +32,11 @@ static bool rma_rdma_suits(const struct peer *peer, const struct txreq *req)
 	 */
 	if (wire_flags(req->head) & WIRE_CQ && !way_is_long(link, req->len))
 		return false;
-	return keys_lead(req);
+	/* Does the peer's device know the regions of all ranges? */
+	for (size_t i = 0; i < req->remote_count; i++)
+		if (!mr_key_in_nic(req->remote[i].key))
+			return false;
+	return true;
 }
 
 bool rma_rdma_waits(const struct peer *peer, const struct txreq *req)
@@ -49,14 +44,6 @@ bool rma_rdma_waits(const struct peer *peer, const struct txreq *req)
 	if (peer->rma.rdma_posted_count)
 		return !rma_rdma_suits(peer, req);
 	return !list_empty(&peer->txreqs[TXREQ_RMA]) && rma_rdma_suits(peer, req);
-}
-
-/* Others do the work of a request, at the device or in the peer's process. */
-static void rma_rdma_enter(struct txreq *req)
-{
-	tx_req_move(req, TXREQ_RDMA);
-	req->peer->rma.rdma_posted_count++;
-	peer_refresh(req->peer);
 }
 
 int rma_begin(struct txreq *req, bool at_once)
@@ -73,8 +60,11 @@ int rma_begin(struct txreq *req, bool at_once)
 				 .remote_count = req->remote_count};
 	int ret = link->memory->copy(link, &copy);
 
-	if (ret == LINK_UNDER_WAY)
-		rma_rdma_enter(req);
+	if (ret == LINK_UNDER_WAY) {
+		tx_req_move(req, TXREQ_RDMA);
+		req->peer->rma.rdma_posted_count++;
+		peer_refresh(req->peer);
+	}
 	return ret;
 }
 
