@@ -6,7 +6,6 @@
 #include "xfer/group.h"
 #include "xfer/msg/tx.h"
 #include "xfer/rma/rma.h"
-#include "xfer/rndv/rxreq.h"
 #include "xfer/stats.h"
 #include "xfer/worker.h"
 
@@ -45,7 +44,6 @@ static __attribute__((noinline, cold)) bool poll_sockets(struct worker *worker)
 		return false;
 	worker->next_poll = now + POLL_MS;
 	worker->conn.opener.armed = worker->awaited = false;
-	rxreq_check(worker, now);
 	worker_stuck_check(worker, now);
 	stats_poll(worker);
 	heard = conn_poll(&worker->conn);

@@ -8,8 +8,8 @@
 #include "base/log.h"
 #include "conn/attempt.h"
 #include "conn/conn.h"
-#include "xfer/msg/tx.h"
 #include "xfer/worker.h"
+#include "xfer/msg/tx.h"
 #include "xfer/rndv/rxreq.h"
 
 #define CHECKS 8 /* in the time that an operation, or a sender, has */
@@ -78,22 +78,6 @@ static void worker_stuck_give_up(struct peer *peer, int ms)
 	conn_give_up(&peer->conn);
 }
 
-void worker_stuck_check(struct worker *worker, uint64_t now)
-{
-	int ms = env_get()->operation_timeout;
-
-	if (!worker_stuck_due(&worker->next_stuck, now, ms))
-		return;
-	LIST_EACH_SAFE_OF (struct peer, peer, &worker->conn.peers_list, conn.in_station) {
-		bool exempt = contact_linked(&peer->conn) &&
-			      (contact_inside(&peer->conn) || contact_expelled(&peer->conn));
-
-		if (peer->conn.state != PEER_IDLE && !exempt &&
-		    (is_stuck(peer) || attempt_is_stuck(peer)))
-			worker_stuck_give_up(peer, ms);
-	}
-}
-
 /*
  * A message that is announced and not sent holds the receive that it matched. Inside a host a peer may be stopped for
  * as long as it likes, and ends with its process. Across the network its kernel answers for it, so that nothing but
@@ -127,7 +111,11 @@ static void check_sender(struct peer *peer, int ms)
 	}
 }
 
-void rxreq_check(struct worker *worker, uint64_t now)
+/*
+ * Disconnects peers across the network of whose messages nothing has come for FI_WEFT_SENDER_TIMEOUT. Counts only the
+ * time in which it is called.
+ */
+static void rxreq_check(struct worker *worker, uint64_t now)
 {
 	const struct env_settings *env = env_get();
 	int ms = env->sender_timeout < 0 ? env->peer_timeout : env->sender_timeout;
@@ -136,4 +124,21 @@ void rxreq_check(struct worker *worker, uint64_t now)
 		return;
 	LIST_EACH (node, &worker->conn.peers_list)
 		check_sender(LIST_ENTRY(node, struct peer, conn.in_station), ms);
+}
+
+void worker_stuck_check(struct worker *worker, uint64_t now)
+{
+	int ms = env_get()->operation_timeout;
+
+	rxreq_check(worker, now);
+	if (!worker_stuck_due(&worker->next_stuck, now, ms))
+		return;
+	LIST_EACH_SAFE_OF (struct peer, peer, &worker->conn.peers_list, conn.in_station) {
+		bool exempt = contact_linked(&peer->conn) &&
+			      (contact_inside(&peer->conn) || contact_expelled(&peer->conn));
+
+		if (peer->conn.state != PEER_IDLE && !exempt &&
+		    (is_stuck(peer) || attempt_is_stuck(peer)))
+			worker_stuck_give_up(peer, ms);
+	}
 }

@@ -49,11 +49,6 @@ void rxreq_rdma_failed(struct peer *peer);
 bool rxreq_rdma(const struct peer *peer, const struct rx *rx);
 /* Handles WIRE_FRAG. */
 void rxreq_frag(struct worker *worker, struct peer *peer, const struct packet *p);
-/*
- * Disconnects peers across the network of whose messages nothing has come for FI_WEFT_SENDER_TIMEOUT.
- * To be called every now and then; counts only the time in which it is called.
- */
-void rxreq_check(struct worker *worker, uint64_t now);
 /* Ends all requests of a disconnected peer with `err` (positive). */
 void rxreq_fail_peer(struct peer *peer, int err);
 /* Ends all requests of a context that is being closed with `err` (positive). */
