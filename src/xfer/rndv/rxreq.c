@@ -24,11 +24,7 @@ struct rxreq *rxreq_begin(struct rx *rx, struct recv *r, const struct message *m
 	memset(a, 0, sizeof(*a));
 	a->rx = rx;
 	a->recv = r;
-	a->peer = m->peer;
-	a->head = m->head;
-	a->tag = m->tag;
-	a->data = m->data;
-	a->len = m->len;
+	a->message = *m;
 	a->capacity = capacity;
 	a->base = base;
 	list_push(&m->peer->rx.rxreqs, &a->link);
@@ -37,21 +33,16 @@ struct rxreq *rxreq_begin(struct rx *rx, struct recv *r, const struct message *m
 
 void rxreq_end(struct rxreq *a, int err)
 {
-	struct worker *worker = peer_worker(a->peer);
-	struct message m = {.peer = a->peer,
-			    .src = contact_addr(&a->peer->conn),
-			    .head = a->head,
-			    .tag = a->tag,
-			    .data = a->data,
-			    .len = a->len};
+	struct worker *worker = peer_worker(a->message.peer);
 
 	list_remove(&a->link);
+	a->message.src = contact_addr(&a->message.peer->conn);
 	if (a->ack_pending) /* no effect if the peer is disconnected */
-		tx_control(a->peer, WIRE_HEAD(WIRE_ATS, 0, 0, wire_id(a->head)), (uint64_t)err);
+		rx_send_ats(&a->message, err);
 	if (worker->conn.closing)
 		rx_abandon(a->rx, a->recv);
 	else
-		rx_finish(a->rx, a->recv, &m, a->capacity, a->base, err);
+		rx_finish(a->rx, a->recv, &a->message, a->capacity, a->base, err);
 	pool_put(&worker->rxreq_pool, a);
 }
 
@@ -59,7 +50,8 @@ void rxreq_end(struct rxreq *a, int err)
 static void rxreq_ask(struct rxreq *a)
 {
 	a->asked = true;
-	tx_control(a->peer, WIRE_HEAD(WIRE_CTS, 0, 0, wire_id(a->head)), pool_id(a));
+	tx_control(a->message.peer, WIRE_HEAD(WIRE_CTS, 0, 0, wire_id(a->message.head)),
+		   pool_id(a));
 }
 
 /* Fills in the ranges of the first `want` bytes. Returns their number. */
@@ -82,7 +74,7 @@ static size_t ranges_of(struct fi_rma_iov *range, const struct wire_rts *rts, si
 static void rxreq_end_read(struct rxreq *a, int copied, uint64_t *alone)
 {
 	if (copied == LINK_TOGETHER)
-		a->peer->counts.helped++;
+		a->message.peer->counts.helped++;
 	else
 		++*alone;
 	rxreq_end(a, 0);
@@ -92,11 +84,11 @@ static void rxreq_end_read(struct rxreq *a, int copied, uint64_t *alone)
 static bool rxreq_read_message(struct rxreq *a, const struct fi_rma_iov *remote, size_t count,
 			       size_t want)
 {
-	struct link *link = a->peer->conn.real;
+	struct link *link = a->message.peer->conn.real;
 	struct iovec whole = {a->base, want}, local[RX_IOV_MAX];
 	struct link_copy c = {.id = pool_id(a),
 			      .message = true,
-			      .at_once = a->peer->conn.end != 0,
+			      .at_once = a->message.peer->conn.end != 0,
 			      .local = local,
 			      .remote = remote,
 			      .remote_count = count};
@@ -108,12 +100,12 @@ static bool rxreq_read_message(struct rxreq *a, const struct fi_rma_iov *remote,
 	if (ret < 0)
 		return false;
 	if (ret != LINK_UNDER_WAY) {
-		rxreq_end_read(a, ret, &a->peer->counts.read);
+		rxreq_end_read(a, ret, &a->message.peer->counts.read);
 		return true;
 	}
 	a->state = RXREQ_READ;
 	if (link->local) /* no packet and no device tells its end */
-		worker_look(peer_worker(a->peer));
+		worker_look(peer_worker(a->message.peer));
 	return true;
 }
 
@@ -161,7 +153,7 @@ void rxreq_copied(struct worker *worker, uint32_t id, int ret)
 	if (ret < 0)
 		ask_again(a);
 	else
-		rxreq_end_read(a, ret, &a->peer->counts.rdma);
+		rxreq_end_read(a, ret, &a->message.peer->counts.rdma);
 }
 
 void rxreq_rdma_failed(struct peer *peer)
@@ -187,8 +179,8 @@ static struct rxreq *next_fragment(struct worker *worker, const struct peer *pee
 {
 	struct rxreq *a = pool_find(&worker->rxreq_pool, wire_id(p->head));
 
-	return a && a->peer == peer && a->state == RXREQ_COMES && p->tag == a->received &&
-			       p->len <= a->len - a->received
+	return a && a->message.peer == peer && a->state == RXREQ_COMES && p->tag == a->received &&
+			       p->len <= a->message.len - a->received
 		       ? a
 		       : NULL;
 }
@@ -196,13 +188,13 @@ static struct rxreq *next_fragment(struct worker *worker, const struct peer *pee
 static void rxreq_advance(struct rxreq *a, size_t len)
 {
 	a->received += len;
-	a->peer->rx.came++;
-	if (a->received != a->len) {
-		shard_part(&a->peer->conn.station->driven.shard);
+	a->message.peer->rx.came++;
+	if (a->received != a->message.len) {
+		shard_part(&a->message.peer->conn.station->driven.shard);
 		return;
 	}
 	if (a->asked)
-		a->peer->counts.asked++;
+		a->message.peer->counts.asked++;
 	rxreq_end(a, 0);
 }
 
@@ -274,7 +266,7 @@ size_t rxreq_placement_iov(struct opener *o, uint32_t id, size_t offset, struct 
 		return 0;
 	at = a->received + offset;
 	if (offset > a->placed)
-		a->peer->rx.came++;
+		a->message.peer->rx.came++;
 	a->placed = offset;
 	if (at >= a->capacity)
 		return 0;

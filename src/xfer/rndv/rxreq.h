@@ -17,15 +17,13 @@ struct rxreq {
 	struct list link; /* peer->rx.rxreqs */
 	struct rx *rx;
 	struct recv *recv;
-	struct peer *peer;
-	uint64_t head, tag, data; /* of the message */
-	size_t len;               /* of the message */
-	size_t capacity;          /* bytes of the message that fit the receive */
-	size_t received;          /* bytes received, including those that do not fit */
-	size_t placing;           /* payload bytes of the packet under direct placement */
-	size_t placed;            /* of `placing`, when the link asked for a place last */
-	bool ack_pending;         /* the sender awaits ATS */
-	bool asked;               /* CTS was sent */
+	struct message message; /* its payload is gone by now */
+	size_t capacity;        /* bytes of the message that fit the receive */
+	size_t received;        /* bytes received, including those that do not fit */
+	size_t placing;         /* payload bytes of the packet under direct placement */
+	size_t placed;          /* of `placing`, when the link asked for a place last */
+	bool ack_pending;       /* the sender awaits ATS */
+	bool asked;             /* CTS was sent */
 	enum rxreq_state state : 8;
 	unsigned char *base; /* multi-receive: start of this message in the buffer; else NULL */
 };
