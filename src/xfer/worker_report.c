@@ -71,74 +71,48 @@ int worker_connect(struct worker *worker, fi_addr_t addr)
 	return err || peer->conn.state != PEER_IDLE ? err : conn_start(&peer->conn);
 }
 
-/* A figure of a line: a uint64_t of struct fi_weft_peer. */
-struct figure {
-	const char *name;
+/* Figures of a peer: each a uint64_t of struct fi_weft_peer. Those with a title begin a line. */
+static const struct figure {
+	const char *title, *name;
 	size_t offset;
-};
-
-#define FIGURE(name, member)                                                                       \
+} figures[] = {
+#define FIGURE(title, name, member)                                                                \
 	{                                                                                          \
-		name, offsetof(struct fi_weft_peer, member)                                        \
+		title, name, offsetof(struct fi_weft_peer, member)                                 \
 	}
-
-static const struct figure link_figures[] = {
-	FIGURE("credits", credits),
-	FIGURE("unsent bytes", unsent_bytes),
-	FIGURE("retransmissions", retransmissions),
-	FIGURE("connections", connections),
-};
-static const struct figure sent_figures[] = {
-	FIGURE("zero-copy", sent_zcopy),
-	FIGURE("for RDMA", sent_rdma),
-	FIGURE("RTS", sent_rts),
-	FIGURE("of these streamed", sent_streamed),
-};
-static const struct figure received_figures[] = {
-	FIGURE("read", received_read),
-	FIGURE("joint copy", received_joint),
-	FIGURE("RDMA", received_rdma),
-	FIGURE("streamed", received_streamed),
-};
-static const struct figure one_sided_figures[] = {
-	FIGURE("sent", sent_requests),
-	FIGURE("received", received_requests),
-};
-static const struct figure flow_figures[] = {
-	FIGURE("XOFF sent", xoff_sent),
-	FIGURE("XOFF received", xoff_received),
-	FIGURE("paused ms", paused_ms),
-};
-static const struct figure queue_figures[] = {
-	FIGURE("not sent", queued),
-	FIGURE("not answered", unanswered),
-	FIGURE("bytes of answers", answers_bytes),
-	FIGURE("bytes unexpected", unexpected_bytes),
+	FIGURE("link", "credits", credits),
+	FIGURE(NULL, "unsent bytes", unsent_bytes),
+	FIGURE(NULL, "retransmissions", retransmissions),
+	FIGURE(NULL, "connections", connections),
+	FIGURE("long messages sent", "zero-copy", sent_zcopy),
+	FIGURE(NULL, "for RDMA", sent_rdma),
+	FIGURE(NULL, "RTS", sent_rts),
+	FIGURE(NULL, "of these streamed", sent_streamed),
+	FIGURE("long messages received", "read", received_read),
+	FIGURE(NULL, "joint copy", received_joint),
+	FIGURE(NULL, "RDMA", received_rdma),
+	FIGURE(NULL, "streamed", received_streamed),
+	FIGURE("one-sided requests in packets", "sent", sent_requests),
+	FIGURE(NULL, "received", received_requests),
+	FIGURE("flow control", "XOFF sent", xoff_sent),
+	FIGURE(NULL, "XOFF received", xoff_received),
+	FIGURE(NULL, "paused ms", paused_ms),
+	FIGURE("queues", "not sent", queued),
+	FIGURE(NULL, "not answered", unanswered),
+	FIGURE(NULL, "bytes of answers", answers_bytes),
+	FIGURE(NULL, "bytes unexpected", unexpected_bytes),
 };
 
-static const struct line {
-	const char *title;
-	const struct figure *figures;
-	size_t count;
-} lines[] = {
-#define LINE(title, list)                                                                          \
-	{                                                                                          \
-		title, list, sizeof(list) / sizeof((list)[0])                                      \
-	}
-	LINE("link", link_figures),
-	LINE("long messages sent", sent_figures),
-	LINE("long messages received", received_figures),
-	LINE("one-sided requests in packets", one_sided_figures),
-	LINE("flow control", flow_figures),
-	LINE("queues", queue_figures),
-};
-
-static void print_line(const struct line *line, const struct fi_weft_peer *state, FILE *out)
+static void print_figures(const struct fi_weft_peer *state, FILE *out)
 {
-	fprintf(out, "    %s:", line->title);
-	for (size_t i = 0; i < line->count; i++)
-		fprintf(out, "%s %s %" PRIu64, i ? "," : "", line->figures[i].name,
-			*(const uint64_t *)((const char *)state + line->figures[i].offset));
+	for (size_t i = 0; i < sizeof(figures) / sizeof(figures[0]); i++) {
+		const struct figure *f = &figures[i];
+
+		if (f->title)
+			fprintf(out, "%s    %s:", i ? "\n" : "", f->title);
+		fprintf(out, "%s %s %" PRIu64, f->title ? "" : ",", f->name,
+			*(const uint64_t *)((const char *)state + f->offset));
+	}
 	putc('\n', out);
 }
 
@@ -164,8 +138,7 @@ static void print_peer(const struct peer *peer, FILE *out)
 	if (state.last_error)
 		fprintf(out, "    last error: %s\n", fi_strerror((int)state.last_error));
 	print_ways(&state, out);
-	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++)
-		print_line(&lines[i], &state, out);
+	print_figures(&state, out);
 }
 
 void worker_stats(const struct worker *worker, struct fi_weft_stats *stats)
