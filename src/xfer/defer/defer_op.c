@@ -76,26 +76,20 @@ static void defer_op_report(const struct triggered *t, int err)
 		cntr_fail(to.cntr);
 }
 
-static int start_recv(struct triggered *t)
-{
-	struct ep *ep = t->work.ep;
-
-	t->op.recv.flags = defer_recv_flags(ep, t->op.recv.flags);
-	return rx_post(ep->rx, ep->worker, t->tagged, &t->op.recv);
-}
-
 static int defer_op_start(struct work *work)
 {
 	struct triggered *t = triggered_of(work);
 	struct ep *ep = work->ep;
 	int err;
 
-	if (t->form == FORM_SEND)
+	if (t->form == FORM_SEND) {
 		err = tx_slow(ep, t->op.send);
-	else if (t->form == FORM_RECV)
-		err = start_recv(t);
-	else
+	} else if (t->form == FORM_RECV) {
+		t->op.recv.flags = defer_recv_flags(ep, t->op.recv.flags);
+		err = rx_post(ep->rx, ep->worker, t->tagged, &t->op.recv);
+	} else {
 		err = rma_post(ep, &t->op.onesided);
+	}
 	if (!err)
 		free(t);
 	return err;

@@ -32,15 +32,11 @@ static struct fi_msg_tagged defer_post_message_of(const struct deferred *d, uint
 static int as_send(struct deferred *d, struct xfer *x)
 {
 	bool tagged = d->type == FI_OP_TSEND;
-	struct fi_msg_tagged msg;
 	uint64_t flags;
+	struct fi_msg_tagged msg = defer_post_message_of(d, &flags);
 	size_t len;
-	int err;
+	int err = IOV_ADD_UP(msg.msg_iov, iov_len, msg.iov_count, WIRE_IOV_MAX, &len);
 
-	msg = defer_post_message_of(d, &flags);
-	err = flags & FI_TRIGGER
-		      ? -FI_EINVAL
-		      : IOV_ADD_UP(msg.msg_iov, iov_len, msg.iov_count, WIRE_IOV_MAX, &len);
 	if (err)
 		return err;
 	*x = (struct xfer){
@@ -64,15 +60,11 @@ static int as_send(struct deferred *d, struct xfer *x)
 
 static int as_recv(struct deferred *d, struct recv_args *args)
 {
-	struct fi_msg_tagged msg;
 	uint64_t flags;
+	struct fi_msg_tagged msg = defer_post_message_of(d, &flags);
 	size_t len;
-	int err;
+	int err = IOV_ADD_UP(msg.msg_iov, iov_len, msg.iov_count, RX_IOV_MAX, &len);
 
-	msg = defer_post_message_of(d, &flags);
-	err = flags & FI_TRIGGER
-		      ? -FI_EINVAL
-		      : IOV_ADD_UP(msg.msg_iov, iov_len, msg.iov_count, RX_IOV_MAX, &len);
 	if (err)
 		return err;
 	if (flags & NOT_LATER)
@@ -87,15 +79,6 @@ static int as_recv(struct deferred *d, struct recv_args *args)
 				   .context = msg.context,
 				   .work = &d->work};
 	return 0;
-}
-
-static int as_rma(const struct deferred *d, struct rma *o)
-{
-	const struct fi_op_rma *op = d->op;
-
-	return op->flags & FI_TRIGGER
-		       ? -FI_EINVAL
-		       : rma_from_rma(o, &op->msg, op->flags, d->type == FI_OP_WRITE);
 }
 
 static uint64_t atomic_args(const struct deferred *d, struct entry_atomic_msg *m)
@@ -125,20 +108,20 @@ static uint64_t atomic_args(const struct deferred *d, struct entry_atomic_msg *m
 	}
 }
 
-static int as_atomic(const struct deferred *d, struct rma *o, struct rma_store *store)
-{
-	struct entry_atomic_msg m;
-	uint64_t flags = atomic_args(d, &m);
-
-	return flags & FI_TRIGGER ? -FI_EINVAL : rma_from_atomic(o, store, &m, flags);
-}
-
 /* Reads the arguments of a one-sided operation; `store` keeps some of them. */
 static int as_one_sided(struct deferred *d, struct rma *o, struct rma_store *store)
 {
-	bool atomic = d->type != FI_OP_READ && d->type != FI_OP_WRITE;
-	int err = atomic ? as_atomic(d, o, store) : as_rma(d, o);
+	const struct fi_op_rma *op = d->op;
+	struct entry_atomic_msg m;
+	uint64_t flags;
+	int err;
 
+	if (d->type == FI_OP_READ || d->type == FI_OP_WRITE) {
+		err = rma_from_rma(o, &op->msg, op->flags, d->type == FI_OP_WRITE);
+	} else {
+		flags = atomic_args(d, &m);
+		err = rma_from_atomic(o, store, &m, flags);
+	}
 	if (err)
 		return err;
 	o->work = &d->work;
@@ -166,48 +149,7 @@ static int change_counter(struct deferred *d)
 	return 0;
 }
 
-/* Checks the arguments and, with `post`, posts the operation. 0 or a negative error. */
-static int defer_post_take(struct deferred *d, bool post)
-{
-	struct ep *ep = d->work.ep;
-	struct rma_store store;
-	struct recv_args args;
-	struct rma o;
-	struct xfer x;
-	int err;
-
-	switch (d->type) {
-	case FI_OP_SEND:
-	case FI_OP_TSEND:
-		err = as_send(d, &x);
-		return err || !post ? err : tx_slow(ep, x);
-	case FI_OP_RECV:
-	case FI_OP_TRECV:
-		err = as_recv(d, &args);
-		return err || !post ? err
-				    : rx_post(ep->rx, ep->worker, d->type == FI_OP_TRECV, &args);
-	case FI_OP_CNTR_SET:
-	case FI_OP_CNTR_ADD:
-		return post ? change_counter(d) : 0;
-	default:
-		err = as_one_sided(d, &o, &store);
-		return err || !post ? err : rma_post(ep, &o);
-	}
-}
-
-int defer_post_check(struct deferred *d)
-{
-	return defer_post_take(d, false);
-}
-
-int defer_post(struct deferred *d)
-{
-	return defer_post_take(d, true);
-}
-
-/*
- * Fills in the completion entry of a failed operation; returns the flags that it was queued with.
- */
+/* Fills in the completion entry of a failed operation; returns the flags that it was queued with. */
 static uint64_t defer_post_describe(const struct deferred *d, struct cq_slot *slot)
 {
 	bool tagged = d->type == FI_OP_TSEND || d->type == FI_OP_TRECV;
@@ -233,6 +175,38 @@ static uint64_t defer_post_describe(const struct deferred *d, struct cq_slot *sl
 	slot->context = m.msg->context;
 	slot->flags = FI_ATOMIC | (m.form == ATOMIC_BASE ? FI_WRITE : FI_READ);
 	return flags;
+}
+
+int defer_post(struct deferred *d, bool post)
+{
+	bool counts = d->type == FI_OP_CNTR_SET || d->type == FI_OP_CNTR_ADD;
+	struct ep *ep = d->work.ep;
+	struct rma_store store;
+	struct recv_args args;
+	struct cq_slot slot;
+	struct rma o;
+	struct xfer x;
+	int err;
+
+	if (!counts && defer_post_describe(d, &slot) & FI_TRIGGER)
+		return -FI_EINVAL;
+	switch (d->type) {
+	case FI_OP_SEND:
+	case FI_OP_TSEND:
+		err = as_send(d, &x);
+		return err || !post ? err : tx_slow(ep, x);
+	case FI_OP_RECV:
+	case FI_OP_TRECV:
+		err = as_recv(d, &args);
+		return err || !post ? err
+				    : rx_post(ep->rx, ep->worker, d->type == FI_OP_TRECV, &args);
+	case FI_OP_CNTR_SET:
+	case FI_OP_CNTR_ADD:
+		return post ? change_counter(d) : 0;
+	default:
+		err = as_one_sided(d, &o, &store);
+		return err || !post ? err : rma_post(ep, &o);
+	}
 }
 
 void defer_post_error(const struct deferred *d, int err)

@@ -39,7 +39,7 @@ static void defer_work_done(struct work *work, int err)
 
 static int defer_work_start(struct work *work)
 {
-	return defer_post(deferred_of(work));
+	return defer_post(deferred_of(work), true);
 }
 
 static void defer_work_fail(struct work *work, int err)
@@ -131,7 +131,7 @@ static int check_operation(struct deferred *d)
 			 (int)d->type);
 		return -FI_ENOSYS;
 	}
-	return defer_post_check(d);
+	return defer_post(d, false);
 }
 
 static int defer_work_check(struct deferred *d, const struct fi_deferred_work *dw)

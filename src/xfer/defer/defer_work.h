@@ -22,10 +22,11 @@ static inline struct deferred *deferred_of(const struct work *work)
 	return LIST_ENTRY(work, struct deferred, work);
 }
 
-/* Are the arguments valid? 0 or a negative error. */
-int defer_post_check(struct deferred *d);
-/* Posts the operation. 0: defer_done is called at its end; -FI_EAGAIN or another negative error. */
-int defer_post(struct deferred *d);
+/*
+ * Checks the arguments and, with `post`, posts the operation. 0: defer_done is called at its end; -FI_EAGAIN or another
+ * negative error.
+ */
+int defer_post(struct deferred *d, bool post);
 /*
  * Reports a failed post to the endpoint's queue if the flags of the work ask for a completion.
  * `err` is positive.
