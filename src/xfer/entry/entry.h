@@ -129,10 +129,14 @@ static inline ssize_t entry_post_iov(struct ep *ep, struct xfer x, uint64_t flag
 	return entry_post(ep, x, &flags);
 }
 
-static inline __attribute__((always_inline)) ssize_t msg_send_one(struct ep *ep, struct entry_msg m)
+/* Sends one buffer. `tagged` is a constant, and so are the bits of m.kind. */
+static inline __attribute__((always_inline)) ssize_t send_one(struct ep *ep, bool tagged,
+							      uint64_t tag, struct entry_msg m)
 {
-	struct xfer x = {.head = MSG_HEAD | (m.kind & FI_REMOTE_CQ_DATA ? DATA_HEAD : 0),
-			 .flags = FI_MSG | FI_SEND,
+	struct xfer x = {.head = (tagged ? TAGGED_HEAD : MSG_HEAD) |
+				 (m.kind & FI_REMOTE_CQ_DATA ? DATA_HEAD : 0),
+			 .flags = (tagged ? FI_TAGGED : FI_MSG) | FI_SEND,
+			 .tag = tag,
 			 .data = m.data,
 			 .buf = m.buf,
 			 .len = m.len,
@@ -140,6 +144,11 @@ static inline __attribute__((always_inline)) ssize_t msg_send_one(struct ep *ep,
 			 .addr = m.addr};
 
 	return m.kind & FI_INJECT ? post_inject(ep, x) : post_plain(ep, x);
+}
+
+static inline __attribute__((always_inline)) ssize_t msg_send_one(struct ep *ep, struct entry_msg m)
+{
+	return send_one(ep, false, 0, m);
 }
 
 static ssize_t msg_send_list(struct ep *ep, const struct fi_msg *msg, uint64_t flags)
@@ -158,27 +167,22 @@ static ssize_t tagged_send(struct fid_ep *fid, const void *buf, size_t len, void
 			   fi_addr_t dest_addr, uint64_t tag, void *context)
 {
 	(void)desc;
-	return post_plain(ep_of(fid), (struct xfer){.head = TAGGED_HEAD,
-						    .flags = FI_TAGGED | FI_SEND,
-						    .tag = tag,
-						    .buf = buf,
-						    .len = len,
-						    .context = context,
-						    .addr = dest_addr});
+	return send_one(
+		ep_of(fid), true, tag,
+		(struct entry_msg){.buf = buf, .len = len, .addr = dest_addr, .context = context});
 }
 
 static ssize_t tagged_senddata(struct fid_ep *fid, const void *buf, size_t len, void *desc,
 			       uint64_t data, fi_addr_t dest_addr, uint64_t tag, void *context)
 {
 	(void)desc;
-	return post_plain(ep_of(fid), (struct xfer){.head = TAGGED_HEAD | DATA_HEAD,
-						    .flags = FI_TAGGED | FI_SEND,
-						    .tag = tag,
-						    .data = data,
-						    .buf = buf,
-						    .len = len,
-						    .context = context,
-						    .addr = dest_addr});
+	return send_one(ep_of(fid), true, tag,
+			(struct entry_msg){.buf = buf,
+					   .len = len,
+					   .addr = dest_addr,
+					   .kind = FI_REMOTE_CQ_DATA,
+					   .data = data,
+					   .context = context});
 }
 
 static ssize_t tagged_sendv(struct fid_ep *fid, const struct iovec *iov, void **desc, size_t count,
@@ -216,24 +220,20 @@ static ssize_t tagged_sendmsg(struct fid_ep *fid, const struct fi_msg_tagged *ms
 static ssize_t tagged_inject(struct fid_ep *fid, const void *buf, size_t len, fi_addr_t dest_addr,
 			     uint64_t tag)
 {
-	return post_inject(ep_of(fid), (struct xfer){.head = TAGGED_HEAD,
-						     .flags = FI_TAGGED | FI_SEND,
-						     .tag = tag,
-						     .buf = buf,
-						     .len = len,
-						     .addr = dest_addr});
+	return send_one(
+		ep_of(fid), true, tag,
+		(struct entry_msg){.buf = buf, .len = len, .addr = dest_addr, .kind = FI_INJECT});
 }
 
 static ssize_t tagged_injectdata(struct fid_ep *fid, const void *buf, size_t len, uint64_t data,
 				 fi_addr_t dest_addr, uint64_t tag)
 {
-	return post_inject(ep_of(fid), (struct xfer){.head = TAGGED_HEAD | DATA_HEAD,
-						     .flags = FI_TAGGED | FI_SEND,
-						     .tag = tag,
-						     .data = data,
-						     .buf = buf,
-						     .len = len,
-						     .addr = dest_addr});
+	return send_one(ep_of(fid), true, tag,
+			(struct entry_msg){.buf = buf,
+					   .len = len,
+					   .addr = dest_addr,
+					   .kind = FI_INJECT | FI_REMOTE_CQ_DATA,
+					   .data = data});
 }
 
 static inline ssize_t receive_locked(struct ep *ep, bool tagged, const struct recv_args *args)

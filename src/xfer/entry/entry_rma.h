@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Entry functions of the rma table; see entry.h for how this file is included. */
-#include <rdma/fi_errno.h>
-
-#include "entry/args.h"
-#include "xfer/entry/entry_tables.h"
 #include "xfer/rma/rma_short.h"
 
 #define ENTRY_READ_FLAGS(ep)       ((ep)->tx_flags & ~(FI_INJECT | FI_COMMIT_COMPLETE))
