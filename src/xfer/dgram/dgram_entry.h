@@ -28,13 +28,6 @@ static ssize_t dgram_entry_refuse(struct ep *ep, uint64_t flags, int err)
 	return err;
 }
 
-static ssize_t dgram_entry_post_iov(struct ep *ep, struct xfer x)
-{
-	int err = IOV_ADD_UP(x.iov, iov_len, x.count, WIRE_IOV_MAX, &x.len);
-
-	return err ? dgram_entry_refuse(ep, x.flags, err) : dgram_entry_post(ep, &x);
-}
-
 /* A datagram has no field for remote CQ data. */
 static ssize_t msg_send_one(struct ep *ep, struct entry_msg m)
 {
@@ -51,11 +44,14 @@ static ssize_t msg_send_one(struct ep *ep, struct entry_msg m)
 
 static ssize_t msg_send_list(struct ep *ep, const struct fi_msg *msg, uint64_t flags)
 {
-	return dgram_entry_post_iov(ep, (struct xfer){.flags = flags,
-						      .iov = msg->msg_iov,
-						      .count = msg->iov_count,
-						      .context = msg->context,
-						      .addr = msg->addr});
+	struct xfer x = {.flags = flags,
+			 .iov = msg->msg_iov,
+			 .count = msg->iov_count,
+			 .context = msg->context,
+			 .addr = msg->addr};
+	int err = IOV_ADD_UP(x.iov, iov_len, x.count, WIRE_IOV_MAX, &x.len);
+
+	return err ? dgram_entry_refuse(ep, flags, err) : dgram_entry_post(ep, &x);
 }
 
 static ssize_t msg_recv_list(struct ep *ep, const struct fi_msg *msg, uint64_t flags)

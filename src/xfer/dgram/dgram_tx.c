@@ -86,11 +86,6 @@ bool dgram_flush(struct dgram *d)
 	return done;
 }
 
-static bool dgram_tx_is_full(const struct dgram *d)
-{
-	return d->batch_count == DGRAM_BATCH_MAX || d->batch_bytes >= DGRAM_BATCH_BYTES;
-}
-
 /*
  * Appends a datagram to the batch, which has space. The caller's memory must not change until the
  * datagram is sent.
@@ -154,7 +149,8 @@ static __attribute__((noinline, cold)) int send_together(struct ep *ep, const st
 	if (d->batch_count == DGRAM_BATCH_MAX)
 		return -FI_EAGAIN;
 	dgram_tx_hold(d, ep, x, to);
-	if (!(x->flags & FI_MORE) || dgram_tx_is_full(d))
+	if (!(x->flags & FI_MORE) || d->batch_count == DGRAM_BATCH_MAX ||
+	    d->batch_bytes >= DGRAM_BATCH_BYTES)
 		dgram_flush(d);
 	return 0;
 }
