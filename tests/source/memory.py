@@ -61,7 +61,7 @@ SITES = {
     "src/xfer/defer/*": {"*": OWN},
     "src/xfer/dgram/*": {"*": OWN},
     "src/xfer/entry/*": {"*": OWN},
-    "src/xfer/msg/rx_index.c": {"rx_index_grow": UNEXPECTED, "rx_index_make": UNEXPECTED},
+    "src/xfer/msg/rx_index.c": {"rx_index_make_tables": UNEXPECTED, "rx_index_make": UNEXPECTED},
     "src/xfer/msg/rx_match.c": {"xfer_rx_open": OWN, "rx_recv_new": OWN},
     "src/xfer/msg/rx_unexpected.c": {"rx_payload_new": PARTS, "rx_unexpected_memory_of": UNEXPECTED, "rx_unexpected_note": UNEXPECTED},
     "src/xfer/msg/tx_flush.c": {"keep_control": ANSWERS},

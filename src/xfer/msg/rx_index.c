@@ -118,21 +118,32 @@ static void rx_index_move(struct rx_index *x, int by, struct rx_equal **from, ui
 		}
 }
 
+static void rx_index_free_tables(struct rx_equal **table[RX_KEYS])
+{
+	for (int by = 0; by < RX_KEYS; by++)
+		free(table[by]);
+}
+
+/* False: there is no memory. */
+static bool rx_index_make_tables(struct rx_equal **table[RX_KEYS], size_t buckets)
+{
+	for (int by = 0; by < RX_KEYS; by++)
+		table[by] = calloc(buckets, sizeof(struct rx_equal *));
+	if (table[0] && table[1])
+		return true;
+	rx_index_free_tables(table);
+	return false;
+}
+
 /* Without memory the chains become longer. */
 static void rx_index_grow(struct rx_index *x)
 {
 	uint32_t buckets = x->buckets;
 	struct rx_equal **table[RX_KEYS], **old;
 
-	if (x->keys <= buckets || buckets == MOST)
+	if (x->keys <= buckets || buckets == MOST ||
+	    !rx_index_make_tables(table, 2 * (size_t)buckets))
 		return;
-	table[0] = calloc(2 * (size_t)buckets, sizeof(struct rx_equal *));
-	table[1] = calloc(2 * (size_t)buckets, sizeof(struct rx_equal *));
-	if (!table[0] || !table[1]) {
-		free(table[0]);
-		free(table[1]);
-		return;
-	}
 	x->buckets = 2 * buckets;
 	for (int by = 0; by < RX_KEYS; by++) {
 		old = x->table[by];
@@ -160,12 +171,8 @@ static struct rx_index *rx_index_make(void)
 		return NULL;
 	pthread_once(&once, make_secret);
 	x->buckets = BUCKETS;
-	for (int by = 0; by < RX_KEYS; by++)
-		x->table[by] = calloc(BUCKETS, sizeof(struct rx_equal *));
-	if (x->table[0] && x->table[1])
+	if (rx_index_make_tables(x->table, BUCKETS))
 		return x;
-	free(x->table[0]);
-	free(x->table[1]);
 	free(x);
 	return NULL;
 }
@@ -224,8 +231,7 @@ void rx_index_free(struct rx *rx)
 {
 	if (!rx->index)
 		return;
-	for (int by = 0; by < RX_KEYS; by++)
-		free(rx->index->table[by]);
+	rx_index_free_tables(rx->index->table);
 	free(rx->index);
 	rx->index = NULL;
 }
