@@ -23,9 +23,8 @@ struct group_ops {
 	bool (*take)(struct worker *worker, struct peer *peer, const struct packet *p,
 		     struct rx **queues);
 	/*
-	 * Returns the group's context, in whose queues its messages are matched. The context has no
-	 * completion queue, and each of its receives has a `work`. NULL: there is no such group, or the
-	 * sender is not its member.
+	 * Returns the group's context, in whose queues its messages are matched. The context has no completion queue,
+	 * and each of its receives has a `work`. NULL: there is no such group, or the sender is not its member.
 	 */
 	struct rx *(*context)(struct worker *worker, struct peer *peer, const struct packet *p);
 	/*
@@ -41,24 +40,15 @@ struct group_ops {
 	void (*peer_failed)(struct coll *coll, struct peer *peer, int err);
 	/* The peer is freed next. */
 	void (*forget_peer)(struct coll *coll, struct peer *peer);
-	/*
-	 * Handles a connection that ended before the hellos: polls members that wait for such a peer again
-	 * soon.
-	 */
+	/* Handles a connection that ended before the hellos: polls members that wait for such a peer again soon. */
 	void (*not_taken)(struct coll *coll);
-	/*
-	 * Makes progress on all groups. Returns true if anything was done. Not called within a transport's
-	 * progress.
-	 */
+	/* Makes progress on all groups. Returns true if anything was done. Not called within a transport's progress. */
 	bool (*progress)(struct coll *coll);
 	/* Is a group open, or being joined? */
 	bool (*has_groups)(const struct coll *coll);
 	/* Does a group wait for a time? No descriptor becomes readable then. */
 	bool (*waits)(const struct coll *coll);
-	/*
-	 * Frees the worker's groups while it is being closed. Only groups that no member here has joined
-	 * are left.
-	 */
+	/* Frees the worker's groups while it is being closed. Only groups that no member here has joined are left. */
 	void (*close)(struct coll *coll);
 	/* Entry functions of an endpoint with FI_COLLECTIVE. */
 	const struct fi_ops_collective *entries;

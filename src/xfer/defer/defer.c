@@ -18,10 +18,7 @@ static struct work *first_of(const struct cntr *c)
 	return next_of(c, &c->waiting);
 }
 
-/*
- * Updates the counter's lowest threshold. Called whenever the first work in the list may have
- * changed.
- */
+/* Updates the counter's lowest threshold. Called whenever the first work in the list may have changed. */
 static void defer_refresh(struct cntr *c)
 {
 	const struct work *first = first_of(c);
@@ -173,10 +170,7 @@ static void run_all(struct cntr *c, struct cntr **stuck)
 	while (c) {
 		struct cntr *next = c->next_due;
 
-		/*
-		 * Cleared before reading the counter's values: a later change enters the counter
-		 * again.
-		 */
+		/* Cleared before reading the counter's values: a later change enters the counter again. */
 		__atomic_store_n(&c->due, false, __ATOMIC_SEQ_CST);
 		if (!defer_run_of(c) && !__atomic_exchange_n(&c->due, true, __ATOMIC_SEQ_CST)) {
 			c->next_due = *stuck;

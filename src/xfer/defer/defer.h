@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Operations that start later: triggered operations (FI_TRIGGER in the flags of a call) and
- * deferred work (queued on a domain). Both wait for a counter, in the order of their thresholds.
- * Domain locked throughout. fi_trigger(3).
+ * Operations that start later: triggered operations (FI_TRIGGER in the flags of a call) and deferred work (queued on a
+ * domain). Both wait for a counter, in the order of their thresholds. Domain locked throughout. fi_trigger(3).
  *
- * A counter that reaches its lowest threshold is entered in domain->due (cntr_due of cntr/cntr.h);
- * defer_run starts the due operations. An operation that finds no space stays in its counter's list,
- * and the counter stays due. Of those whose threshold was reached by then, what goes to the same
- * endpoint, and changes of counters, start after it, even if the counter is set back; all others do
- * not wait: what would make space may be among them.
+ * A counter that reaches its lowest threshold is entered in domain->due (cntr_due of cntr/cntr.h); defer_run starts the
+ * due operations. An operation that finds no space stays in its counter's list, and the counter stays due. Of those
+ * whose threshold was reached by then, what goes to the same endpoint, and changes of counters, start after it, even if
+ * the counter is set back; all others do not wait: what would make space may be among them.
  */
 #ifndef WEFT_XFER_DEFER_H
 #define WEFT_XFER_DEFER_H
@@ -31,25 +29,19 @@ int defer_send(struct ep *ep, const struct xfer *x);
 int defer_recv(struct ep *ep, bool tagged, const struct recv_args *args);
 int defer_rma(struct ep *ep, const struct rma *o);
 
-/*
- * ---- For defer*.c and the collectives, whose work has only a `done` and is never entered --------
- */
+/* ---- For defer*.c and the collectives, whose work has only a `done` and is never entered -------- */
 
 /* The operations of a kind of work. */
 struct work_kind {
 	/*
-	 * Posts the work. 0: `done` is called at its end; -FI_EAGAIN: no space, try again; else
-	 * `fail` is called next.
+	 * Posts the work. 0: `done` is called at its end; -FI_EAGAIN: no space, try again; else `fail` is called next.
 	 */
 	int (*start)(struct work *work);
 	/* Frees work that could not be posted, with `err` (positive). */
 	void (*fail)(struct work *work, int err);
 	/* Frees work whose endpoint is being closed, and reports it as canceled. */
 	void (*orphan)(struct work *work);
-	/*
-	 * Called when the posted operation has ended, with `err` (positive or 0). Frees deferred
-	 * work.
-	 */
+	/* Called when the posted operation has ended, with `err` (positive or 0). Frees deferred work. */
 	void (*done)(struct work *work, int err);
 };
 
@@ -85,10 +77,7 @@ void defer_count(struct domain *dom);
 void defer_enter(struct work *work);
 /* Takes waiting work off its counter; the caller frees it. */
 void defer_remove(struct work *work);
-/*
- * Must an operation with this threshold wait: is the threshold not reached, or do due ones precede
- * it?
- */
+/* Must an operation with this threshold wait: is the threshold not reached, or do due ones precede it? */
 bool defer_must_wait(const struct cntr *c, uint64_t threshold);
 /* Marks all work whose threshold is reached as due for good. Called before the counter is set. */
 void defer_due(struct cntr *c);

@@ -133,10 +133,7 @@ static int trigger_of(const struct ep *ep, const struct fi_triggered_context *co
 	return -FI_EINVAL;
 }
 
-/*
- * Allocates an operation with `size` bytes for copies; all members but `op` are set. NULL: no
- * memory.
- */
+/* Allocates an operation with `size` bytes for copies; all members but `op` are set. NULL: no memory. */
 static struct triggered *new (struct ep *ep, enum form form, fi_addr_t to,
 			      const struct fi_trigger_threshold *trigger, size_t size)
 {
@@ -166,9 +163,7 @@ static void *defer_op_keep(unsigned char **at, const void *from, size_t len)
 	return to;
 }
 
-/*
- * Copies a list of segments; with `data` also their contents, to which the copied list then points.
- */
+/* Copies a list of segments; with `data` also their contents, to which the copied list then points. */
 static const struct iovec *keep_iov(unsigned char **lists, unsigned char **data,
 				    const struct iovec *iov, size_t count)
 {
@@ -222,10 +217,7 @@ int defer_recv(struct ep *ep, bool tagged, const struct recv_args *args)
 		err = IOV_ADD_UP(args->iov, iov_len, args->iov_count, RX_IOV_MAX, &len);
 	if (err)
 		return err;
-	/*
-	 * Calls with FI_PEEK and the like act at once and use the context themselves, so they
-	 * cannot be triggered.
-	 */
+	/* Calls with FI_PEEK and the like act at once and use the context themselves, so they cannot be triggered. */
 	if (args->flags & (FI_PEEK | FI_CLAIM | FI_DISCARD))
 		return -FI_EOPNOTSUPP;
 	now.flags &= ~FI_TRIGGER;

@@ -66,10 +66,7 @@ static bool counter_in(const struct domain *dom, const struct fid_cntr *fid)
 	       cntr_of((struct fid_cntr *)fid)->dom == dom;
 }
 
-/*
- * Returns the endpoint of an operation, or NULL. Each struct fi_op_* but that of counters begins
- * with the endpoint.
- */
+/* Returns the endpoint of an operation, or NULL. Each struct fi_op_* but that of counters begins with the endpoint. */
 static struct ep *endpoint_of(const struct domain *dom, const void *op)
 {
 	struct ep *ep = ep_of(((const struct fi_op_msg *)op)->ep);

@@ -27,10 +27,7 @@ static inline struct deferred *deferred_of(const struct work *work)
  * negative error.
  */
 int defer_post(struct deferred *d, bool post);
-/*
- * Reports a failed post to the endpoint's queue if the flags of the work ask for a completion.
- * `err` is positive.
- */
+/* Reports a failed post to the endpoint's queue if the flags of the work ask for a completion. `err` is positive. */
 void defer_post_error(const struct deferred *d, int err);
 
 #endif

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Datagram endpoints: the engine's half of link/dgram.h. The socket buffer of the kernel, or the
- * device's queue, holds unexpected messages: it is read only while receives are posted, straight
- * into them; udp reads a stream ahead of them. A send is complete when the kernel or the device has the datagram. Domain locked
- * throughout.
+ * Datagram endpoints: the engine's half of link/dgram.h. The socket buffer of the kernel, or the device's queue, holds
+ * unexpected messages: it is read only while receives are posted, straight into them; udp reads a stream ahead of them.
+ * A send is complete when the kernel or the device has the datagram. Domain locked throughout.
  */
 #ifndef WEFT_XFER_DGRAM_H
 #define WEFT_XFER_DGRAM_H

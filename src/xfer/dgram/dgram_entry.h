@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the calls of a datagram endpoint do, for the template entry/entry_msg.h. dgram_st.c and
- * dgram_mt.c include it and define ENTRY_LOCK(ep), ENTRY_UNLOCK(ep) and DGRAM_TABLE, as for
- * entry.h.
+ * What the calls of a datagram endpoint do, for the template entry/entry_msg.h. dgram_st.c and dgram_mt.c include it
+ * and define ENTRY_LOCK(ep), ENTRY_UNLOCK(ep) and DGRAM_TABLE, as for entry.h.
  */
 #include <rdma/fi_errno.h>
 

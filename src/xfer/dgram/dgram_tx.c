@@ -86,10 +86,7 @@ bool dgram_flush(struct dgram *d)
 	return done;
 }
 
-/*
- * Appends a datagram to the batch, which has space. The caller's memory must not change until the
- * datagram is sent.
- */
+/* Appends a datagram to the batch, which has space. The caller's memory must not change until the datagram is sent. */
 static void dgram_tx_hold(struct dgram *d, struct ep *ep, const struct xfer *x,
 			  const struct addr *to)
 {

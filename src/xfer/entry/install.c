@@ -87,10 +87,7 @@ static void install_refuse_injects(struct ep_tables *to)
 	REFUSE(to, atomic.inject, atomic.inject);
 }
 
-/*
- * May the endpoint join collective groups? Only a reliable datagram endpoint with contexts of its
- * own.
- */
+/* May the endpoint join collective groups? Only a reliable datagram endpoint with contexts of its own. */
 static bool install_joins(const struct ep *ep)
 {
 	return ep->fid.fid.fclass == FI_CLASS_EP && ep->info->caps & FI_COLLECTIVE &&

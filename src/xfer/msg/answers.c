@@ -8,10 +8,7 @@
 #include "xfer/msg/tx.h"
 #include "xfer/worker.h"
 
-/*
- * A peer that sends requests and reads no answers has at most as many requests under way as its
- * pool has numbers.
- */
+/* A peer that sends requests and reads no answers has at most as many requests under way as its pool has numbers. */
 _Static_assert(((sizeof(struct control) + WIRE_RESULT_INLINE) << POOL_INDEX_BITS) +
 			       3 * WIRE_RESULTS_MAX <=
 		       WIRE_ANSWERS_MAX,
@@ -30,10 +27,7 @@ static void set_known(struct peer *peer, bool known)
 		a->unknown += peer->tx.reply_bytes;
 }
 
-/*
- * Finds out whether the address vector holds the peer by now. One that is being disconnected does
- * not count.
- */
+/* Finds out whether the address vector holds the peer by now. One that is being disconnected does not count. */
 static void answers_look_up(struct peer *peer)
 {
 	set_known(peer, contact_expelled(&peer->conn) || peer->conn.station->cm ||
@@ -74,10 +68,7 @@ static bool answers_exceeds(const struct answers *a, size_t bytes, size_t limit)
 	return bytes > limit || a->unknown > limit - bytes;
 }
 
-/*
- * Makes room for `bytes` of a peer that the address vector does not hold. False: it has most
- * itself.
- */
+/* Makes room for `bytes` of a peer that the address vector does not hold. False: it has most itself. */
 static bool make_room(struct peer *peer, size_t bytes)
 {
 	struct answers *a = &peer_worker(peer)->answers;

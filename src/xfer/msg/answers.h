@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What a worker keeps of answers that its peers do not read: control messages and results of
- * one-sided reads that wait for space on a link. Each peer of the address vector may have
- * WIRE_ANSWERS_MAX, more than any peer of this library can ask for. All others share as
- * much as for their messages (budget_half); beyond it the one of them that has most is disconnected. What is kept ends
- * with its connection. Domain locked.
+ * What a worker keeps of answers that its peers do not read: control messages and results of one-sided reads that wait
+ * for space on a link. Each peer of the address vector may have WIRE_ANSWERS_MAX, more than any peer of this library
+ * can ask for. All others share as much as for their messages (budget_half); beyond it the one of them that has most is
+ * disconnected. What is kept ends with its connection. Domain locked.
  */
 #ifndef WEFT_XFER_ANSWERS_H
 #define WEFT_XFER_ANSWERS_H

@@ -7,10 +7,7 @@
 #include "xfer/msg/rx_index.h"
 #include "xfer/worker.h"
 
-/*
- * Room that dropping makes at once, so that it is not made for each message anew: a part of the
- * limit.
- */
+/* Room that dropping makes at once, so that it is not made for each message anew: a part of the limit. */
 #define SLACK 8
 
 static struct peer *budget_peer(struct list *in_budget)
@@ -109,10 +106,7 @@ static void set_sources(struct list *messages, fi_addr_t src)
 	}
 }
 
-/*
- * The address vector holds the peer by now, by this address, or does not hold it any more
- * (FI_ADDR_NOTAVAIL).
- */
+/* The address vector holds the peer by now, by this address, or does not hold it any more (FI_ADDR_NOTAVAIL). */
 static void budget_reclassify(struct budget *b, struct account *a, fi_addr_t src)
 {
 	bool known = src != FI_ADDR_NOTAVAIL || b->worker->conn.cm;

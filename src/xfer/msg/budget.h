@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What a worker keeps of messages that no receive waits for: one budget, whatever context they are
- * for and however often their senders connect. Each peer of the address vector has an account,
- * which outlives its connections; peers that the vector does not hold have one each while they are
- * connected, and share one afterwards. What links of those keep of packets that are not complete counts, too.
+ * What a worker keeps of messages that no receive waits for: one budget, whatever context they are for and however
+ * often their senders connect. Each peer of the address vector has an account, which outlives its connections; peers
+ * that the vector does not hold have one each while they are connected, and share one afterwards. What links of those
+ * keep of packets that are not complete counts, too.
  *
- * Within FI_WEFT_UNEXPECTED_MAX all is well. Beyond it senders with more than their share get XOFF.
- * What is under way then is kept, but not without limit: half of FI_WEFT_UNEXPECTED_LIMIT is for
- * peers of the vector, and BUDGET_UNDER_WAY for each of them that is connected; half is for all
- * others together. A message without bytes counts, too: as what it takes here (rx_cost). Beyond these limits the peer that
- * took least notice of XOFF is disconnected, or the oldest messages of those that have gone are
- * dropped. Domain locked.
+ * Within FI_WEFT_UNEXPECTED_MAX all is well. Beyond it senders with more than their share get XOFF. What is under way
+ * then is kept, but not without limit: half of FI_WEFT_UNEXPECTED_LIMIT is for peers of the vector, and
+ * BUDGET_UNDER_WAY for each of them that is connected; half is for all others together. A message without bytes counts,
+ * too: as what it takes here (rx_cost). Beyond these limits the peer that took least notice of XOFF is disconnected, or
+ * the oldest messages of those that have gone are dropped. Domain locked.
  */
 #ifndef WEFT_XFER_BUDGET_H
 #define WEFT_XFER_BUDGET_H

@@ -126,8 +126,7 @@ static void deliver_request(struct worker *worker, struct peer *peer, const stru
 	struct rx *rx = index < WORKER_RX_MAX ? worker->rx[index] : NULL;
 
 	/*
-	 * The peer has accepted us, but we have not read its hello. Reads it now, so that the
-	 * request can be answered.
+	 * The peer has accepted us, but we have not read its hello. Reads it now, so that the request can be answered.
 	 */
 	if (__builtin_expect(!peer->conn.real && !(wire_flags(p->head) & WIRE_ORPHAN), 0))
 		conn_finish(&peer->conn);

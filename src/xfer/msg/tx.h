@@ -105,10 +105,9 @@ static inline bool tx_completes_sent(const struct txreq *req)
 }
 
 /*
- * Sends a message of a collective group (with `work`), or a control message about one (without: `p`
- * is copied if it must wait). The message waits only for a connection and for space, in order.
- * p->payload must stay valid until work->done. 1: sent, `work` is not called; 0: `work` is or was
- * called; negative: it can never be sent.
+ * Sends a message of a collective group (with `work`), or a control message about one (without: `p` is copied if it
+ * must wait). The message waits only for a connection and for space, in order. p->payload must stay valid until
+ * work->done. 1: sent, `work` is not called; 0: `work` is or was called; negative: it can never be sent.
  */
 int tx_ahead(struct peer *peer, const struct packet *p, struct work *work);
 /* Ends sent and waiting messages whose work `match` accepts, with `err` (positive). */
@@ -131,9 +130,8 @@ static inline bool tx_may_queue(const struct peer *peer, uint64_t flags, const s
 }
 
 /*
- * Begins to connect to an idle peer. 0 or a negative error: -FI_EAGAIN, or why the peer cannot be
- * reached; but for deferred work also the error of the last attempt, which no completion has
- * reported.
+ * Begins to connect to an idle peer. 0 or a negative error: -FI_EAGAIN, or why the peer cannot be reached; but for
+ * deferred work also the error of the last attempt, which no completion has reported.
  */
 int tx_connect(struct peer *peer, const struct work *work);
 /*
@@ -150,10 +148,7 @@ void tx_cts(struct worker *worker, struct peer *peer, const struct packet *p);
 void tx_ahead_connect(struct peer *peer);
 /* Sends queued output of the peer as space permits. True: something was sent. */
 bool tx_flush(struct peer *peer);
-/*
- * Sends a packet of the request; the link may read its payload later, while tx_zcopy_pending. 0 or
- * a negative error.
- */
+/* Sends a packet of the request; the link may read its payload later, while tx_zcopy_pending. 0 or a negative error. */
 int tx_zcopy(struct txreq *req, const struct packet *p, const struct iovec *iov, size_t count);
 /* Does the link still read the request's memory? */
 static inline bool tx_zcopy_pending(const struct txreq *req)
@@ -163,23 +158,14 @@ static inline bool tx_zcopy_pending(const struct txreq *req)
 /* Ends requests in TXREQ_ZCOPY whose packets are out. True: there was one. */
 bool tx_end_zcopy(struct peer *peer);
 /*
- * Copies zero-copy memory that the link has not sent yet. Without memory disconnects the peer;
- * `what` is for the log.
+ * Copies zero-copy memory that the link has not sent yet. Without memory disconnects the peer; `what` is for the log.
  */
 void tx_take_back(struct peer *peer, const char *what);
-/*
- * Sends the message and moves the request to its next state. 0 or -FI_EAGAIN: the request stays
- * where it is.
- */
+/* Sends the message and moves the request to its next state. 0 or -FI_EAGAIN: the request stays where it is. */
 int tx_send(struct txreq *req);
-/*
- * Must the request wait until all earlier ones have ended, by a fence, peer->rma.bulk or rma_waits?
- */
+/* Must the request wait until all earlier ones have ended, by a fence, peer->rma.bulk or rma_waits? */
 bool tx_blocked(const struct peer *peer, const struct txreq *req);
-/*
- * Must a new operation be queued: for the same reasons, or because the head of the backlog is
- * blocked?
- */
+/* Must a new operation be queued: for the same reasons, or because the head of the backlog is blocked? */
 bool tx_must_queue(const struct peer *peer, uint64_t flags);
 /*
  * Has the peer as many messages of ours as may wait in the backlog, or at the peer under XOFF? There it counts them by
@@ -287,9 +273,7 @@ int tx_cancel(const struct ep *ep, void *context);
 /* Counts a send of `len` bytes on the endpoint's transmit counter, which must exist. */
 void tx_count(struct ep *ep, size_t len);
 
-/*
- * Reports a successful send of this kind if its flags ask for a completion; the caller counts it.
- */
+/* Reports a successful send of this kind if its flags ask for a completion; the caller counts it. */
 static inline void tx_complete(struct ep *ep, uint64_t kind, uint64_t flags, void *context)
 {
 	if (__builtin_expect((flags & FI_COMPLETION) != 0, 1))

@@ -203,9 +203,7 @@ static void tx_req_discard(struct peer *peer)
 	peer_refresh(peer);
 }
 
-/*
- * Copies a message that the peer may still ask for (CTS): the endpoint's buffers may be freed soon.
- */
+/* Copies a message that the peer may still ask for (CTS): the endpoint's buffers may be freed soon. */
 static void copy_out_pending_rts(struct txreq *req)
 {
 	bool needed = tx_awaits_ats(req) && req->state != TXREQ_ACK;
@@ -246,10 +244,7 @@ void tx_forget(struct worker *worker, struct ep *ep, struct ep *successor)
 				if (!successor)
 					cancel_reported(req);
 				req->ep = successor;
-				/*
-				 * Only for contexts of a scalable endpoint: otherwise the worker is
-				 * closed next.
-				 */
+				/* Only for contexts of a scalable endpoint: otherwise the worker is closed next. */
 				if (!successor && ep->base != ep)
 					copy_out_pending_rts(req);
 			}

@@ -61,10 +61,7 @@ int rma_from_atomic(struct rma *o, struct rma_store *store, const struct entry_a
  * lists, which the caller fills in. o->amo.form must be set. 0 or a negative error.
  */
 int rma_from_plain(struct rma *o, enum fi_datatype type, enum fi_op op, size_t count);
-/*
- * fi_*atomicvalid: 0 with the elements that one call may carry in *count, -FI_EINVAL or
- * -FI_EOPNOTSUPP.
- */
+/* fi_*atomicvalid: 0 with the elements that one call may carry in *count, -FI_EINVAL or -FI_EOPNOTSUPP. */
 int rma_atomic_valid(enum atomic_form form, enum fi_datatype type, enum fi_op op, size_t *count);
 
 /* Posts an operation. 0, -FI_EAGAIN or another negative error. */
@@ -81,10 +78,7 @@ bool rma_waits(const struct peer *peer, const struct txreq *req);
  */
 bool rma_rdma_waits(const struct peer *peer, const struct txreq *req);
 int rma_rdma(struct txreq *req);
-/*
- * Requeues the operations that the device has not performed, before all others, to go by packets:
- * RDMA has failed.
- */
+/* Requeues the operations that the device has not performed, before all others, to go by packets: RDMA has failed. */
 void rma_rdma_failed(struct peer *peer);
 
 /* Can the operation access the peer's memory directly? */
@@ -118,9 +112,7 @@ int rma_result(struct txreq *req, const struct packet *p);
  * match; its data is the packet's tag.
  */
 struct message rma_match(struct peer *peer, const struct packet *p);
-/*
- * Is the packet of such an atomic consistent? All ranges must have the same key, which is the tag.
- */
+/* Is the packet of such an atomic consistent? All ranges must have the same key, which is the tag. */
 bool rma_match_valid(struct peer *peer, const struct packet *p);
 /* Returns the bytes from the start of the receive that the atomic reaches to. */
 size_t rma_match_len(const struct message *m);
@@ -136,9 +128,7 @@ struct rma_matched rma_match_apply(const struct message *m, const struct iovec *
 /* Refuses such an atomic with FI_ECANCELED: no receive will match it. */
 void rma_match_refuse(struct peer *peer, uint64_t head);
 
-/*
- * Sends the next fragment of a long answer; frees the request after the last one. 0 or -FI_EAGAIN.
- */
+/* Sends the next fragment of a long answer; frees the request after the last one. 0 or -FI_EAGAIN. */
 int rma_reply_more(struct txreq *req);
 /* Sends the pending acknowledgements (WIRE_DONE). */
 void rma_acknowledge(struct worker *worker);

@@ -29,10 +29,7 @@ bool rma_amo_parse(const struct rma_request *r)
 	return r->len == rma_amo_operands(&r->amo) * r->total;
 }
 
-/*
- * Would an eight-byte write be torn? Other threads poll on such values and must never see half of
- * one.
- */
+/* Would an eight-byte write be torn? Other threads poll on such values and must never see half of one. */
 static bool rma_amo_torn(const struct wire_amo *amo, const void *at)
 {
 	return amo->op == FI_ATOMIC_WRITE && atomic_size(amo->type) == 8 && (uintptr_t)at % 8;
@@ -91,10 +88,9 @@ uint64_t rma_amo_access(const struct wire_amo *amo)
 }
 
 /*
- * Ends an atomic whose memory is changed: counts, and answers with the old values if `result` is
- * not NULL. 0 or a negative error. For the endpoint's counters an atomic with a result is a read
- * (fi_endpoint(3)); for a region's counters it is also a write (fi_mr(3)), because a thread that
- * sleeps on one waits for the memory to change.
+ * Ends an atomic whose memory is changed: counts, and answers with the old values if `result` is not NULL. 0 or a
+ * negative error. For the endpoint's counters an atomic with a result is a read (fi_endpoint(3)); for a region's
+ * counters it is also a write (fi_mr(3)), because a thread that sleeps on one waits for the memory to change.
  */
 static int rma_amo_conclude(struct rma_request *r, const char *result)
 {

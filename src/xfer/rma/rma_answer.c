@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * Answers to our one-sided operations; performing operations in the place of a target that does not
- * poll (rma_help).
- */
+/* Answers to our one-sided operations; performing operations in the place of a target that does not poll (rma_help). */
 #include <rdma/fi_errno.h>
 
 #include "base/iov.h"
@@ -72,10 +69,7 @@ static void take_result(struct peer *peer, struct txreq *req, const struct packe
 		rma_answer_retire(peer, req, 0, 0);
 }
 
-/*
- * Handles WIRE_FAILED with tag `what`. The rest of a long write that was refused in part is not
- * sent.
- */
+/* Handles WIRE_FAILED with tag `what`. The rest of a long write that was refused in part is not sent. */
 static void take_failure(struct peer *peer, uint32_t seq, uint64_t what)
 {
 	int err = (int)(what & 0xffff) ? (int)(what & 0xffff) : FI_EIO;
@@ -124,8 +118,7 @@ void rma_answer(struct peer *peer, const struct packet *p)
 }
 
 /*
- * Does a later operation carry CQ data? Then the notification of this one would come after the
- * later operation's data.
+ * Does a later operation carry CQ data? Then the notification of this one would come after the later operation's data.
  */
 static bool tells_later(const struct txreq *req)
 {

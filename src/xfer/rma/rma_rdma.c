@@ -26,10 +26,7 @@ static bool rma_rdma_suits(const struct peer *peer, const struct txreq *req)
 	if (wire_op(req->head) == WIRE_AMO || wire_flags(req->head) & WIRE_COMMIT ||
 	    req->flags & FI_DELIVERY_COMPLETE)
 		return false;
-	/*
-	 * The notification with the CQ data must wait until the operation is done, so a packet is
-	 * quicker.
-	 */
+	/* The notification with the CQ data must wait until the operation is done, so a packet is quicker. */
 	if (wire_flags(req->head) & WIRE_CQ && !way_is_long(link, req->len))
 		return false;
 	/* Does the peer's device know the regions of all ranges? */

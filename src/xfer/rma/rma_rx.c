@@ -111,10 +111,7 @@ int rma_check(struct rma_request *r, uint64_t access)
 
 void rma_refuse(const struct rma_request *r, int err)
 {
-	/*
-	 * err reports an unknown key as FI_EACCES, like a missing right; prov_errno tells the two
-	 * apart.
-	 */
+	/* err reports an unknown key as FI_EACCES, like a missing right; prov_errno tells the two apart. */
 	uint64_t reason = (uint64_t)-err, shown = reason == FI_ENOKEY ? FI_EACCES : reason;
 
 	if (r->flags & WIRE_ORPHAN)

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The short path of one-sided posts: one range, one packet, to a connected peer that nothing bars.
- * It is inlined into the entries, so that what is constant there costs nothing. All other posts
- * take rma_post. Domain locked.
+ * The short path of one-sided posts: one range, one packet, to a connected peer that nothing bars. It is inlined into
+ * the entries, so that what is constant there costs nothing. All other posts take rma_post. Domain locked.
  */
 #ifndef WEFT_XFER_RMA_SHORT_H
 #define WEFT_XFER_RMA_SHORT_H
@@ -54,10 +53,7 @@ static inline __attribute__((always_inline)) void rma_await(struct peer *peer, s
 		station_wake(peer->conn.station);
 }
 
-/*
- * Fills in what outlives the packet. The operands are not kept: only the packet is ever taken back
- * or sent again.
- */
+/* Fills in what outlives the packet. The operands are not kept: only the packet is ever taken back or sent again. */
 static inline __attribute__((always_inline)) void
 rma_short_fill(struct txreq *req, struct ep *ep, struct peer *peer, struct rma_short s)
 {

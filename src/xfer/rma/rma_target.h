@@ -41,8 +41,7 @@ struct rma_spot {
 /* Returns the memory of range i of a checked request. */
 struct rma_spot rma_spot(const struct rma_request *r, size_t i);
 /*
- * Returns the memory `skip` bytes behind the spot and reduces *len to the bytes in the same
- * segment; 0: beyond the end.
+ * Returns the memory `skip` bytes behind the spot and reduces *len to the bytes in the same segment; 0: beyond the end.
  */
 void *rma_fragment(const struct rma_spot *spot, size_t skip, size_t *len);
 /* Copies `len` bytes at `offset` of all ranges from `buf` (in) or to `buf`. */
@@ -55,10 +54,7 @@ int rma_finish(struct rma_request *r, uint64_t kind, uint64_t more);
  * endpoint's counter. `more` (FI_REMOTE_WRITE or 0): what counters of regions also count it as.
  */
 void rma_event(struct rma_request *r, uint64_t kind, uint64_t more);
-/*
- * Marks the request done, and all before it; rma_acknowledge sends WIRE_DONE at the end of the
- * progress call.
- */
+/* Marks the request done, and all before it; rma_acknowledge sends WIRE_DONE at the end of the progress call. */
 static inline void rma_mark_done(struct peer *peer, uint64_t head)
 {
 	peer->target.done_seq = wire_id(head);

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * Receive requests: messages that matched a receive and have not arrived completely. Domain locked.
- */
+/* Receive requests: messages that matched a receive and have not arrived completely. Domain locked. */
 #ifndef WEFT_XFER_RXREQ_H
 #define WEFT_XFER_RXREQ_H
 
@@ -28,10 +26,7 @@ struct rxreq {
 	unsigned char *base; /* multi-receive: start of this message in the buffer; else NULL */
 };
 
-/*
- * Makes a receive request of message `m` for receive `r`, of which `capacity` bytes are reserved.
- * NULL: no memory.
- */
+/* Makes a receive request of message `m` for receive `r`, of which `capacity` bytes are reserved. NULL: no memory. */
 struct rxreq *rxreq_begin(struct rx *rx, struct recv *r, const struct message *m, size_t capacity,
 			  void *base);
 /* Ends a request: complete (0), or with `err` (positive). Sends ATS if `ack_pending`. */
