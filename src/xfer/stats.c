@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "xfer/stats.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <rdma/fi_errno.h>

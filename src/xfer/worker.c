@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <rdma/fi_errno.h>
-#include <rdma/fi_ext_weft.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -12,7 +11,6 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/log.h"
 #include "core/av.h"
 #include "info/ifaces.h"
 #include "info/providers.h"

@@ -3,7 +3,6 @@
 
 #include <rdma/fi_ext_weft.h>
 
-#include "base/env.h"
 #include "base/log.h"
 #include "xfer/msg/tx.h"
 #include "xfer/worker.h"

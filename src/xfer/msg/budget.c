@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "xfer/msg/budget.h"
 
+#include <rdma/fi_ext_weft.h>
+
 #include "base/env.h"
 #include "base/log.h"
 #include "core/av.h"
@@ -62,17 +64,12 @@ void budget_init(struct budget *b, struct worker *worker)
 	budget_account_init(&b->gone);
 }
 
-static void budget_release_all(struct list *messages)
+void budget_fini(struct budget *b)
 {
 	struct list *node;
 
-	while ((node = list_pop(messages)))
+	while ((node = list_pop(&b->gone.left)))
 		LIST_ENTRY(node, struct unexpected, in_account)->account = NULL;
-}
-
-void budget_fini(struct budget *b)
-{
-	budget_release_all(&b->gone.left);
 }
 
 /* ---- Accounts -------------------------------------------------------------------------------- */
@@ -402,4 +399,37 @@ bool budget_hold(struct peer *peer, size_t bytes)
 		b->held += bytes;
 	join_holders(b, a);
 	return true;
+}
+
+/* ---- Shares: beyond its own a sender has to pause ----------------------------------------------- */
+
+/* All that the address vector does not hold have one share together. */
+static size_t share_of(const struct peer *peer, size_t mark)
+{
+	const struct budget *b = &peer_worker(peer)->budget;
+	size_t parts = b->holder_count[1] + (b->all.count != b->known.count);
+
+	if (!peer->rx.account.known)
+		parts *= b->holder_count[0];
+	if (!parts)
+		parts = 1;
+	return mark / parts;
+}
+
+bool budget_pauses(const struct peer *peer, size_t mark)
+{
+	return peer->rx.account.sum.bytes > share_of(peer, mark);
+}
+
+bool budget_resumes(const struct peer *peer, size_t mark)
+{
+	return peer->rx.account.sum.bytes <= share_of(peer, mark) / 2;
+}
+
+void budget_stats(const struct budget *b, struct fi_weft_stats *stats)
+{
+	stats->unexpected_bytes = b->all.bytes;
+	stats->unexpected_count = b->all.count;
+	stats->unexpected_dropped = b->dropped;
+	stats->unexpected_disconnected = b->disconnected;
 }

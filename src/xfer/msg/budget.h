@@ -96,7 +96,10 @@ bool budget_pauses(const struct peer *peer, size_t mark);
 /* Has it less than half of its share? */
 bool budget_resumes(const struct peer *peer, size_t mark);
 /* Do all senders together have more than `mark` bytes? */
-bool budget_full(const struct budget *b, size_t mark);
+static inline bool budget_full(const struct budget *b, size_t mark)
+{
+	return b->all.bytes > mark;
+}
 
 /* Finds out which senders the address vector holds by now. */
 void budget_look_up(struct budget *b);

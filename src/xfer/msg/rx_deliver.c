@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Checks packets from transports and dispatches them. */
 #include <rdma/fi_errno.h>
-#include <string.h>
 
 #include "base/copy.h"
 #include "base/log.h"

@@ -15,7 +15,6 @@
 #include "base/list.h"
 
 struct rx;
-struct rx_index;
 struct unexpected;
 
 /* A message among those of equal key; the oldest of them stands for all in its bucket. */

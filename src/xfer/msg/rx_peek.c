@@ -9,7 +9,6 @@
 #include "link/wire.h"
 #include "xfer/rma/rma.h"
 #include "xfer/worker.h"
-#include "xfer/msg/budget.h"
 #include "xfer/msg/rx.h"
 #include "xfer/msg/tx.h"
 

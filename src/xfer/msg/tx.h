@@ -10,7 +10,6 @@
 #include "link/wire.h"
 #include "xfer/peer.h"
 
-struct packet;
 struct work;
 
 /* Arguments of a send call. Passed by value, so that the fast path keeps them in registers. */

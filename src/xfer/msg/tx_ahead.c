@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Messages of collective groups, which ignore fences, XOFF and the backlog. */
 #include <rdma/fi_errno.h>
-#include <string.h>
 
 #include "conn/conn.h"
 #include "xfer/defer/defer.h"

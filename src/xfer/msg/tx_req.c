@@ -6,7 +6,6 @@
 
 #include "base/copy.h"
 #include "base/iov.h"
-#include "base/log.h"
 #include "base/probe.h"
 #include "xfer/defer/defer.h"
 #include "xfer/worker.h"

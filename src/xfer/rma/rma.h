@@ -20,7 +20,6 @@
 
 struct ep;
 struct message;
-struct packet;
 struct worker;
 struct txreq;
 struct work;

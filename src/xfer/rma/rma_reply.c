@@ -2,9 +2,7 @@
 /* Answers with bytes of the target's memory. */
 #include <rdma/fi_errno.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include "base/log.h"
 #include "xfer/rma/rma_target.h"
 #include "xfer/worker.h"
 #include "xfer/msg/tx.h"
