@@ -43,26 +43,13 @@ static void quiesce_note(struct worker *worker, bool last)
 			worker->conn.via[i].transport->quiesce(worker->conn.via[i].state, last);
 }
 
-static pid_t process_of(const struct peer *peer)
-{
-	return peer->conn.sock < 0 ? -1 : connect_pid(peer->conn.sock);
-}
-
 static void quiesce_warn(const struct peer *peer, const char *what)
 {
 	char text[ADDR_STR_MAX + 32];
 
 	addr_print(&peer->conn.name, text, sizeof(text));
-	LOG_WARN(LOG_MR, "close: %s (process %d) %s", text, (int)process_of(peer), what);
-}
-
-/* Logs the peer that delays us, once a second: it may be stopped in the middle of a copy. */
-static void quiesce_say(struct wait *w, const struct peer *peer)
-{
-	if (w->now < w->say)
-		return;
-	w->say = w->now + SAY_MS;
-	quiesce_warn(peer, "accesses our memory directly: waiting for it");
+	LOG_WARN(LOG_MR, "close: %s (process %d) %s", text, (int)connect_pid(peer->conn.sock),
+		 what);
 }
 
 static void quiesce_begin_peer(struct wait *w, uint32_t id)
@@ -81,7 +68,7 @@ static bool quiesce_is_elsewhere(struct wait *w, const struct peer *peer)
 		return false;
 	w->look = w->now + LOOK_MS;
 	if (!w->threads)
-		w->threads = threads_begin(process_of(peer));
+		w->threads = threads_begin(connect_pid(peer->conn.sock));
 	return w->threads && threads_elsewhere(w->threads);
 }
 
@@ -99,7 +86,10 @@ static int quiesce_judge(struct wait *w, uint32_t id)
 	}
 	if (id != w->id)
 		quiesce_begin_peer(w, id);
-	quiesce_say(w, peer);
+	if (w->now >= w->say) { /* it may be stopped in the middle of a copy */
+		w->say = w->now + SAY_MS;
+		quiesce_warn(peer, "accesses our memory directly: waiting for it");
+	}
 	if (quiesce_is_elsewhere(w, peer)) {
 		quiesce_warn(
 			peer,

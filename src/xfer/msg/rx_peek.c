@@ -19,15 +19,15 @@
 #define LOOK_CALLS 1024u
 #define LOOK_NS    100000u
 
-/* Answers the sender of a discarded message if the sender awaits an answer. */
-static void answer_discarded(struct unexpected *u)
+/* Drops a message, and answers its sender if that awaits an answer. */
+static void rx_peek_discard(struct rx *rx, struct unexpected *u)
 {
-	if (u->peer && wire_op(u->head) == WIRE_AMO) {
+	rx_take(rx, u);
+	if (u->peer && wire_op(u->head) == WIRE_AMO)
 		rma_match_refuse(u->peer, u->head);
-		return;
-	}
-	if (u->peer && rx_wants_ack(u->head))
+	else if (u->peer && rx_wants_ack(u->head))
 		tx_control(u->peer, WIRE_HEAD(WIRE_ATS, 0, 0, wire_id(u->head)), 0);
+	rx_drop(u);
 }
 
 static size_t message_len(const struct unexpected *u)
@@ -103,9 +103,7 @@ int rx_peek(struct rx *rx, struct worker *worker, bool tagged, const struct recv
 	if (!u)
 		return 0;
 	if (args->flags & FI_DISCARD) {
-		rx_take(rx, u);
-		answer_discarded(u);
-		rx_drop(u);
+		rx_peek_discard(rx, u);
 	} else if (args->flags & FI_CLAIM) {
 		struct fi_context *context = args->context;
 
@@ -115,18 +113,14 @@ int rx_peek(struct rx *rx, struct worker *worker, bool tagged, const struct recv
 	return 0;
 }
 
-/* FI_CLAIM | FI_DISCARD: drops the claimed message. */
+/* FI_CLAIM | FI_DISCARD: drops the claimed message; rx_claimed has found that there is one. */
 int rx_discard_claimed(struct rx *rx, bool tagged, const struct recv_args *args)
 {
 	struct fi_context *context = args->context;
-	struct unexpected *u = context ? context->internal[0] : NULL;
+	struct unexpected *u = context->internal[0];
 
-	if (!u)
-		return -FI_EINVAL;
 	context->internal[0] = NULL;
 	complete_peek(rx, tagged, args, u);
-	rx_take(rx, u);
-	answer_discarded(u);
-	rx_drop(u);
+	rx_peek_discard(rx, u);
 	return 0;
 }

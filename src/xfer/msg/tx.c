@@ -204,23 +204,18 @@ void tx_announce(const struct peer *peer)
 		peer->conn.real->zcopy->cork(peer->conn.real, true);
 }
 
-/* May the link copy the message, whose end is then reported at once? */
-static bool may_copy(const struct link *link, const struct xfer *x)
-{
-	bool silent = (x->flags & (FI_INJECT | FI_COMPLETION)) == FI_INJECT;
-
-	return !ack_flags(x->flags) && !x->work && way_copies(link, x->len, silent);
-}
-
 /* Sends to a connected peer without a backlog. 0 or a negative error. */
 static int tx_now(struct ep *ep, struct peer *peer, const struct xfer *x)
 {
+	bool silent = (x->flags & (FI_INJECT | FI_COMPLETION)) == FI_INJECT;
 	struct link *link = peer->conn.real;
 	int err;
 
 	if (x->flags & FI_MORE)
 		tx_announce(peer);
-	if (!peer->tx.xoff_ms && may_copy(link, x)) {
+	/* What the link copies is reported at once. */
+	if (!peer->tx.xoff_ms && !ack_flags(x->flags) && !x->work &&
+	    way_copies(link, x->len, silent)) {
 		struct iovec one = {(void *)(uintptr_t)x->buf, x->len};
 		struct packet p = {.head = x->head, .tag = x->tag, .data = x->data, .len = x->len};
 
@@ -232,13 +227,6 @@ static int tx_now(struct ep *ep, struct peer *peer, const struct xfer *x)
 		return err;
 	}
 	return tx_by_request(ep, peer, x, false);
-}
-
-/* As tx_may_queue; of messages only what is fenced, and what is long: that needs us anyway. */
-static bool may_queue(const struct peer *peer, const struct xfer *x)
-{
-	return tx_may_queue(peer, x->flags, x->work) &&
-	       (x->work || x->flags & FI_FENCE || way_is_long(peer->conn.real, x->len));
 }
 
 int tx_connect(struct peer *peer, const struct work *work)
@@ -269,9 +257,13 @@ static int tx_try(struct ep *ep, struct peer *peer, const struct xfer *x)
 
 	if (err)
 		return err;
-	if (peer->conn.state != PEER_CONNECTED || tx_must_queue(peer, x->flags))
-		return may_queue(peer, x) && !tx_full(ep, peer) ? tx_by_request(ep, peer, x, true)
-								: -FI_EAGAIN;
+	if (peer->conn.state != PEER_CONNECTED || tx_must_queue(peer, x->flags)) {
+		/* Only deferred work, what is fenced, and what is long: that needs us anyway. */
+		bool may = tx_may_queue(peer, x->flags, x->work) &&
+			   (x->work || x->flags & FI_FENCE || way_is_long(peer->conn.real, x->len));
+
+		return may && !tx_full(ep, peer) ? tx_by_request(ep, peer, x, true) : -FI_EAGAIN;
+	}
 	if (peer_behind(peer) || (peer->tx.xoff_ms && tx_full(ep, peer)))
 		return -FI_EAGAIN;
 	return tx_now(ep, peer, x);

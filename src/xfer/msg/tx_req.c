@@ -220,12 +220,19 @@ void tx_take_back(struct peer *peer, const char *what)
 		contact_starve(&peer->conn, what);
 }
 
-/* Reports an operation of an endpoint that is being closed as canceled, though it may go on. */
-static void cancel_reported(struct txreq *req)
+/* Hands a request of an endpoint that is being closed to its successor, or reports it as canceled: it may go on. */
+static void forget_request(struct txreq *req, struct ep *successor)
 {
-	if (!req->work)
+	const struct ep *ep = req->ep;
+
+	if (!successor && !req->work)
 		complete_error(req, FI_ECANCELED, FI_ECANCELED);
-	req->result_count = 0; /* the memory of the result may be freed */
+	if (!successor)
+		req->result_count = 0; /* the memory of the result may be freed */
+	req->ep = successor;
+	/* Only for contexts of a scalable endpoint: otherwise the worker is closed next. */
+	if (!successor && ep->base != ep)
+		copy_out_pending_rts(req);
 }
 
 void tx_forget(struct worker *worker, struct ep *ep, struct ep *successor)
@@ -238,14 +245,8 @@ void tx_forget(struct worker *worker, struct ep *ep, struct ep *successor)
 		}
 		for (unsigned int i = 0; i < REPORTED; i++)
 			LIST_EACH_SAFE_OF (struct txreq, req, &peer->txreqs[reported[i]], link) {
-				if (req->ep != ep)
-					continue;
-				if (!successor)
-					cancel_reported(req);
-				req->ep = successor;
-				/* Only for contexts of a scalable endpoint: otherwise the worker is closed next. */
-				if (!successor && ep->base != ep)
-					copy_out_pending_rts(req);
+				if (req->ep == ep)
+					forget_request(req, successor);
 			}
 		/* The application may free the buffers soon. */
 		if (!successor && peer->conn.real && link_holds(peer->conn.real))

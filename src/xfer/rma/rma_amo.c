@@ -8,17 +8,10 @@
 #include "xfer/msg/rx.h"
 #include "xfer/msg/tx.h"
 
-/* Returns the values sent per element. */
-static unsigned int rma_amo_operands(const struct wire_amo *amo)
-{
-	if (amo->op == FI_ATOMIC_READ)
-		return 0;
-	return amo->form == ATOMIC_COMPARE ? 2 : 1;
-}
-
 bool rma_amo_parse(const struct rma_request *r)
 {
 	size_t size = atomic_size(r->amo.type);
+	size_t values = r->amo.form == ATOMIC_COMPARE ? 2 : 1; /* sent for each element */
 
 	if (!atomic_find(r->amo.form, r->amo.op, r->amo.type) || r->amo.len != r->total ||
 	    !r->total || r->total > WIRE_AMO_MAX)
@@ -26,7 +19,7 @@ bool rma_amo_parse(const struct rma_request *r)
 	for (size_t i = 0; i < r->count; i++)
 		if (r->range[i].len % size)
 			return false;
-	return r->len == rma_amo_operands(&r->amo) * r->total;
+	return r->len == (r->amo.op == FI_ATOMIC_READ ? 0 : values * r->total);
 }
 
 /* Would an eight-byte write be torn? Other threads poll on such values and must never see half of one. */
