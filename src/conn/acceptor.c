@@ -13,7 +13,6 @@
 #include "base/closer.h"
 #include "base/forked.h"
 #include "base/log.h"
-#include "conn/acceptor_pending.h"
 #include "conn/connect.h"
 #include "conn/hello.h"
 

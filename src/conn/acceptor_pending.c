@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "conn/acceptor_pending.h"
 
 #include <poll.h>
 #include <rdma/fi_errno.h>
@@ -19,7 +18,8 @@
 /* An origin may have this part of all places without being dropped at once. */
 #define SHARES 16
 
-unsigned int acceptor_pending_max(void)
+/* Returns the limit: FI_WEFT_PENDING_MAX within its bounds. */
+static unsigned int acceptor_pending_max(void)
 {
 	size_t max = env_get()->pending_max;
 
@@ -127,7 +127,8 @@ static void name_origin(const struct origin *o, char *text, size_t len)
 		addr_print(&o->addr, text, len);
 }
 
-void acceptor_pending_silent(struct acceptor *a, struct pending *p, uint64_t now)
+/* Closes a connection that has said nothing since `since`. */
+static void acceptor_pending_silent(struct acceptor *a, struct pending *p, uint64_t now)
 {
 	struct accepted conn = {
 		.sock = p->sock, .inside = acceptor_pending_inside(p), .pid = p->origin->pid};

@@ -79,7 +79,7 @@ static inline bool auth_asks(const struct wire_hello *hello)
  */
 bool auth_link_key(const struct auth *auth, uint8_t key[TLS_KEY]);
 
-/* ---- auth_keys.c: keys of an address vector ---- */
+/* ---- keys of an address vector ---- */
 
 /* The endpoint is enabled with the vector, whose keys it has from now on; auth_unbind: it is closed. */
 void auth_bind(struct auth_own *own, struct av *av);
@@ -108,7 +108,7 @@ bool auth_admits(struct auth_own *own, const struct accepted *conn, const struct
 /* Does the endpoint have the key that the connection was asked to prove by its listener? Else logged. */
 bool auth_fits(const struct auth_own *own, const struct accepted *conn);
 
-/* ---- auth_peer.c: the initiator ---- */
+/* ---- the initiator ---- */
 
 /* Begins the proof with HELLO_GREETING on a socket to the peer: *auth is made. 0 or a negative error. */
 int auth_greet(struct contact *peer, int sock, bool inside, struct auth **auth);

@@ -4,6 +4,7 @@
 #include <rdma/fi_errno.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
+#include <sys/timerfd.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -291,4 +292,30 @@ int conn_start(struct contact *peer)
 int conn_start_early(struct contact *peer, uint64_t until)
 {
 	return conn_open_start(peer, &(struct conn_with){.early = true, .until = until});
+}
+
+void conn_timer_set(struct station *station, int ms)
+{
+	struct itimerspec when = {.it_value = {ms / 1000, ms % 1000 * 1000000L}};
+	struct epoll_event ev = {.events = EPOLLIN, .data.u64 = (uint64_t)STATION_HW << 32};
+
+	conn_timer_clear(station);
+	if (ms <= 0)
+		return;
+	station->timer = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
+	if (station->timer < 0 || timerfd_settime(station->timer, 0, &when, NULL) ||
+	    epoll_ctl(station->driven.fd, EPOLL_CTL_ADD, station->timer, &ev))
+		LOG_WARN(LOG_EP_CTRL,
+			 "no timer for a connection attempt: %s (ulimit -n limits descriptors)",
+			 fi_strerror(errno));
+}
+
+void conn_timer_clear(struct station *station)
+{
+	if (station->timer < 0)
+		return;
+	/* A forked child has it open, too, so to close it does not end the watch. */
+	epoll_ctl(station->driven.fd, EPOLL_CTL_DEL, station->timer, NULL);
+	close(station->timer);
+	station->timer = -1;
 }

@@ -92,7 +92,7 @@ bool conn_names_join(struct contact *peer, const struct wire_hello *hello);
 /* Notes them for a peer that is connected now. Without memory it has its name alone. */
 void conn_names_keep(struct contact *peer, const struct peer_also *also);
 
-/* conn_unknown.c */
+/* conn_on_hello.c, of peers that the address vector does not hold */
 /*
  * May the newcomer connect? Not if the address vector does not hold it, and too many such peers are
  * there already.
@@ -115,7 +115,7 @@ void conn_retry_held(struct station *station);
  */
 int conn_take(struct contact *peer, struct accepted *conn, const struct hello_fields *fields);
 
-/* conn_socket.c */
+/* conn.c, of a connected peer */
 /* Handles the disconnect message of a packet. The peer may be freed. */
 void conn_hear_disconnect(struct contact *peer);
 /* Makes the peer's link find out soon whether the peer is out of reach. False: it cannot. */
@@ -187,7 +187,7 @@ void conn_single_sent(struct contact *peer);
  */
 void conn_single_unname(struct station *station);
 
-/* conn_timer.c */
+/* conn_open.c */
 /* Wakes sleepers in `ms` ms, instead of when the timer was set to before; 0 or less: not at all. */
 void conn_timer_set(struct station *station, int ms);
 

@@ -56,7 +56,7 @@ struct contact {
 	struct attempt *attempt; /* owned; NULL unless an attempt of ours is under way */
 	bool asked;              /* we asked to close the idle connection, and had no answer yet */
 	bool wrong_key;          /* the peer has used an unknown key */
-	bool socket_lost;        /* the link goes on without its bootstrap socket: conn_socket.c */
+	bool socket_lost;        /* the link goes on without its bootstrap socket: conn.c */
 	bool probing;            /* connect_probe is on for the link's socket */
 	enum link_kind
 		kind; /* of `real`; before it is made, LINK_HOST or LINK_SOCKET as the bootstrap socket is */

@@ -14,7 +14,6 @@
 #include "info/ifaces.h"
 #include "conn/advertise.h"
 #include "conn/connect.h"
-#include "conn/listen_holder.h"
 
 /*
  * Seconds that the kernel withholds silent connections from accept() (TCP_DEFER_ACCEPT): a process

@@ -3,6 +3,9 @@
 #ifndef WEFT_CONN_LISTEN_H
 #define WEFT_CONN_LISTEN_H
 
+#include <sys/socket.h>
+#include <sys/un.h>
+
 #include "base/addr.h"
 #include "conn/acceptor.h"
 
@@ -35,5 +38,11 @@ int listen_begin(struct acceptor *l, const struct listen_how *how, int socks[2])
 int listen_usable(struct addr *name);
 /* Closes the sockets that the acceptor has not taken. */
 void listen_drop(int socks[2]);
+
+/*
+ * Writes whose socket has the abstract Unix name, as far as the kernel tells: the user, and the process if the socket listens.
+ * Empty: no socket has it.
+ */
+void listen_holder(const struct sockaddr_un *un, socklen_t len, char *text, size_t room);
 
 #endif

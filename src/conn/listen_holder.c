@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "conn/listen_holder.h"
 
 #include <linux/netlink.h>
 #include <linux/sock_diag.h>

@@ -31,10 +31,9 @@ OWN_LINES = {
     "hw/verbs/rdm/verbs_tx.c": ["%s: posting a send to peer"],  # each link once: it ends
     "conn/auth_accept.c": ["accept: the endpoint's key"],
     "api/cm.c": ["accept: the request came"],
-    "conn/conn_open.c": ["%s: the endpoint was enabled before"],
+    "conn/conn_open.c": ["%s: the endpoint was enabled before", "no timer for a connection attempt"],
     "conn/conn_reach.c": ["cannot connect to", "no connection with"],  # our attempts; is_news limits those of others
     "xfer/worker_stuck.c": ["%s: an operation has stood still"],  # operations of ours
-    "conn/conn_timer.c": ["no timer for a connection attempt"],
     "xfer/msg/rx_match.c": ["FI_AUTH_KEY"],
     "xfer/msg/rx_peek.c": ["FI_CLAIM without"],
     "xfer/quiesce.c": ["close: %s (process"],  # while the application closes

@@ -308,7 +308,8 @@ void group_end(struct group *g)
 	}
 	LOG_INFO(LOG_EP_CTRL, "a group of %u ends: %s", g->size, fi_strerror(g->err));
 	rx_fail_posted(&g->rx, g->err);
-	rdma_quiesce(worker, &g->rx, NULL); /* no device may write to memory that is released next */
+	rdma_quiesce(worker, &g->rx,
+		     NULL); /* no device may write to memory that is released next */
 	rxreq_fail_context(worker, &g->rx, g->err);
 	tx_cancel_posted(worker, g->err, group_is_of, g);
 	op_end_all(g);

@@ -71,7 +71,8 @@ struct unexpected {
 	struct rx *rx; /* the context that the message was sent to; may share queues with others */
 	struct peer *peer; /* NULL once the peer is disconnected; the message stays valid */
 	fi_addr_t src;     /* fi_addr_t of the sender when the message came, or FI_ADDR_NOTAVAIL */
-	struct sender *sender; /* owned; where the peer is gone and `src` tells nothing, else NULL */
+	struct sender
+		*sender; /* owned; where the peer is gone and `src` tells nothing, else NULL */
 	uint64_t head, tag, data;
 	size_t len;              /* of the message */
 	size_t kept;             /* bytes in `payload` */
