@@ -16,7 +16,7 @@
 #include "base/log.h"
 #include "info/providers.h"
 #include "link/offload.h"
-#include "link/transports.h"
+#include "link/link.h"
 #include "conn/conn.h"
 #include "conn/connect.h"
 #include "conn/hello.h"

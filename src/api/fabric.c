@@ -28,7 +28,7 @@
 #include "info/opened.h"
 #include "info/providers.h"
 #include "link/engine.h"
-#include "link/transports.h"
+#include "link/link.h"
 
 static int domain_close(struct fid *fid)
 {

@@ -10,7 +10,7 @@
 #include "base/fid.h"
 #include "base/forked.h"
 #include "base/log.h"
-#include "base/monitor.h"
+#include "base/watch.h"
 #include "base/text.h"
 #include "info/info.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "base/ktls.h"
+#include "base/tls.h"
 
 #include <errno.h>
 #include <linux/tls.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "base/maps.h"
+#include "base/watch.h"
 
 #include <errno.h>
 #include <fcntl.h>

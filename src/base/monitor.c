@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "base/monitor.h"
 
 #include "base/fid.h"
 #include "base/forked.h"

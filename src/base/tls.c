@@ -13,10 +13,7 @@
 
 /* TLS_AES_128_GCM_SHA256, as everybody has it; by number, as SSL_CIPHER_find(3) takes it. */
 #define CIPHER "TLS_AES_128_GCM_SHA256"
-#define CIPHER_CODE                                                                                \
-	{                                                                                          \
-		0x13, 0x01                                                                         \
-	}
+
 /*
  * Bytes after which our side changes its key: a sixth of what RFC 8446, section 5.5, allows. Kernels before Linux 6.14
  * cannot follow.
@@ -99,7 +96,7 @@ static long tls_control(BIO *bio, int what, long number, void *at)
 /* The key as the library wants it: the session of a connection that there was before. NULL: no memory. */
 static SSL_SESSION *session_of(SSL *ssl)
 {
-	static const unsigned char code[] = CIPHER_CODE;
+	static const unsigned char code[] = {0x13, 0x01}; /* of CIPHER */
 	const struct tls *tls = lib.SSL_get_ex_data(ssl, 0);
 	const SSL_CIPHER *cipher = lib.SSL_CIPHER_find(ssl, code);
 	SSL_SESSION *session = lib.SSL_SESSION_new();

@@ -19,7 +19,6 @@
 #include <unistd.h>
 
 #include "base/forked.h"
-#include "base/monitor.h"
 
 #define EVENTS (UFFD_FEATURE_EVENT_UNMAP | UFFD_FEATURE_EVENT_REMOVE | UFFD_FEATURE_EVENT_REMAP)
 

@@ -7,7 +7,7 @@
 #include <sys/random.h>
 
 #include "base/env.h"
-#include "base/ktls.h"
+#include "base/tls.h"
 #include "base/log.h"
 #include "conn/conn_own.h"
 #include "conn/station.h"

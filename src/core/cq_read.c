@@ -9,7 +9,6 @@
 
 #include "base/fid.h"
 #include "base/log.h"
-#include "base/misuse.h"
 #include "base/reason.h"
 #include "link/link.h"
 

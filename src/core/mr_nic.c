@@ -6,7 +6,7 @@
 #include "core/mr_table.h"
 #include "info/rdma_ports.h"
 #include "info/providers.h"
-#include "link/transports.h"
+#include "link/link.h"
 
 #define WRITERS  (FI_RECV | FI_READ | FI_REMOTE_WRITE) /* rights by which a device writes */
 #define FIND_MAX 32 /* limit of regions searched, last used first */

@@ -9,7 +9,7 @@
 
 #include "atomic/atomic.h"
 #include "base/iov.h"
-#include "base/misuse.h"
+#include "base/log.h"
 #include "entry/tables.h"
 
 /* A send of one buffer. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "hw/transports.h"
-#include "link/transports.h"
+#include "link/link.h"
 
 const struct transport *const transports[] = {
 	&shm_transport, &verbs_transport, &tcp_transport, &udp_transport,

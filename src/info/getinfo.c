@@ -12,9 +12,8 @@
 #include "info/opened.h"
 #include "info/rdma_ports.h"
 #include "info/resolve.h"
-#include "info/resolve_ip.h"
 #include "info/providers.h"
-#include "link/transports.h"
+#include "link/link.h"
 
 static const struct fi_fabric_attr *fabric_hints(const struct query *q)
 {

@@ -7,6 +7,7 @@
 #define WEFT_INFO_IFACES_H
 
 #include <net/if.h>
+#include <rdma/fabric.h>
 #include <stdbool.h>
 
 #include "base/addr.h"
@@ -103,6 +104,23 @@ bool ifaces_route(const struct ifaces *all, const struct addr *to, struct addr *
  * -FI_EADDRNOTAVAIL: no such interface is up with such an address.
  */
 int ifaces_default(int family, struct addr *a);
+
+/* ---- The description of a network card in fi_info, fi_getinfo(3): nic.c ---- */
+
+/*
+ * Returns a description with all attributes, empty; or NULL. Its strings must be from malloc:
+ * closing frees them, but not prov_attr. Supports FI_DUP.
+ */
+struct fid_nic *nic_new(void);
+
+/* Returns a network interface's description: its name, bus and link; NULL: no memory. */
+struct fid_nic *nic_of(const struct iface *iface);
+
+/*
+ * Returns the bus of a network interface. It may be that of a device further up, as of a virtio device, which is
+ * behind a PCI device. FI_BUS_UNKNOWN: it is on none, or the kernel does not tell. `sys`: where sysfs is.
+ */
+struct fi_bus_attr nic_bus(const char *sys, const char *name);
 
 /* ---- Between ifaces.c and the file configure chose ------------------------------------------- */
 

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "base/fid.h"
-#include "info/nic.h"
+#include "info/ifaces.h"
 #include "info/tostr.h"
 
 /* The object and its attributes in one allocation. */

@@ -7,14 +7,13 @@
 
 #include "base/addr.h"
 #include "info/info.h"
-#include "info/nic.h"
+#include "info/ifaces.h"
 #include "info/opened.h"
 #include "info/providers.h"
 #include "info/rdma_ports.h"
 #include "info/resolve.h"
-#include "info/resolve_ip.h"
 #include "info/rules.h"
-#include "link/transports.h"
+#include "link/link.h"
 
 /* Copies an address into an entry. */
 static int resolve_keep(void **member, size_t *member_len, const void *addr, size_t len)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "info/resolve_ip.h"
+#include "info/resolve.h"
 
 #include <netdb.h>
 #include <netinet/in.h>

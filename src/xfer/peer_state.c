@@ -8,7 +8,6 @@
 #include "core/av.h"
 #include "core/ep.h"
 #include "link/link.h"
-#include "link/transports.h"
 #include "xfer/worker.h"
 
 struct peer peer_nobody = {.conn = {.link = &contact_full_link,

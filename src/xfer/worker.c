@@ -14,7 +14,7 @@
 #include "core/av.h"
 #include "info/ifaces.h"
 #include "info/providers.h"
-#include "link/transports.h"
+#include "link/link.h"
 #include "conn/conn.h"
 #include "conn/conn_options.h"
 #include "xfer/dgram/dgram.h"

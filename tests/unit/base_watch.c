@@ -19,7 +19,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/maps.h"
 #include "base/watch.h"
 
 #define PAGE  ((size_t)4096)

@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "info/nic.h"
+#include "info/ifaces.h"
 #include "suite.h"
 
 #define COUNT(array) ((int)(sizeof(array) / sizeof((array)[0])))

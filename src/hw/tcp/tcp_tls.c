@@ -12,7 +12,7 @@
 #include <sys/socket.h>
 
 #include "base/copy.h"
-#include "base/ktls.h"
+#include "base/tls.h"
 #include "base/log.h"
 #include "hw/tcp/tcp_tls.h"
 

@@ -7,7 +7,6 @@
 
 #include "base/env.h"
 #include "base/iov.h"
-#include "base/misuse.h"
 #include "base/log.h"
 #include "core/cq.h"
 #include "link/wire.h"

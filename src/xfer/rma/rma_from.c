@@ -3,7 +3,6 @@
 #include <rdma/fi_errno.h>
 
 #include "base/iov.h"
-#include "base/misuse.h"
 #include "base/log.h"
 #include "xfer/rma/rma.h"
 #include "link/engine.h"

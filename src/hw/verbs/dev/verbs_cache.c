@@ -22,8 +22,6 @@
 #include "base/env.h"
 #include "base/forked.h"
 #include "base/log.h"
-#include "base/maps.h"
-#include "base/monitor.h"
 #include "base/watch.h"
 
 /*
