@@ -9,10 +9,9 @@
 #include "info/info.h"
 
 /* Sizes of the structures at a symbol version, each by the first member that it lacks. */
-#define SIZES(info, tx_attr, ep_attr, domain_attr)                                                 \
-	{                                                                                          \
-		info, tx_attr, ep_attr, domain_attr                                                \
-	}
+/* clang-format off */
+#define SIZES(info, tx_attr, ep_attr, domain_attr) {info, tx_attr, ep_attr, domain_attr}
+/* clang-format on */
 #define INFO(member)   offsetof(struct fi_info, member)
 #define TX(member)     offsetof(struct fi_tx_attr, member)
 #define EP(member)     offsetof(struct fi_ep_attr, member)
@@ -77,20 +76,15 @@ CALLS(fi_dupinfo, fi_getinfo, sizes_1_9, fi_version())
 
 #ifndef WEFT_STATIC
 
-static const struct info_sizes sizes_1_0 =
-	SIZES(INFO(nic), TX(tclass), EP(auth_key_size), DOMAIN(cntr_cnt));
-static const struct info_sizes sizes_1_1 =
-	SIZES(INFO(nic), TX(tclass), EP(xpu_ctx), DOMAIN(tclass));
-static const struct info_sizes sizes_1_2 =
-	SIZES(ALL(fi_info), TX(tclass), EP(xpu_ctx), DOMAIN(tclass));
-static const struct info_sizes sizes_1_3 =
-	SIZES(ALL(fi_info), ALL(fi_tx_attr), EP(xpu_ctx), DOMAIN(max_ep_auth_key));
-static const struct info_sizes sizes_1_7 =
-	SIZES(ALL(fi_info), ALL(fi_tx_attr), EP(xpu_ctx), DOMAIN(max_group_id));
-static const struct info_sizes sizes_1_8 =
-	SIZES(ALL(fi_info), ALL(fi_tx_attr), EP(xpu_ctx), DOMAIN(max_cntr_value));
-static const struct info_sizes sizes_1_10 =
-	SIZES(ALL(fi_info), ALL(fi_tx_attr), ALL(fi_ep_attr), ALL(fi_domain_attr));
+/* clang-format off */
+static const struct info_sizes sizes_1_0 = SIZES(INFO(nic), TX(tclass), EP(auth_key_size), DOMAIN(cntr_cnt));
+static const struct info_sizes sizes_1_1 = SIZES(INFO(nic), TX(tclass), EP(xpu_ctx), DOMAIN(tclass));
+static const struct info_sizes sizes_1_2 = SIZES(ALL(fi_info), TX(tclass), EP(xpu_ctx), DOMAIN(tclass));
+static const struct info_sizes sizes_1_3 = SIZES(ALL(fi_info), ALL(fi_tx_attr), EP(xpu_ctx), DOMAIN(max_ep_auth_key));
+static const struct info_sizes sizes_1_7 = SIZES(ALL(fi_info), ALL(fi_tx_attr), EP(xpu_ctx), DOMAIN(max_group_id));
+static const struct info_sizes sizes_1_8 = SIZES(ALL(fi_info), ALL(fi_tx_attr), EP(xpu_ctx), DOMAIN(max_cntr_value));
+static const struct info_sizes sizes_1_10 = SIZES(ALL(fi_info), ALL(fi_tx_attr), ALL(fi_ep_attr), ALL(fi_domain_attr));
+/* clang-format on */
 
 _Static_assert(INFO(nic) == 112 && TX(tclass) == 72, "sizes of 1.0");
 _Static_assert(EP(auth_key_size) == 80 && DOMAIN(cntr_cnt) == 120, "sizes of 1.0");

@@ -149,39 +149,20 @@ static ssize_t tx_size_left(struct fid_ep *fid)
 	return ep->enabled ? (ssize_t)ep->tx_size : -FI_EOPBADSTATE;
 }
 
-struct fi_ops_ep ep_ops = {
-	.size = sizeof(struct fi_ops_ep),
-	.cancel = ep_cancel,
-	.getopt = ep_option_get,
-	.setopt = ep_option_set,
-	.tx_ctx = ep_opt_no_tx_ctx,
-	.rx_ctx = ep_opt_no_rx_ctx,
-	.rx_size_left = rx_size_left,
-	.tx_size_left = tx_size_left,
-	.export_xpu = fid_no_call_2_7,
-};
+/* clang-format off */
+#define EP_OPS(cancel_, tx_ctx_, rx_ctx_, rx_left, tx_left)                                        \
+	{                                                                                          \
+		.size = sizeof(struct fi_ops_ep), .cancel = (cancel_), .getopt = ep_option_get,    \
+		.setopt = ep_option_set, .tx_ctx = (tx_ctx_), .rx_ctx = (rx_ctx_),                 \
+		.rx_size_left = (rx_left), .tx_size_left = (tx_left),                              \
+		.export_xpu = fid_no_call_2_7,                                                     \
+	}
+/* clang-format on */
 
+struct fi_ops_ep ep_ops =
+	EP_OPS(ep_cancel, ep_opt_no_tx_ctx, ep_opt_no_rx_ctx, rx_size_left, tx_size_left);
+struct fi_ops_ep sep_ops =
+	EP_OPS(ep_cancel, sep_tx_context, sep_rx_context, rx_size_left, tx_size_left);
 /* A shared transmit context has no operations of its own, only its endpoints have. */
-struct fi_ops_ep stx_ops = {
-	.size = sizeof(struct fi_ops_ep),
-	.cancel = refused_cancel,
-	.getopt = ep_option_get,
-	.setopt = ep_option_set,
-	.tx_ctx = ep_opt_no_tx_ctx,
-	.rx_ctx = ep_opt_no_rx_ctx,
-	.rx_size_left = refused_rx_size_left,
-	.tx_size_left = refused_tx_size_left,
-	.export_xpu = fid_no_call_2_7,
-};
-
-struct fi_ops_ep sep_ops = {
-	.size = sizeof(struct fi_ops_ep),
-	.cancel = ep_cancel,
-	.getopt = ep_option_get,
-	.setopt = ep_option_set,
-	.tx_ctx = sep_tx_context,
-	.rx_ctx = sep_rx_context,
-	.rx_size_left = rx_size_left,
-	.tx_size_left = tx_size_left,
-	.export_xpu = fid_no_call_2_7,
-};
+struct fi_ops_ep stx_ops = EP_OPS(refused_cancel, ep_opt_no_tx_ctx, ep_opt_no_rx_ctx,
+				  refused_rx_size_left, refused_tx_size_left);

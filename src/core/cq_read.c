@@ -409,29 +409,17 @@ static const char *error_text(struct fid_cq *fid, int prov_errno, const void *er
 	return buf && len ? buf : text;
 }
 
-static struct fi_ops_cq ops_st = {
-	.size = sizeof(struct fi_ops_cq),
-	.read = read_st,
-	.readfrom = readfrom_st,
-	.readerr = read_error,
-	.sread = cq_sread,
-	.sreadfrom = cq_sreadfrom,
-	.signal = signal_reader,
-	.strerror = error_text,
-	.export_xpu = fid_no_call_2_7,
-};
+/* clang-format off */
+#define CQ_OPS(read_, readfrom_)                                                                   \
+	{                                                                                          \
+		.size = sizeof(struct fi_ops_cq), .read = (read_), .readfrom = (readfrom_),        \
+		.readerr = read_error, .sread = cq_sread, .sreadfrom = cq_sreadfrom,               \
+		.signal = signal_reader, .strerror = error_text, .export_xpu = fid_no_call_2_7,    \
+	}
+/* clang-format on */
 
-static struct fi_ops_cq ops_mt = {
-	.size = sizeof(struct fi_ops_cq),
-	.read = read_mt,
-	.readfrom = readfrom_mt,
-	.readerr = read_error,
-	.sread = cq_sread,
-	.sreadfrom = cq_sreadfrom,
-	.signal = signal_reader,
-	.strerror = error_text,
-	.export_xpu = fid_no_call_2_7,
-};
+static struct fi_ops_cq ops_st = CQ_OPS(read_st, readfrom_st);
+static struct fi_ops_cq ops_mt = CQ_OPS(read_mt, readfrom_mt);
 
 void cq_install(struct cq *cq)
 {
