@@ -73,7 +73,7 @@ void cm_close(struct cm_listener *l);
 
 /*
  * The worker belongs to connected endpoint `ep`, whose ep_cm_connected and ep_cm_ended
- * (api/ep_cm.h) report the connection. Domain locked, also for the functions below.
+ * (api/ep.h) report the connection. Domain locked, also for the functions below.
  */
 void cm_own(struct worker *worker, struct ep *ep);
 /*

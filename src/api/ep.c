@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "api/ep_cm.h"
 #include "base/clock.h"
 #include "base/fid.h"
 #include "base/log.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Names of endpoints, and the connection of an FI_EP_MSG endpoint. fi_cm(3). */
-#include "api/ep_cm.h"
+#include "api/ep.h"
 
 #include <rdma/fi_errno.h>
 #include <stdlib.h>

@@ -5,7 +5,6 @@
 
 #include "api/cm.h"
 #include "api/ep.h"
-#include "api/ep_cm.h"
 #include "base/log.h"
 #include "core/mr.h"
 #include "link/engine.h"

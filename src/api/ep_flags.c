@@ -3,7 +3,6 @@
 #include <rdma/fi_errno.h>
 
 #include "api/ep.h"
-#include "api/ep_cm.h"
 #include "base/env.h"
 #include "base/log.h"
 #include "info/hints.h"

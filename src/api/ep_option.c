@@ -5,7 +5,6 @@
 
 #include "api/cm.h"
 #include "api/ep.h"
-#include "api/ep_cm.h"
 #include "info/providers.h"
 #include "link/engine.h"
 

@@ -40,7 +40,7 @@ static int domain_close(struct fid *fid)
 		LOG_INFO(LOG_DOMAIN, "close: %d objects are still open on the domain", dom->ref);
 		return -FI_EBUSY;
 	}
-	opened_remove_domain(&dom->opened);
+	opened_remove(&dom->opened.link);
 	progress_stop(dom);
 	mr_table_close(dom);
 	mr_nic_close(dom);
@@ -85,7 +85,7 @@ static int domain_control(struct fid *fid, int command, void *arg)
 	switch (command) {
 	case FI_MAP_RAW_MR:
 	case FI_UNMAP_KEY:
-		return mr_domain_control(dom, command, arg);
+		return mr_domain_control(command, arg);
 	case FI_QUEUE_WORK:
 		return defer_queue(dom, arg);
 	case FI_CANCEL_WORK:
@@ -298,7 +298,7 @@ static int fabric_close(struct fid *fid)
 			-FI_EBUSY, LOG_FABRIC,
 			"a fabric with %d open objects cannot be closed: close these first",
 			fab->ref);
-	opened_remove_fabric(&fab->opened);
+	opened_remove(&fab->opened.link);
 	free(fab->name);
 	free(fab->prov_name);
 	fid_free(fid);

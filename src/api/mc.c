@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "api/ep_cm.h"
 
 #include <rdma/fi_errno.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "base/spare.h"
+#include "base/pool.h"
 
 #include <malloc.h>
 #include <stdlib.h>

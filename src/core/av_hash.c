@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <stdlib.h>
 
-#include "core/av_hash.h"
+#include "core/av_store.h"
 
 static size_t home_of(const struct av_hash *h, const struct addr *addr)
 {

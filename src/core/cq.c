@@ -123,15 +123,7 @@ static int cq_close(struct fid *fid)
 
 static int cq_control(struct fid *fid, int command, void *arg)
 {
-	struct cq *cq = (struct cq *)fid;
-
-	switch (command) {
-	case FI_GETWAIT:
-	case FI_GETWAITOBJ:
-		return wait_control(&cq->wait, command, arg);
-	default:
-		return -FI_ENOSYS;
-	}
+	return wait_control(&((struct cq *)fid)->wait, command, arg);
 }
 
 static struct fi_ops cq_fi_ops = FID_OPS(cq_close, fid_no_bind, cq_control);

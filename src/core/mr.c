@@ -383,17 +383,11 @@ static int map_raw(const struct fi_mr_map_raw *arg)
 	return 0;
 }
 
-int mr_domain_control(struct domain *dom, int command, void *arg)
+int mr_domain_control(int command, void *arg)
 {
-	(void)dom;
 	if (!arg)
 		return -FI_EINVAL;
-	switch (command) {
-	case FI_MAP_RAW_MR:
+	if (command == FI_MAP_RAW_MR)
 		return map_raw(arg);
-	case FI_UNMAP_KEY:
-		return 0;
-	default:
-		return -FI_ENOSYS;
-	}
+	return command == FI_UNMAP_KEY ? 0 : -FI_ENOSYS;
 }

@@ -36,7 +36,7 @@ int mr_table_open(struct domain *dom); /* sets dom->mrs; 0 or -FI_ENOMEM */
 void mr_table_close(struct domain *dom);
 
 /* FI_MAP_RAW_MR and FI_UNMAP_KEY of fi_control on the domain. */
-int mr_domain_control(struct domain *dom, int command, void *arg);
+int mr_domain_control(int command, void *arg);
 
 /*
  * Finds the enabled region of `key` that grants all of `access` to [addr, addr + len). Domain

@@ -38,7 +38,6 @@ struct progress {
 static int progress_plan(struct progress *p, unsigned int *seen)
 {
 	struct domain *dom = p->dom;
-	int timeout = -1;
 
 	p->armed = false;
 	if (__atomic_exchange_n(&p->alone, 0, __ATOMIC_RELAXED))
@@ -52,7 +51,7 @@ static int progress_plan(struct progress *p, unsigned int *seen)
 	if (!driven_arm_all(dom))
 		return 0;
 	p->armed = true;
-	return driven_must_nap_any(dom) || domain_due(dom) ? NAP_MS : timeout;
+	return driven_must_nap_any(dom) || domain_due(dom) ? NAP_MS : -1;
 }
 
 static void *progress_run(void *arg)

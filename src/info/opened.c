@@ -16,7 +16,7 @@ static void opened_add(struct list *all, struct list *node)
 	forked_give(FORKED_OPENED);
 }
 
-static void opened_take(struct list *node)
+void opened_remove(struct list *node)
 {
 	forked_take(FORKED_OPENED);
 	list_remove(node);
@@ -28,19 +28,9 @@ void opened_add_fabric(struct opened_fabric *fabric)
 	opened_add(&fabrics, &fabric->link);
 }
 
-void opened_remove_fabric(struct opened_fabric *fabric)
-{
-	opened_take(&fabric->link);
-}
-
 void opened_add_domain(struct opened_domain *dom)
 {
 	opened_add(&domains, &dom->link);
-}
-
-void opened_remove_domain(struct opened_domain *dom)
-{
-	opened_take(&dom->link);
 }
 
 const struct opened_fabric *opened_fabric_of(const struct fid_fabric *hint)

@@ -30,9 +30,9 @@ struct opened_domain {
 };
 
 void opened_add_fabric(struct opened_fabric *fabric);
-void opened_remove_fabric(struct opened_fabric *fabric);
 void opened_add_domain(struct opened_domain *dom);
-void opened_remove_domain(struct opened_domain *dom);
+/* Removes a fabric or a domain, by its `link`. */
+void opened_remove(struct list *link);
 
 /*
  * Return the open object that a hint refers to, else NULL: an application may pass an entry whose

@@ -5,8 +5,8 @@
 #ifndef WEFT_XFER_WORKER_H
 #define WEFT_XFER_WORKER_H
 
-#include "base/spare.h"
 #include "conn/station.h"
+#include "base/pool.h"
 #include "xfer/peer.h"
 #include "xfer/msg/answers.h"
 #include "xfer/msg/rx.h"

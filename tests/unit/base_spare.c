@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Proves which blocks are kept for the next use, and that a block is long enough. */
-#include "base/spare.h"
+#include "base/pool.h"
 #include "suite.h"
 
 #include <stdlib.h>
