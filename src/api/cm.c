@@ -84,14 +84,6 @@ static int cm_request_check(struct cm_listener *l, const struct accepted *conn, 
 	return err;
 }
 
-/* Fills in the addresses as the listener has them. */
-static void cm_request_complete(const struct cm_listener *l, struct cm_request *c)
-{
-	addr_map(&c->name, l->kind);
-	if (l->all && !c->conn.inside)
-		connect_local(c->conn.sock, &c->own);
-}
-
 /* A connection that has come to the listener, taken over. NULL: no valid request, or no memory; it is refused. */
 static struct cm_request *cm_request_new(struct cm_listener *l, struct accepted *conn)
 {
@@ -101,7 +93,9 @@ static struct cm_request *cm_request_new(struct cm_listener *l, struct accepted 
 
 	if (!err) {
 		c->conn = *conn;
-		cm_request_complete(l, c);
+		addr_map(&c->name, l->kind);
+		if (l->all && !conn->inside)
+			connect_local(c->conn.sock, &c->own);
 		return c;
 	}
 	cm_request_refuse(conn, err, NULL, 0);

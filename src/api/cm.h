@@ -89,7 +89,6 @@ void cm_shutdown(struct worker *worker);
 /* Returns the bytes of application data that fit any request or answer of such endpoints. */
 #define CM_OFFLOAD_DATA 56 /* limit of the network's own connection manager */
 size_t cm_data_most(const struct fi_info *info);
-/* Returns the peer's address. */
 const struct addr *cm_peer_name(const struct worker *worker);
 
 #endif

@@ -305,12 +305,6 @@ static int fabric_close(struct fid *fid)
 	return 0;
 }
 
-static int fabric_wait_open(struct fid_fabric *fid, struct fi_wait_attr *attr,
-			    struct fid_wait **set)
-{
-	return wait_set_open(fabric_of(fid), attr, set);
-}
-
 static struct fi_ops fid_ops = FID_OPS(fabric_close, fid_no_bind, fid_no_control);
 
 static struct fi_ops_fabric fabric_ops = {
@@ -318,7 +312,7 @@ static struct fi_ops_fabric fabric_ops = {
 	.domain = domain_open,
 	.passive_ep = pep_open,
 	.eq_open = eq_open,
-	.wait_open = fabric_wait_open,
+	.wait_open = wait_set_open,
 	.trywait = wait_try_all,
 	.domain2 = domain_open2,
 };

@@ -18,11 +18,6 @@ struct cntr_mark {
 	uint64_t value, error;
 };
 
-static inline bool cntr_mark_equal(const struct cntr_mark *a, const struct cntr_mark *b)
-{
-	return a->value == b->value && a->error == b->error;
-}
-
 /* NOLINTNEXTLINE(clang-analyzer-optin.performance.Padding): keeps the values' cache line free */
 struct cntr {
 	union {

@@ -114,7 +114,7 @@ static bool cntr_wait_changed(struct cntr *c)
 
 	lock_take(&c->mark_lock);
 	now = mark_now(c);
-	differs = !cntr_mark_equal(&now, &c->reported);
+	differs = now.value != c->reported.value || now.error != c->reported.error;
 	c->reported = now;
 	lock_give(&c->mark_lock);
 	return differs;

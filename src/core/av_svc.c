@@ -85,7 +85,6 @@ static bool is_numeric(const char *node)
 	return inet_pton(AF_INET, node, ip) == 1 || inet_pton(AF_INET6, node, ip) == 1;
 }
 
-/* Adds `add` to the IP address. */
 static int advance_ip(struct addr *a, size_t add)
 {
 	for (int i = a->kind == ADDR_IN ? 3 : 15; i >= 0 && add; i--) {

@@ -148,7 +148,6 @@ static inline void cq_push(struct cq *cq, struct cq_slot entry)
 	wait_notify(&cq->wait);
 }
 
-/* Slow path of cq_push_done. */
 void cq_push_done_slow(struct cq *cq, void *context, uint64_t flags);
 
 /*

@@ -101,19 +101,6 @@ static inline void driven_due(struct driven *d)
 		driven_progress(d);
 }
 
-/* Delivers the packets that can be had without a system call, and no more. */
-static inline void driven_near(struct driven *d)
-{
-	if (link_cursor_came(d->idle.cursor))
-		d->ops->near(d);
-}
-
-/* Returns a number that grows with one-sided requests of peers and with packets at the cursor. */
-static inline unsigned int driven_served(const struct driven *d)
-{
-	return d->served + (unsigned int)d->idle.cursor->next;
-}
-
 /*
  * Makes progress on all workers of the domain; passes by those of other shards that are locked.
  * `mine`: the shard that the caller has locked.

@@ -334,13 +334,6 @@ struct mr *mr_granted(const struct domain *dom, uint64_t key, uint64_t addr, siz
 	return at <= r->mr.length && len <= r->mr.length - at ? &r->mr : NULL;
 }
 
-static int mr_unknown(uint64_t key, const struct region *r)
-{
-	LOG_INFO(LOG_MR, "key %#llx: %s", (unsigned long long)key,
-		 r ? "region not enabled" : "no such region");
-	return -FI_ENOKEY;
-}
-
 int mr_check(struct domain *dom, uint64_t key, uint64_t addr, size_t len, uint64_t access,
 	     struct mr **mr)
 {
@@ -350,8 +343,11 @@ int mr_check(struct domain *dom, uint64_t key, uint64_t addr, size_t len, uint64
 	if (*mr)
 		return 0;
 	r = mr_table_find(dom->mrs, key);
-	if (!r || !r->mr.enabled)
-		return mr_unknown(key, r);
+	if (!r || !r->mr.enabled) {
+		LOG_INFO(LOG_MR, "key %#llx: %s", (unsigned long long)key,
+			 r ? "region not enabled" : "no such region");
+		return -FI_ENOKEY;
+	}
 	return mr_check_grant(&(struct mr_grant){key, r->mr.access, r->mr.offset, r->mr.length},
 			      addr, len, access);
 }

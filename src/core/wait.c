@@ -84,9 +84,7 @@ struct set_sleep {
 
 static bool set_ready(struct wait_for *what, bool arm)
 {
-	struct set_sleep *sleep = (struct set_sleep *)what;
-
-	return any_ready(sleep->set, arm);
+	return any_ready(((struct set_sleep *)what)->set, arm);
 }
 
 static int wait_set_wait(struct fid_wait *fid, int timeout)
@@ -137,7 +135,7 @@ static int wait_set_check_attr(const struct fi_wait_attr *attr)
 
 static const struct waitable_ops waitable_ops = {.arm = wait_set_arm_members};
 
-int wait_set_open(struct fabric *fabric, struct fi_wait_attr *attr, struct fid_wait **fid)
+int wait_set_open(struct fid_fabric *fabric, struct fi_wait_attr *attr, struct fid_wait **fid)
 {
 	struct wait_set *set;
 	int ret = fid ? wait_set_check_attr(attr) : -FI_EINVAL;
@@ -152,9 +150,9 @@ int wait_set_open(struct fabric *fabric, struct fi_wait_attr *attr, struct fid_w
 		goto free_set;
 	lock_init(&set->lock);
 	list_init(&set->members);
-	set->fabric = fabric;
+	set->fabric = fabric_of(fabric);
 	set->forks = forked_count();
-	ref_get(&fabric->ref);
+	ref_get(&set->fabric->ref);
 	set->fid.fid = (struct fid){.fclass = FI_CLASS_WAIT, .ops = &fid_ops};
 	set->fid.ops = &set_ops;
 	set->waitable.waits = &waitable_ops;

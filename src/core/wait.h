@@ -210,8 +210,7 @@ int wait_control(struct waiter *w, int command, void *arg);
 int wait_try_all(struct fid_fabric *fabric, struct fid **fids, int count);
 
 /* fi_wait_open: the set's descriptor is readable if a member's is. */
-int wait_set_open(struct fabric *fabric, struct fi_wait_attr *attr, struct fid_wait **set);
-/* fi_poll_open. */
+int wait_set_open(struct fid_fabric *fabric, struct fi_wait_attr *attr, struct fid_wait **set);
 int poll_open(struct fid_domain *domain, struct fi_poll_attr *attr, struct fid_poll **set);
 
 /* Wait sets. fi_poll(3). */

@@ -136,15 +136,22 @@ unsigned int workers_served(const struct workers *p)
 {
 	unsigned int sum = 0;
 
-	for (unsigned int i = 0; i < p->count; i++)
-		sum += driven_served(p->list[i].worker);
+	for (unsigned int i = 0; i < p->count; i++) {
+		const struct driven *worker = p->list[i].worker;
+
+		sum += worker->served + (unsigned int)worker->idle.cursor->next;
+	}
 	return sum;
 }
 
 void workers_progress_near(struct workers *p)
 {
-	for (unsigned int i = 0; i < p->count; i++)
-		driven_near(p->list[i].worker);
+	for (unsigned int i = 0; i < p->count; i++) {
+		struct driven *worker = p->list[i].worker;
+
+		if (link_cursor_came(worker->idle.cursor))
+			worker->ops->near(worker);
+	}
 }
 
 void workers_progress_waiting(struct domain *dom, struct workers *p, const struct waiter *w)

@@ -52,12 +52,6 @@ static inline bool provider_stays_inside(const struct provider *v)
 	return v->transports == PROVIDER_SHM;
 }
 
-/* Can endpoints be bound to all interfaces? A device is of one. */
-static inline bool provider_binds_all(const struct provider *v)
-{
-	return !provider_needs_rdma(v);
-}
-
 extern const struct provider providers[];
 extern const size_t provider_count;
 

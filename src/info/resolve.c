@@ -260,7 +260,7 @@ static int resolve_sockets(const struct provider *v, const struct query *q, stru
 		return -FI_ENODATA;
 	if (!resolve_ip_source(q->ends, domain, &s, why) || !find_suitable(v, q, domain, &s, why))
 		return -FI_ENODATA;
-	if (provider_binds_all(v))
+	if (!provider_needs_rdma(v)) /* a device is of one interface */
 		resolve_ip_all(q->ends, domain, &s);
 	if (too_long(v, q, &s)) {
 		hints_refuse(why, "ep_attr->max_msg_size: %zu asked, %zu offered",

@@ -6,10 +6,13 @@
 #ifndef WEFT_LINK_OPENER_H
 #define WEFT_LINK_OPENER_H
 
+#include <rdma/fabric.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/uio.h>
+
+#include "base/list.h"
 
 struct addr;
 struct domain;
@@ -17,6 +20,7 @@ struct idle;
 struct link;
 struct opener;
 struct packet;
+struct work;
 
 /*
  * `src` names the peer: its number in the worker's pool of peers, which our hello told the peer; for LINK_SOCKET it is
@@ -103,6 +107,23 @@ struct opener {
 	bool rails;    /* a link over sockets may have several: struct transport's `join` */
 	bool armed;    /* the worker's descriptor was, and its sockets were not polled since */
 	bool sleepers; /* a thread may sleep on the descriptor, so that nobody calls progress soon */
+};
+
+/* A posted receive. Datagram transports fill it directly. */
+#define RX_IOV_MAX 16
+struct recv {
+	struct list link;
+	fi_addr_t src; /* FI_ADDR_UNSPEC: from any peer */
+	uint64_t tag, ignore;
+	ssize_t plain; /* a whole message of up to so many bytes only has to be copied to iov[0]; -1: none */
+	void *context;
+	uint64_t flags;        /* FI_MULTI_RECV, FI_COMPLETION, FI_CLAIM ... */
+	struct work *work;     /* deferred work that posted the receive, or NULL */
+	size_t len;            /* free bytes in all segments */
+	uint16_t iov_count;    /* with the next two a single store of a new receive */
+	uint16_t exhausted;    /* 1: multi-receive without space for another message */
+	unsigned int arriving; /* messages being received into this receive */
+	struct iovec iov[RX_IOV_MAX];
 };
 
 #endif

@@ -29,7 +29,7 @@ static void open_set(enum fi_wait_obj obj)
 	ck_assert_int_eq(shard_open_main(&domain), 0);
 	list_init(&domain.workers);
 	list_init(&domain.queues);
-	ck_assert_int_eq(wait_set_open(&fabric, &attr, &set), 0);
+	ck_assert_int_eq(wait_set_open(&fabric.fid, &attr, &set), 0);
 }
 
 static void close_set(void)
@@ -62,11 +62,11 @@ START_TEST(open_refused)
 	static const enum fi_wait_obj wrong[] = {FI_WAIT_NONE, FI_WAIT_SET, (enum fi_wait_obj)42};
 	struct fi_wait_attr attr = {.wait_obj = FI_WAIT_FD, .flags = 1};
 
-	ck_assert_int_eq(wait_set_open(&fabric, NULL, &set), -FI_EINVAL);
-	ck_assert_int_eq(wait_set_open(&fabric, &attr, &set), -FI_EINVAL);
+	ck_assert_int_eq(wait_set_open(&fabric.fid, NULL, &set), -FI_EINVAL);
+	ck_assert_int_eq(wait_set_open(&fabric.fid, &attr, &set), -FI_EINVAL);
 	for (int i = 0; i < 3; i++) {
 		attr = (struct fi_wait_attr){.wait_obj = wrong[i]};
-		ck_assert_int_eq(wait_set_open(&fabric, &attr, &set), -FI_EINVAL);
+		ck_assert_int_eq(wait_set_open(&fabric.fid, &attr, &set), -FI_EINVAL);
 	}
 }
 END_TEST

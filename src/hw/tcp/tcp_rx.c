@@ -14,7 +14,7 @@
 #include "base/iov.h"
 #include "base/log.h"
 #include "hw/tcp/tcp_tls.h"
-#include "link/recv.h"
+#include "link/opener.h"
 
 /* After this much of one link the other links get their turn. */
 #define PACKETS_PER_CALL 64

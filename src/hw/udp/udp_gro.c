@@ -14,7 +14,7 @@
 #include "base/iov.h"
 #include "base/log.h"
 #include "hw/udp/udp.h"
-#include "link/recv.h"
+#include "link/opener.h"
 
 #define SLOTS      8
 #define SLOT_BYTES (64 << 10)

@@ -6,7 +6,7 @@
 
 #include "base/log.h"
 #include "hw/udp/udp.h"
-#include "link/recv.h"
+#include "link/opener.h"
 
 /* MSG_TRUNC: recv returns the datagram's length even if it exceeds the buffer. */
 #define RECV_FLAGS (MSG_DONTWAIT | MSG_TRUNC)

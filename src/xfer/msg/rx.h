@@ -15,7 +15,7 @@
 #include "base/pool.h"
 #include "link/engine.h"
 #include "link/link.h"
-#include "link/recv.h"
+#include "link/opener.h"
 #include "link/wire.h"
 #include "xfer/msg/rx_index.h"
 

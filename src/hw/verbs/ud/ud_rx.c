@@ -7,7 +7,7 @@
 #include "base/iov.h"
 #include "base/log.h"
 #include "hw/verbs/ud/ud.h"
-#include "link/recv.h"
+#include "link/opener.h"
 
 #define IP4_LEN    20 /* bytes of an IPv4 header without options */
 #define IP4_AT     (UD_GRH - IP4_LEN)
