@@ -22,7 +22,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "coll/plan/layout.h"
 #include "coll/plan/plan.h"
 
 enum { WIDTH = sizeof(double) };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Proves that layouts tell right which members share a host. */
-#include "coll/plan/layout.h"
+#include "coll/plan/plan.h"
 #include "suite.h"
 
 #include <string.h>

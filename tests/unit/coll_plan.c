@@ -3,7 +3,6 @@
  * Proves that the plans of all collectives give right results, on elements that record their
  * origin.
  */
-#include "coll/plan/layout.h"
 #include "coll/plan/plan_own.h"
 #include "plan_cells.h"
 #include "suite.h"

@@ -5,7 +5,6 @@
  * chain of messages, the elements that a member sends, its scratch. All members run; of algorithms
  * in which all members exchange messages, all members of small groups and some of large ones.
  */
-#include "coll/plan/layout.h"
 #include "coll/plan/plan_own.h"
 #include "plan_cells.h"
 #include "suite.h"

@@ -9,7 +9,6 @@
 #include "base/fid.h"
 #include "base/log.h"
 #include "coll/op.h"
-#include "coll/plan/layout.h"
 #include "core/av_set.h"
 #include "core/ep.h"
 #include "xfer/msg/tx.h"

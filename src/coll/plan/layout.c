@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "coll/plan/layout.h"
+#include "coll/plan/plan.h"
 
 #include <stdlib.h>
 

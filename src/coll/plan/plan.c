@@ -4,7 +4,6 @@
  * chunks. This file finds a round of the plan in its phase, or in those of several chunks, and makes
  * plans.
  */
-#include "coll/plan/layout.h"
 #include "coll/plan/plan_own.h"
 
 /* Returns the member that is rank `i` of a phase. */

@@ -1,9 +1,30 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Bruck's algorithms, which take about log2(size) rounds. */
+/* Algorithms that take about log2(size) rounds: dissemination, and Bruck's. */
 #include "coll/plan/plan_own.h"
 
+static size_t plan_bruck_log2_rounds(const struct plan_part *p)
+{
+	return plan_log2(p->size);
+}
+
 /*
- * ---- Allgather ------------------------------------------------------------------------------------
+ * ---- Barrier by dissemination ---------------------------------------------------------------------
+ *
+ * In round k each rank sends to the rank 2^k after it. After ceil(log2 size) rounds each has heard
+ * from all, directly or not. One message per direction and round.
+ */
+
+static void plan_dissemination_round(const struct plan_part *p, size_t n, struct plan_round *r)
+{
+	plan_send(r, plan_after(p, (uint64_t)1 << n), plan_out(0), 0);
+	plan_receive(r, plan_before(p, (uint64_t)1 << n), plan_out(0), 0);
+}
+
+const struct plan_algorithm plan_dissemination = {"dissemination", plan_bruck_log2_rounds, NULL,
+						  plan_dissemination_round};
+
+/*
+ * ---- Bruck's allgather ---------------------------------------------------------------------------
  *
  * After round k a rank has the pieces of 2^(k+1) ranks, from itself on. In each round a rank sends
  * what it has to the rank that many before it. It takes ceil(log2 size) rounds. Unlike in the original
@@ -12,11 +33,6 @@
  *
  * A rank's own piece is in IN; same: in its place in OUT.
  */
-
-static size_t plan_bruck_allgather_rounds(const struct plan_part *p)
-{
-	return plan_log2(p->size);
-}
 
 /* Sends or receives `len` pieces from rank `first` on. */
 static void plan_bruck_pass(const struct plan_part *p, uint32_t first, uint32_t len,
@@ -51,11 +67,11 @@ static void plan_bruck_allgather_round(const struct plan_part *p, size_t n, stru
 	plan_bruck_pass(p, after, len, (struct plan_message){.peer = after}, r);
 }
 
-const struct plan_algorithm plan_bruck_allgather = {"Bruck allgather", plan_bruck_allgather_rounds,
-						    NULL, plan_bruck_allgather_round};
+const struct plan_algorithm plan_bruck_allgather = {"Bruck allgather", plan_bruck_log2_rounds, NULL,
+						    plan_bruck_allgather_round};
 
 /*
- * ---- Alltoall, for short pieces -------------------------------------------------------------------
+ * ---- Bruck's alltoall, for short pieces ----------------------------------------------------------
  *
  * It takes ceil(log2 size) rounds; in each of them about half of all pieces move. The scratch begins
  * with a table of pieces: place i has the piece for the rank i ranks ahead. In round k all pieces

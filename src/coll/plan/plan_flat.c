@@ -4,7 +4,7 @@
 
 /* ---- A copy, and one message ------------------------------------------------------------------ */
 
-static size_t plan_whole_one_round(const struct plan_part *p)
+static size_t plan_flat_one_round(const struct plan_part *p)
 {
 	(void)p;
 	return 1;
@@ -32,7 +32,7 @@ static void plan_hand_over_round(const struct plan_part *p, size_t n, struct pla
 		plan_receive(r, 0, plan_out(0), p->count);
 }
 
-const struct plan_algorithm plan_place_own = {"copy", plan_whole_one_round, NULL,
+const struct plan_algorithm plan_place_own = {"copy", plan_flat_one_round, NULL,
 					      plan_place_own_round};
 const struct plan_algorithm plan_hand_over = {"hand over", plan_hand_over_rounds, NULL,
 					      plan_hand_over_round};
@@ -76,27 +76,6 @@ const struct plan_algorithm plan_transpose = {"transpose", plan_transpose_rounds
 					      plan_transpose_round};
 
 /*
- * ---- Barrier by dissemination ---------------------------------------------------------------------
- *
- * In round k each rank sends to the rank 2^k after it. After ceil(log2 size) rounds each has heard
- * from all, directly or not. One message per direction and round.
- */
-
-static size_t plan_dissemination_rounds(const struct plan_part *p)
-{
-	return plan_log2(p->size);
-}
-
-static void plan_dissemination_round(const struct plan_part *p, size_t n, struct plan_round *r)
-{
-	plan_send(r, plan_after(p, (uint64_t)1 << n), plan_out(0), 0);
-	plan_receive(r, plan_before(p, (uint64_t)1 << n), plan_out(0), 0);
-}
-
-const struct plan_algorithm plan_dissemination = {"dissemination", plan_dissemination_rounds, NULL,
-						  plan_dissemination_round};
-
-/*
  * ---- Allreduce in one round -----------------------------------------------------------------------
  *
  * With no elements a barrier. Each rank sends its vector to all others and combines all vectors
@@ -107,11 +86,6 @@ const struct plan_algorithm plan_dissemination = {"dissemination", plan_dissemin
  * A rank that shares its processor needs it just once per call: it finds the last call complete and
  * begins the next one.
  */
-
-static size_t plan_direct_rounds(const struct plan_part *p)
-{
-	return p->size > 1;
-}
 
 static size_t plan_direct_scratch(const struct plan_part *p)
 {
@@ -143,7 +117,7 @@ static void plan_direct_round(const struct plan_part *p, size_t n, struct plan_r
 	}
 }
 
-const struct plan_algorithm plan_direct = {"direct exchange", plan_direct_rounds,
+const struct plan_algorithm plan_direct = {"direct exchange", plan_flat_one_round,
 					   plan_direct_scratch, plan_direct_round};
 
 /*

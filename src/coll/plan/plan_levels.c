@@ -18,7 +18,6 @@
  * others     With consecutive ranks, the flat algorithms: most of their messages stay inside a
  *            host, and leaders are no bottleneck.
  */
-#include "coll/plan/layout.h"
 #include "coll/plan/plan_own.h"
 
 enum {
