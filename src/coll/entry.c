@@ -39,12 +39,6 @@ static size_t entry_align(enum fi_datatype type)
 	}
 }
 
-/* Operators that move data unchanged are accepted for collectives that only move data. */
-static bool entry_moves(enum fi_op op)
-{
-	return op == FI_NOOP || op == FI_ATOMIC_READ || op == FI_ATOMIC_WRITE;
-}
-
 /* Returns 0, -FI_EOPNOTSUPP, or -FI_EINVAL: no such collective. Accepts any numbers. */
 static int entry_valid(enum fi_collective_op coll, enum fi_datatype type, enum fi_op op)
 {
@@ -58,7 +52,9 @@ static int entry_valid(enum fi_collective_op coll, enum fi_datatype type, enum f
 		offered = op != FI_DIFF &&
 			  plain_find(op, type); /* FI_DIFF depends on the order of operands */
 	else
-		offered = entry_moves(op) && type != FI_VOID && atomic_size(type);
+		/* Collectives that only move data accept operators that leave it unchanged. */
+		offered = (op == FI_NOOP || op == FI_ATOMIC_READ || op == FI_ATOMIC_WRITE) &&
+			  type != FI_VOID && atomic_size(type);
 	return offered ? 0 : -FI_EOPNOTSUPP;
 }
 

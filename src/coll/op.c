@@ -277,17 +277,12 @@ static int op_prepare(struct op *op, struct group *g, const struct op_args *a)
 	return op->memory ? 0 : -FI_ENOMEM;
 }
 
-/* Must the operation wait for earlier ones to end? */
-static bool must_wait(const struct group *g, const struct op *op)
-{
-	return !list_empty(&g->ops) && (op->alone || g->alone_count);
-}
-
 static void op_begin(struct op *op)
 {
 	struct group *g = op->group;
 	struct coll *c = g->coll;
-	bool wait = must_wait(g, op);
+	/* Must it wait for earlier ones to end? */
+	bool wait = !list_empty(&g->ops) && (op->alone || g->alone_count);
 
 	list_push(&g->ops, &op->in_group);
 	g->op_count++;
@@ -341,14 +336,10 @@ static int op_meet(struct group *g)
 	return err;
 }
 
-static unsigned int spell_of(const struct op_args *args)
-{
-	return args->count * args->width > SPELL_SHORT ? SPELL_LONG : 1;
-}
-
 int op_post(struct ep *ep, struct group *g, const struct op_args *args)
 {
 	bool empty = !args->count && args->kind != FI_BARRIER;
+	unsigned int weight = args->count * args->width > SPELL_SHORT ? SPELL_LONG : 1;
 	bool meets = (!plan_rooted(args->kind) && !empty) || g->size == 1;
 	int err = 0;
 
@@ -359,6 +350,6 @@ int op_post(struct ep *ep, struct group *g, const struct op_args *args)
 	if (!err)
 		err = op_post_now(ep, g, args, false);
 	if (!err)
-		g->spell = meets ? 0 : g->spell + spell_of(args);
+		g->spell = meets ? 0 : g->spell + weight;
 	return err;
 }

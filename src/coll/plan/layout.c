@@ -3,27 +3,18 @@
 
 #include <stdlib.h>
 
-/* A rank, its host's number, and the lowest rank of that host. */
+/* A rank, the lowest rank of its host, and what the ranks are sorted by first. */
 struct entry {
-	uint64_t host;
+	uint64_t key; /* the host's number, then `lowest` */
 	uint32_t rank, lowest;
 };
 
-static int by_host(const void *a, const void *b)
+static int layout_compare(const void *a, const void *b)
 {
 	const struct entry *x = a, *y = b;
 
-	if (x->host != y->host)
-		return x->host < y->host ? -1 : 1;
-	return x->rank < y->rank ? -1 : x->rank > y->rank;
-}
-
-static int by_lowest(const void *a, const void *b)
-{
-	const struct entry *x = a, *y = b;
-
-	if (x->lowest != y->lowest)
-		return x->lowest < y->lowest ? -1 : 1;
+	if (x->key != y->key)
+		return x->key < y->key ? -1 : 1;
 	return x->rank < y->rank ? -1 : x->rank > y->rank;
 }
 
@@ -33,15 +24,17 @@ static uint32_t layout_sort(struct entry *e, uint32_t size, layout_host *host, v
 	uint32_t hosts = 0;
 
 	for (uint32_t i = 0; i < size; i++)
-		e[i] = (struct entry){.host = host(arg, i), .rank = i};
-	qsort(e, size, sizeof(*e), by_host);
+		e[i] = (struct entry){.key = host(arg, i), .rank = i};
+	qsort(e, size, sizeof(*e), layout_compare);
 	for (uint32_t i = 0; i < size; i++) {
-		bool first = i == 0 || e[i].host != e[i - 1].host;
+		bool first = i == 0 || e[i].key != e[i - 1].key;
 
 		e[i].lowest = first ? e[i].rank : e[i - 1].lowest;
 		hosts += first;
 	}
-	qsort(e, size, sizeof(*e), by_lowest);
+	for (uint32_t i = 0; i < size; i++)
+		e[i].key = e[i].lowest;
+	qsort(e, size, sizeof(*e), layout_compare);
 	return hosts;
 }
 
