@@ -159,13 +159,6 @@ void tcp_rails_shake(struct tcp_link *l, uint32_t rail)
 	}
 }
 
-/* Not where the kernel encrypts: the end would pass records that it still keeps back. Closing sends them first. */
-static void tcp_rails_shut(const struct tcp_rail *r)
-{
-	if (r->sock >= 0 && (r->secure.tls || !r->secure.kernel))
-		shutdown(r->sock, SHUT_WR);
-}
-
 /* Has the peer read all? What it has not may go again over another rail, as long as the link is there. */
 static bool tcp_rails_arrived(const struct tcp_link *l)
 {
@@ -195,8 +188,13 @@ static bool tcp_rails_linger(struct tcp_link *l)
 	tcp_rails_flush(l);
 	if (l->tx == TCP_REST)
 		return false;
-	for (uint32_t i = 0; i < WIRE_RAILS_MAX && !l->shut; i++)
-		tcp_rails_shut(&l->rails->rail[i]);
+	for (uint32_t i = 0; i < WIRE_RAILS_MAX && !l->shut; i++) {
+		const struct tcp_rail *r = &l->rails->rail[i];
+
+		/* Not where the kernel encrypts: the end would pass records that it still keeps back. Closing sends them first. */
+		if (r->sock >= 0 && (r->secure.tls || !r->secure.kernel))
+			shutdown(r->sock, SHUT_WR);
+	}
 	l->shut = true;
 	for (uint32_t i = 0; i < WIRE_RAILS_MAX; i++) {
 		const struct tcp_rail *r = &l->rails->rail[i];

@@ -103,16 +103,6 @@ static uint64_t tcp_rails_check_counted(uint64_t elapsed, uint64_t limit)
 	return elapsed < most ? elapsed : most;
 }
 
-/* A further rail whose handshake takes long: it is to be made anew. */
-static void check_handshake(struct tcp_link *l, uint32_t rail, uint64_t elapsed)
-{
-	struct tcp_rail *r = &l->rails->rail[rail];
-
-	r->silence += tcp_rails_check_counted(elapsed, rails_time_limit());
-	if (r->silence >= rails_time_limit())
-		tcp_rails_end(l, rail, FI_ETIMEDOUT);
-}
-
 /* Checks one rail, `elapsed` ms after the last check. False: it leaves packets unanswered. */
 static bool tcp_rails_check_rail(struct tcp_link *l, uint32_t rail, uint64_t elapsed,
 				 uint32_t period)
@@ -121,7 +111,10 @@ static bool tcp_rails_check_rail(struct tcp_link *l, uint32_t rail, uint64_t ela
 	bool answers = !tcp_rails_check_unanswered(r, period);
 
 	if (r->securing && l->tx != TCP_SECURING) {
-		check_handshake(l, rail, elapsed);
+		/* A further rail whose handshake takes long: it is to be made anew. */
+		r->silence += tcp_rails_check_counted(elapsed, rails_time_limit());
+		if (r->silence >= rails_time_limit())
+			tcp_rails_end(l, rail, FI_ETIMEDOUT);
 		return answers;
 	}
 	if (answers) {
@@ -139,14 +132,6 @@ static bool tcp_rails_check_rail(struct tcp_link *l, uint32_t rail, uint64_t ela
 	return false;
 }
 
-/* Has something come that was not read, be it the end? A peer that has closed the link sends it no more. */
-static bool has_input(const struct tcp_rail *r)
-{
-	struct pollfd p = {.fd = r->sock, .events = POLLIN};
-
-	return poll(&p, 1, 0) == 1;
-}
-
 /* Returns whether the peer answers over one of the rails, or there is none. Asks the engine for those that are missing or silent. */
 static bool check_rails(struct tcp_link *l, uint64_t elapsed, uint32_t period)
 {
@@ -156,7 +141,8 @@ static bool check_rails(struct tcp_link *l, uint64_t elapsed, uint32_t period)
 	for (uint32_t i = 0; i < WIRE_RAILS_MAX; i++) {
 		struct tcp_rail *r = &l->rails->rail[i];
 
-		if (r->broken && !has_input(r)) /* else its end comes behind that */
+		/* Behind what has come and was not read comes the end. A peer that has closed the link sends it no more. */
+		if (r->broken && poll(&(struct pollfd){.fd = r->sock, .events = POLLIN}, 1, 0) != 1)
 			tcp_rails_end(l, i, FI_ECONNRESET);
 		any |= r->sock >= 0;
 		answers |= r->sock >= 0 && tcp_rails_check_rail(l, i, elapsed, period);
@@ -169,14 +155,6 @@ static bool check_rails(struct tcp_link *l, uint64_t elapsed, uint32_t period)
 	if (fastest)
 		fastest->most = UINT64_MAX;
 	return answers || !any;
-}
-
-static void trim_encrypted(struct tcp_rail *r)
-{
-	if (r->busy)
-		return;
-	free(r->encrypted.bytes);
-	r->encrypted = (struct tls_out){.bytes = NULL};
 }
 
 /* Closes windows that are not used, unless a rail, which may be silent, is in the middle of a chunk. */
@@ -193,8 +171,12 @@ static void tcp_rails_check_trim(struct tcp_link *l)
 		tcp_window_trim(&rails->out);
 	if (!receives)
 		tcp_rails_trim_in(l);
-	for (uint32_t i = 0; i < WIRE_RAILS_MAX && !rails->out.bytes; i++)
-		trim_encrypted(&rails->rail[i]);
+	for (uint32_t i = 0; i < WIRE_RAILS_MAX && !rails->out.bytes; i++) {
+		if (rails->rail[i].busy)
+			continue;
+		free(rails->rail[i].encrypted.bytes);
+		rails->rail[i].encrypted = (struct tls_out){.bytes = NULL};
+	}
 }
 
 /* Nothing was sent since the last check: what the windows hold is asked for, and given back. */

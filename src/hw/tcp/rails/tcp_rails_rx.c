@@ -36,15 +36,6 @@ static void expect_head(struct tcp_rail *r)
 	r->have = r->got = 0;
 }
 
-/* The peer wants to know when all up to `at` is read. An answer may have been lost with a rail. */
-static void tcp_rails_rx_asked(struct tcp_rails *rails, uint64_t at)
-{
-	if (at <= rails->in.begin)
-		rails->ack_due = true;
-	else if (at > rails->asked)
-		rails->asked = at;
-}
-
 /* Memory for what comes. A closed link notes its places alone. 0 or a positive error: the link ends. */
 static int open_window(struct tcp_link *l)
 {
@@ -90,8 +81,11 @@ static int tcp_rails_rx_take_head(struct tcp_link *l, struct tcp_rail *r)
 	if (l->tx == TCP_FULL)
 		tcp_reopen(l);
 	rails->latest = (uint32_t)(r - rails->rail);
-	if (r->in.asks)
-		tcp_rails_rx_asked(rails, r->in.at);
+	/* The peer wants to know when all up to there is read. An answer may have been lost with a rail. */
+	if (r->in.asks && r->in.at <= rails->in.begin)
+		rails->ack_due = true;
+	else if (r->in.asks && r->in.at > rails->asked)
+		rails->asked = r->in.at;
 	if (r->in.len)
 		return open_window(l);
 	expect_head(r);
@@ -229,13 +223,6 @@ static int pull_all(struct tcp_link *l, const struct room *room)
 	return err;
 }
 
-static void shake_all(struct tcp_link *l)
-{
-	for (uint32_t i = 0; i < WIRE_RAILS_MAX; i++)
-		if (l->rails->rail[i].securing)
-			tcp_rails_shake(l, i);
-}
-
 /* Bytes were read off the stream. Answers if the peer waits for that: tcp_rails.h. */
 static void tcp_rails_rx_answer(struct tcp_link *l)
 {
@@ -261,14 +248,6 @@ static bool any_secured(const struct tcp_rails *rails)
 	return false;
 }
 
-/* The first rail is secured: packets may be sent, and the other rails asked for. The engine may close the link. */
-static void open_up(struct tcp_link *l)
-{
-	tcp_reopen(l);
-	l->own->next_rails = 0;
-	l->own->opener->events->ready(l->own->opener, l->id);
-}
-
 ssize_t tcp_rails_recv(struct tcp_link *l, const struct iovec *iov, size_t count)
 {
 	const struct room room = {{l->own->buf, TCP_READ}, tcp_tls_room(l->own)};
@@ -277,9 +256,14 @@ ssize_t tcp_rails_recv(struct tcp_link *l, const struct iovec *iov, size_t count
 	int err;
 
 	TCP_OUTPUT_LOCKED(l);
-	shake_all(l);
+	for (uint32_t i = 0; i < WIRE_RAILS_MAX; i++)
+		if (rails->rail[i].securing)
+			tcp_rails_shake(l, i);
 	if (l->tx == TCP_SECURING && any_secured(rails)) {
-		open_up(l);
+		/* Packets may be sent, and the other rails asked for. The engine may close the link. */
+		tcp_reopen(l);
+		l->own->next_rails = 0;
+		l->own->opener->events->ready(l->own->opener, l->id);
 		return tcp_fails(EAGAIN);
 	}
 	err = rails->in.begin != rails->in.next ? 0 : pull_all(l, &room);

@@ -49,15 +49,6 @@ static size_t sent_now(struct tcp_rail *r, ssize_t sent)
 	return sent > 0 ? (size_t)sent : 0;
 }
 
-static void push_plain(struct tcp_link *l, struct tcp_rail *r)
-{
-	struct iovec iov[3];
-	struct msghdr m = {.msg_iov = iov, .msg_iovlen = tcp_rails_tx_unsent(l, r, iov)};
-
-	r->sent += sent_now(r, sendmsg(r->sock, &m, MSG_DONTWAIT | MSG_NOSIGNAL));
-	r->busy = r->sent < sizeof(r->out) + r->out.len;
-}
-
 /* A chunk is encrypted as a whole when it begins. */
 static void push_encrypted(struct tcp_link *l, struct tcp_rail *r)
 {
@@ -79,10 +70,16 @@ static void push_encrypted(struct tcp_link *l, struct tcp_rail *r)
 /* Sends more of the rail's chunk. True: all of it went. */
 static bool tcp_rails_tx_push(struct tcp_link *l, struct tcp_rail *r)
 {
-	if (r->secure.tls)
+	struct iovec iov[3];
+	struct msghdr m = {.msg_iov = iov};
+
+	if (r->secure.tls) {
 		push_encrypted(l, r);
-	else
-		push_plain(l, r);
+	} else {
+		m.msg_iovlen = tcp_rails_tx_unsent(l, r, iov);
+		r->sent += sent_now(r, sendmsg(r->sock, &m, MSG_DONTWAIT | MSG_NOSIGNAL));
+		r->busy = r->sent < sizeof(r->out) + r->out.len;
+	}
 	if (r->broken) {
 		tcp_rails_again(l, (uint32_t)(r - l->rails->rail));
 		l->rails->ack_due = true;
@@ -202,24 +199,6 @@ static void tcp_rails_tx_report(struct tcp_link *l)
 	memmove(rails->mark, rails->mark + done, rails->marks * sizeof(rails->mark[0]));
 }
 
-/* Notes the end of a packet. Where there is no place, the packet before is reported with this one. */
-static void tcp_rails_tx_mark(struct tcp_link *l)
-{
-	struct tcp_rails *rails = l->rails;
-
-	rails->marks += rails->marks < TCP_MARKS;
-	rails->mark[rails->marks - 1] =
-		(struct tcp_mark){.end = rails->out.end, .posted = ++l->link.zcopy_posted};
-}
-
-static bool any_busy(const struct tcp_rails *rails)
-{
-	for (uint32_t i = 0; i < WIRE_RAILS_MAX; i++)
-		if (rails->rail[i].busy && tcp_rails_usable(&rails->rail[i]))
-			return true;
-	return false;
-}
-
 static bool fill_all(struct tcp_link *l)
 {
 	bool any = false;
@@ -236,7 +215,7 @@ void tcp_rails_fill(struct tcp_link *l)
 
 bool tcp_rails_flush(struct tcp_link *l)
 {
-	bool any;
+	bool any, waits;
 
 	if (l->tx >= TCP_SECURING || l->shut)
 		return false;
@@ -245,7 +224,10 @@ bool tcp_rails_flush(struct tcp_link *l)
 	tcp_rails_tx_ask(l->rails);
 	tcp_rails_tx_control(l);
 	tcp_rails_tx_report(l);
-	if (tcp_window_unsent(&l->rails->out) || any_busy(l->rails))
+	waits = tcp_window_unsent(&l->rails->out);
+	for (uint32_t i = 0; i < WIRE_RAILS_MAX; i++)
+		waits |= l->rails->rail[i].busy && tcp_rails_usable(&l->rails->rail[i]);
+	if (waits)
 		tcp_block(l, TCP_REST);
 	else if (l->tx == TCP_REST)
 		tcp_reopen(l);
@@ -344,23 +326,28 @@ void tcp_rails_hear(struct tcp_link *l, const struct packet *p)
 static int tcp_rails_tx_put(struct tcp_link *l, const struct packet *p, const struct iovec *iov,
 			    size_t count, bool counted)
 {
-	struct tcp_window *out = &l->rails->out;
+	struct tcp_rails *rails = l->rails;
+	struct tcp_window *out = &rails->out;
 	struct tcp_frame f = tcp_frame_of(p);
 	bool last = wire_op(p->head) == WIRE_DISCONNECT; /* there is always space for it */
 
 	TCP_OUTPUT_LOCKED(l);
 	if (p->len > TCP_PACKET_MAX)
 		return -FI_EMSGSIZE;
-	if (l->tx >= TCP_SECURING || (l->tx == TCP_REST && !may_follow(l->rails, p)) ||
+	if (l->tx >= TCP_SECURING || (l->tx == TCP_REST && !may_follow(rails, p)) ||
 	    !tcp_rails_tx_fits(l, sizeof(f) + p->len + (last ? 0 : sizeof(f))))
 		return -FI_EAGAIN;
 	tcp_window_put(out, &f, sizeof(f));
 	for (size_t i = 0; i < count; i++)
 		if (iov[i].iov_len)
 			tcp_window_put(out, iov[i].iov_base, iov[i].iov_len);
-	tcp_rails_tx_note(l->rails, p);
-	if (counted)
-		tcp_rails_tx_mark(l);
+	tcp_rails_tx_note(rails, p);
+	if (counted) {
+		/* Where there is no place for its end, the packet before is reported with this one. */
+		rails->marks += rails->marks < TCP_MARKS;
+		rails->mark[rails->marks - 1] =
+			(struct tcp_mark){.end = out->end, .posted = ++l->link.zcopy_posted};
+	}
 	tcp_rails_flush(l);
 	return 0;
 }
