@@ -86,38 +86,20 @@ static const struct link_zcopy_ops tcp_zcopy_ops = {
 	.cork = tcp_gather_cork,
 };
 
-static void tcp_cm_add_link(struct tcp *t, struct tcp_link *l)
-{
-	t->count++;
-	t->live++;
-	t->idle = 0;
-	list_push(&t->links, &l->in_state);
-}
-
-static size_t tcp_cm_between(size_t want, size_t least, size_t most)
-{
-	return want < least ? least : want > most ? most : want;
-}
-
 /* An injected message is always one packet. */
 void tcp_bare(struct tcp_link *l)
 {
 	struct link *link = &l->link;
+	size_t eager = env_get()->tcp_eager_max;
 
 	l->stream = &tcp_socket_ops;
 	link->ops = &tcp_link_ops;
 	link->zcopy = &tcp_zcopy_ops;
-	link->eager_max = tcp_cm_between(env_get()->tcp_eager_max, XFER_INJECT_MAX, TCP_BATCH_MAX);
+	link->eager_max = eager < XFER_INJECT_MAX ? XFER_INJECT_MAX
+			  : eager > TCP_BATCH_MAX ? TCP_BATCH_MAX
+						  : eager;
 	link->zcopy_min = l->zcopy_min = TCP_ZCOPY_MIN;
 	link->packet_max = TCP_PACKET_MAX;
-}
-
-/* One whose socket carries more than packets. 0 or a negative error: the link is as it was. */
-static int open_stream(struct tcp_link *l, const struct link_peer *peer)
-{
-	if (peer->rails)
-		return tcp_rails_ops->open(l, peer);
-	return peer->key ? tcp_tls_open(l, peer) : 0;
 }
 
 static int tcp_connect(void *state, const struct link_peer *peer, struct link **link)
@@ -143,14 +125,20 @@ static int tcp_connect(void *state, const struct link_peer *peer, struct link **
 		err = tcp_watch_all(t);
 	if (!err && t->watching)
 		err = l->stream->watch(l, EPOLLIN);
-	if (!err)
-		err = open_stream(l, peer);
+	/* One whose socket carries more than packets: on failure the link is as it was. */
+	if (!err && peer->rails)
+		err = tcp_rails_ops->open(l, peer);
+	else if (!err && peer->key)
+		err = tcp_tls_open(l, peer);
 	if (err) {
 		l->stream->watch(l, 0);
 		free(l);
 		return err;
 	}
-	tcp_cm_add_link(t, l);
+	t->count++;
+	t->live++;
+	t->idle = 0;
+	list_push(&t->links, &l->in_state);
 	*link = &l->link;
 	return 0;
 }

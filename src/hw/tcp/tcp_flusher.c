@@ -59,33 +59,28 @@ static void wake_thread(enum tcp_pace pace)
 	sem_post(&flusher.wake);
 }
 
-static void tcp_flusher_doze(void)
-{
-	struct timespec until;
-
-	clock_gettime(CLOCK_MONOTONIC, &until);
-	until.tv_nsec += LOOK_NS;
-	if (until.tv_nsec >= 1000000000) {
-		until.tv_nsec -= 1000000000;
-		until.tv_sec++;
-	}
-	sem_clockwait(&flusher.wake, CLOCK_MONOTONIC, &until);
-}
-
 /* One tick, one look, or a sleep until there is something. Locked; releases the lock meanwhile. */
 static void pause_thread(enum tcp_pace pace)
 {
 	const struct timespec tick = {.tv_nsec = TICK_NS};
+	struct timespec until;
 
 	flusher.pace = pace;
 	forked_give(FORKED_FLUSHER);
-	if (pace == TCP_TICKS)
+	if (pace == TCP_TICKS) {
 		nanosleep(&tick, NULL);
-	else if (pace == TCP_LOOKS)
-		tcp_flusher_doze();
-	else
+	} else if (pace == TCP_LOOKS) {
+		clock_gettime(CLOCK_MONOTONIC, &until);
+		until.tv_nsec += LOOK_NS;
+		if (until.tv_nsec >= 1000000000) {
+			until.tv_nsec -= 1000000000;
+			until.tv_sec++;
+		}
+		sem_clockwait(&flusher.wake, CLOCK_MONOTONIC, &until);
+	} else {
 		while (sem_wait(&flusher.wake) && errno == EINTR)
 			;
+	}
 	forked_take(FORKED_FLUSHER);
 	flusher.pace = TCP_TICKS;
 }
@@ -114,19 +109,6 @@ static void *tcp_flusher_run(void *arg)
 	return arg;
 }
 
-static void tcp_flusher_move(struct tcp_output *out, enum tcp_pace pace)
-{
-	out->pace = pace;
-	forked_take(FORKED_FLUSHER);
-	list_remove(&out->in_flusher);
-	if (pace) {
-		list_push(&flusher.links[pace], &out->in_flusher);
-		flusher.added[pace]++;
-		wake_thread(pace);
-	}
-	forked_give(FORKED_FLUSHER);
-}
-
 /* A call that has failed may end here: errno stays, though a lock that the thread holds is waited for by a system call. */
 void tcp_flusher_set(struct tcp_link *l, enum tcp_pace pace)
 {
@@ -136,8 +118,17 @@ void tcp_flusher_set(struct tcp_link *l, enum tcp_pace pace)
 	out->since_ms = pace == TCP_LOOKS ? clock_coarse_ms() : 0;
 	if (pace && !tcp_flusher_open(l->own))
 		pace = TCP_NEVER;
-	if (out->pace != pace)
-		tcp_flusher_move(out, pace);
+	if (out->pace != pace) {
+		out->pace = pace;
+		forked_take(FORKED_FLUSHER);
+		list_remove(&out->in_flusher);
+		if (pace) {
+			list_push(&flusher.links[pace], &out->in_flusher);
+			flusher.added[pace]++;
+			wake_thread(pace);
+		}
+		forked_give(FORKED_FLUSHER);
+	}
 	errno = err;
 }
 

@@ -127,12 +127,19 @@ static bool tcp_gather_make_space(struct tcp_link *l, struct tcp_gather *g, size
 	return tcp_has_space(l, TCP_GATHER_MAX);
 }
 
-static void copy_in(struct tcp_gather *g, const struct packet *p, const struct iovec *iov,
-		    size_t count)
+/* Copies the packet to the buffer. False: there is no space. */
+static bool tcp_gather_add_packet(struct tcp_link *l, const struct packet *p,
+				  const struct iovec *iov, size_t count)
 {
 	struct tcp_frame f = tcp_frame_of(p);
-	unsigned char *to = g->bytes + g->len;
+	struct tcp_gather *g;
+	unsigned char *to;
 
+	TCP_OUTPUT_LOCKED(l);
+	g = buffer_of(l);
+	if (!g || !tcp_gather_make_space(l, g, sizeof(f) + p->len))
+		return false;
+	to = g->bytes + g->len;
 	memcpy(to, &f, sizeof(f));
 	to += sizeof(f);
 	for (size_t i = 0; i < count; i++) {
@@ -141,19 +148,6 @@ static void copy_in(struct tcp_gather *g, const struct packet *p, const struct i
 		to += iov[i].iov_len;
 	}
 	g->len += sizeof(f) + p->len;
-}
-
-/* Copies the packet to the buffer. False: there is no space. */
-static bool tcp_gather_add_packet(struct tcp_link *l, const struct packet *p,
-				  const struct iovec *iov, size_t count)
-{
-	struct tcp_gather *g;
-
-	TCP_OUTPUT_LOCKED(l);
-	g = buffer_of(l);
-	if (!g || !tcp_gather_make_space(l, g, sizeof(struct tcp_frame) + p->len))
-		return false;
-	copy_in(g, p, iov, count);
 	return true;
 }
 

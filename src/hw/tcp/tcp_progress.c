@@ -120,14 +120,6 @@ static bool tcp_progress_attend(struct tcp *t)
 	return any;
 }
 
-static void free_closed(struct tcp *t)
-{
-	struct list *node;
-
-	while ((node = list_pop(&t->closed)))
-		tcp_free(LIST_ENTRY(node, struct tcp_link, in_state));
-}
-
 /* Nothing was sent behind answers that the kernels keep: they go now. */
 static void push_held(struct tcp *t)
 {
@@ -140,19 +132,14 @@ static void push_held(struct tcp *t)
 	}
 }
 
-/* Is this transport the only one of its worker, and that the only worker of the domain? */
-static bool is_alone(const struct tcp *t)
-{
-	const struct list *workers = &t->opener->dom->workers;
-
-	return t->opener->opened == 1 && workers->next == workers->prev;
-}
-
 static bool poll_links(struct tcp *t)
 {
+	const struct list *workers = &t->opener->dom->workers;
 	bool any = false;
 
-	if (t->idle++ >= IDLE_CALLS && t->idle % IDLE_EVERY && !is_alone(t))
+	/* Not if this transport is the only one of its worker, and that the only worker of the domain. */
+	if (t->idle++ >= IDLE_CALLS && t->idle % IDLE_EVERY &&
+	    (t->opener->opened != 1 || workers->next != workers->prev))
 		return false;
 	t->in_progress = true;
 	if (__builtin_expect(t->due || !(++t->progress_calls & POLL_CALLS), 0))
@@ -165,8 +152,8 @@ static bool poll_links(struct tcp *t)
 		any |= tcp_progress_attend(t);
 	any |= t->live <= TCP_DIRECT_MAX ? tcp_progress_read_all(t) : read_ready(t);
 	t->in_progress = false;
-	if (__builtin_expect(!list_empty(&t->closed), 0))
-		free_closed(t);
+	while (__builtin_expect(!list_empty(&t->closed), 0))
+		tcp_free(LIST_ENTRY(list_pop(&t->closed), struct tcp_link, in_state));
 	if (__builtin_expect(!list_empty(&t->lingering), 0))
 		tcp_linger(t);
 	if (any)
@@ -186,17 +173,6 @@ bool tcp_idle(const void *state)
 	return !((const struct tcp *)state)->count;
 }
 
-/* Makes epfd watch for space in the sockets of blocked links. False: a progress call has work. */
-static bool tcp_progress_ask_space(struct tcp *t)
-{
-	LIST_EACH_OF (struct tcp_link, l, &t->attend, in_attend) {
-		if (l->tx == TCP_FAILED || l->stream->unread(l) ||
-		    l->stream->watch(l, EPOLLIN | EPOLLOUT))
-			return false;
-	}
-	return true;
-}
-
 bool tcp_arm(void *state)
 {
 	struct tcp *t = state;
@@ -213,8 +189,12 @@ bool tcp_arm(void *state)
 		tcp_alive_timer(t);
 	LIST_EACH (node, &t->lingering)
 		tcp_linger_watch(LIST_ENTRY(node, struct tcp_link, in_state));
-	if (!tcp_progress_ask_space(t))
-		return false;
+	/* Watches for space in the sockets of blocked links, unless a progress call has work. */
+	LIST_EACH_OF (struct tcp_link, l, &t->attend, in_attend) {
+		if (l->tx == TCP_FAILED || l->stream->unread(l) ||
+		    l->stream->watch(l, EPOLLIN | EPOLLOUT))
+			return false;
+	}
 	n = epoll_wait(t->epfd, ev, EVENTS, 0);
 	for (int i = 0; i < n; i++) {
 		struct tcp_link *l = ev[i].data.ptr;

@@ -162,28 +162,22 @@ static struct tcp_rest *batch_of(struct tcp_link *l)
 	return r;
 }
 
-/* The batch goes out by one call; at the latest when it is as long as what went before: longer rows need fewer calls. */
-static void batch_add(struct tcp_link *l, struct tcp_rest *r, const struct tcp_frame *f,
-		      const struct iovec *payload)
-{
-	struct tcp_frame *frame = (struct tcp_frame *)&r->iov[BATCH_IOV] + r->packets++;
-
-	*frame = *f;
-	r->iov[r->count++] = (struct iovec){frame, sizeof(*frame)};
-	r->iov[r->count++] = *payload;
-	r->left += sizeof(*frame) + payload->iov_len;
-	l->link.zcopy_posted++;
-}
-
 int tcp_rest_batch(struct tcp_link *l, const struct tcp_frame *f, const struct iovec *payload)
 {
+	struct tcp_frame *frame;
 	struct tcp_rest *r;
 
 	TCP_OUTPUT_LOCKED(l);
 	r = l->rest && !l->rest->packets ? NULL : batch_of(l);
 	if (!r)
 		return -FI_EAGAIN;
-	batch_add(l, r, f, payload);
+	frame = (struct tcp_frame *)&r->iov[BATCH_IOV] + r->packets++;
+	*frame = *f;
+	r->iov[r->count++] = (struct iovec){frame, sizeof(*frame)};
+	r->iov[r->count++] = *payload;
+	r->left += sizeof(*frame) + payload->iov_len;
+	l->link.zcopy_posted++;
+	/* The batch goes out by one call; at the latest when it is as long as what went before: longer rows need fewer calls. */
 	if (r->left >= l->row) {
 		tcp_row_add(l, r->left);
 		tcp_flush(l);

@@ -66,26 +66,20 @@ static void tcp_rx_deliver(struct tcp_link *l, const void *payload)
 	l->own->opener->events->deliver(l->own->opener, l->id, &p);
 }
 
-static void deliver_kept(struct tcp_link *l)
-{
-	struct packet p = tcp_rx_packet_of(l);
-
-	p.payload = l->kept;
-	l->kept = NULL;
-	expect_frame(l);
-	l->own->opener->events->deliver_collected(l->own->opener, l->id, &p);
-}
-
 static void tcp_rx_finish(struct tcp_link *l)
 {
+	struct packet p = tcp_rx_packet_of(l);
+	struct opener *o = l->own->opener;
 	uint32_t id = l->placing;
 
-	if (!id) {
-		deliver_kept(l);
+	p.payload = l->kept;
+	expect_frame(l);
+	if (id) {
+		o->events->placement_end(o, id);
 		return;
 	}
-	expect_frame(l);
-	l->own->opener->events->placement_end(l->own->opener, id);
+	l->kept = NULL;
+	o->events->deliver_collected(o, l->id, &p);
 }
 
 /* Takes bytes of the frame. Returns their number. */

@@ -56,28 +56,23 @@ bool tcp_socket_arrived(const struct tcp_link *l)
 	return !ioctl(l->sock, SIOCOUTQ, &unsent) && !unsent;
 }
 
-/*
- * Does the peer leave packets unanswered? To a peer with a closed window the kernel sends probes
- * ever more rarely. True if nothing has come for longer than the current interval of these, or if
- * two probes are unanswered.
- */
-static bool tcp_socket_unanswered(const struct tcp_info *info)
-{
-	return (info->tcpi_unacked &&
-		info->tcpi_last_ack_recv * 4000ull > info->tcpi_rto * 5ull) || /* ms and us */
-	       info->tcpi_probes > 1;
-}
-
 /* Two checks in a row must agree: our own process may have been stopped before the first. */
 bool tcp_socket_is_dead(struct tcp_link *l, uint32_t timeout)
 {
 	struct tcp_info info;
 	socklen_t len = sizeof(info);
-	bool doubt = l->doubt;
+	bool doubt = l->doubt, unanswered;
 
 	if (getsockopt(l->sock, IPPROTO_TCP, TCP_INFO, &info, &len))
 		return false;
-	l->doubt = info.tcpi_last_ack_recv >= timeout && tcp_socket_unanswered(&info);
+	/*
+	 * To a peer with a closed window the kernel sends probes ever more rarely. Packets are unanswered if nothing has come
+	 * for longer than the current interval of these (ms and us), or if two probes are unanswered.
+	 */
+	unanswered =
+		(info.tcpi_unacked && info.tcpi_last_ack_recv * 4000ull > info.tcpi_rto * 5ull) ||
+		info.tcpi_probes > 1;
+	l->doubt = info.tcpi_last_ack_recv >= timeout && unanswered;
 	return doubt && l->doubt;
 }
 
