@@ -11,7 +11,6 @@
 #include "core/mr.h"
 #include "info/providers.h"
 #include "hw/shm/shm.h"
-#include "hw/shm/shm_guard.h"
 #include "hw/transports.h"
 #include "link/engine.h"
 #include "link/link.h"
@@ -29,24 +28,6 @@
  * did not (1.3 us instead of 2.6).
  */
 #define SINGLE_PERCENT 22u
-static size_t up_to(size_t want, size_t most)
-{
-	return want < most ? want : most;
-}
-
-static size_t at_least(size_t want, size_t least)
-{
-	return want < least ? least : want;
-}
-
-/* Returns the longest eager message. An injected message is always one packet. */
-static size_t eager_limit(void)
-{
-	size_t want = env_get()->eager_max;
-
-	return want < XFER_INJECT_MAX ? XFER_INJECT_MAX : up_to(want, SHM_PACKET_MAX);
-}
-
 static int shm_open_worker(struct opener *opener, void **state)
 {
 	struct shm *shm = calloc(1, sizeof(*shm));
@@ -166,35 +147,31 @@ static void shm_describe(const struct link *link, struct link_state *state)
 	state->direct_read = why_no_cma(s);
 }
 
-/* Without the peer's table of regions, one-sided operations go by packets. */
-static void attach_regions(struct shm_link *s, const struct link_peer *peer)
+static int shm_cm_join(struct shm_link *s, const struct link_peer *peer)
 {
-	int err = peer->fds[1] < 0 ? 0 : mr_view_attach(&s->regions, peer->fds[1]);
+	int err = shm_ring_attach(&s->ring, peer->fds[0]);
 
+	if (err) {
+		LOG_PEER(
+			LOG_EP_CTRL,
+			"shm: process %d sent no usable ring: %s (does it use the same version of the library?)",
+			(int)peer->pid, fi_strerror(-err));
+		return err;
+	}
+	/* Without the peer's table of regions, one-sided operations go by packets. */
+	err = peer->fds[1] < 0 ? 0 : mr_view_attach(&s->regions, peer->fds[1]);
 	if (err)
 		LOG_PEER(
 			LOG_EP_CTRL,
 			"shm: process %d sent no usable table of regions: %s; one-sided operations go by packets",
 			(int)peer->pid, fi_strerror(-err));
-}
-
-static int shm_cm_join(struct shm_link *s, const struct link_peer *peer)
-{
-	int err = shm_ring_attach(&s->ring, peer->fds[0]);
-
-	if (err)
-		LOG_PEER(
-			LOG_EP_CTRL,
-			"shm: process %d sent no usable ring: %s (does it use the same version of the library?)",
-			(int)peer->pid, fi_strerror(-err));
-	else
-		attach_regions(s, peer);
-	return err;
+	return 0;
 }
 
 static int shm_connect(void *state, const struct link_peer *peer, struct link **link)
 {
 	struct shm_link *s = calloc(1, sizeof(*s));
+	size_t eager = env_get()->eager_max;
 	int err = s ? shm_cm_join(s, peer) : -FI_ENOMEM;
 
 	for (unsigned int i = 0; i < WIRE_FDS; i++)
@@ -218,9 +195,12 @@ static int shm_connect(void *state, const struct link_peer *peer, struct link **
 	shm_expect(s, s->next);
 	probe_fetch(s, peer);
 	s->link.packet_max = SHM_PACKET_MAX;
-	s->joint_min = at_least(env_get()->joint_min, SHM_JOINT_MIN);
+	s->joint_min = env_get()->joint_min < SHM_JOINT_MIN ? SHM_JOINT_MIN : env_get()->joint_min;
 	s->link.silent = true;
-	s->link.eager_max = s->pid ? eager_limit() : SHM_PACKET_MAX;
+	/* An injected message is always one packet. */
+	s->link.eager_max = !s->pid || eager > SHM_PACKET_MAX ? SHM_PACKET_MAX
+			    : eager < XFER_INJECT_MAX         ? XFER_INJECT_MAX
+							      : eager;
 	*link = &s->link;
 	return 0;
 }

@@ -11,16 +11,12 @@
 /* One row of this many is made the way that seems slower, to measure it again. */
 #define TRIED_EVERY 32u
 
-static bool around_pays(const struct shm_copier *c)
-{
-	return c->cost[1] && c->cost[1] < (uint64_t)c->cost[0] * c->percent / 100;
-}
-
 bool shm_copy_around(const struct shm_copier *c)
 {
 	bool trial = c->count / ROW % TRIED_EVERY == 0;
+	bool pays = c->cost[1] && c->cost[1] < (uint64_t)c->cost[0] * c->percent / 100;
 
-	return around_pays(c) != trial;
+	return pays != trial;
 }
 
 bool shm_copy_timed(const struct shm_copier *c)

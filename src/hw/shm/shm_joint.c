@@ -142,15 +142,6 @@ static int finish_rest(struct shm_joint *j, uint32_t left)
 		j->err || !left ? j->err : copy_chunks(j->link, &j->copy, j->chunk, j->end, left));
 }
 
-/* Has the peer left the last ones alone? */
-static bool is_vain(struct shm_link *s)
-{
-	if (!s->joint_trial.skip)
-		return false;
-	s->joint_trial.skip--;
-	return true;
-}
-
 static int shm_joint_propose(struct shm_link *s, struct shm_joint *j)
 {
 	const struct joint_copy *copy = &j->copy;
@@ -207,8 +198,12 @@ int shm_joint_begin(struct link *link, const struct joint_copy *copy)
 	struct shm_guard guard;
 	int ret;
 
-	if (!s->pid || j->link || copy->len > SHM_JOINT_MAX || is_vain(s))
+	if (!s->pid || j->link || copy->len > SHM_JOINT_MAX)
 		return -FI_EAGAIN;
+	if (s->joint_trial.skip) { /* the peer has left the last ones alone */
+		s->joint_trial.skip--;
+		return -FI_EAGAIN;
+	}
 	j->copy = *copy;
 	j->address = copy->remote;
 	j->counted = false;
@@ -299,28 +294,23 @@ void shm_joint_progress(struct shm *shm)
 	shm->opener->events->copied(shm->opener, j->id, shm_joint_outcome(&j->copy, ret));
 }
 
-/* Waits, a bounded time, until nobody writes to our memory who began before. */
-static void wait_for_guards(const struct ring *r)
-{
-	uint64_t noted[RING_GUARDS], end = clock_coarse_ms() + ABANDON_MS;
-	uint32_t id;
-
-	shm_guard_note(r, noted);
-	while (!shm_guard_ended(r, noted, &id) && clock_coarse_ms() < end)
-		sched_yield();
-}
-
 void shm_joint_abandon(struct link *link)
 {
 	struct shm_joint *j = &((struct shm_link *)link)->own->joint;
 	const struct ring *ring = &((struct shm_link *)link)->own->ring;
+	uint64_t noted[RING_GUARDS], end = clock_coarse_ms() + ABANDON_MS;
+	uint32_t id;
 
 	if (j->link != (struct shm_link *)link)
 		return;
 	__atomic_store_n(&shm_joint_page_of(ring)->left, 0, __ATOMIC_RELAXED);
-	__atomic_thread_fence(__ATOMIC_SEQ_CST); /* pairs with shm_guard_enter, before is_wanted */
-	if (!j->copy.write)
-		wait_for_guards(ring);
+	__atomic_thread_fence(__ATOMIC_SEQ_CST); /* pairs with shm_guard_enter of help_copy */
+	/* Waits, a bounded time, until nobody writes to our memory who began before. */
+	if (!j->copy.write) {
+		shm_guard_note(ring, noted);
+		while (!shm_guard_ended(ring, noted, &id) && clock_coarse_ms() < end)
+			sched_yield();
+	}
 	j->link = NULL;
 	set_under_way(((struct shm_link *)link)->own, false);
 }
@@ -344,16 +334,11 @@ static uint32_t shm_joint_take_last(struct ring_joint *page, uint32_t seq, uint3
 	return end - 1;
 }
 
-/* Has the owner not abandoned the copy? */
-static bool shm_joint_is_wanted(const struct ring *r, uint32_t seq)
-{
-	return __atomic_load_n(&shm_joint_page_of(r)->left, __ATOMIC_RELAXED) >> 32 == seq;
-}
-
 /* Copies a chunk. Into the owner's memory only under a guard, so that the owner can wait for its end. */
 static int help_copy(struct shm_link *s, const struct joint_help *h, uint32_t at)
 {
 	struct shm_guard guard;
+	bool wanted; /* the owner has not abandoned the copy */
 	int err;
 
 	if (!h->copy.write)
@@ -361,8 +346,9 @@ static int help_copy(struct shm_link *s, const struct joint_help *h, uint32_t at
 	if (!shm_guard_enter(&s->ring, s->src, &guard))
 		return -FI_EAGAIN;
 	/* Pairs with the fence of shm_joint_abandon: the owner waits for the guard, or we see its store. */
-	err = shm_joint_is_wanted(&s->ring, h->seq) ? copy_chunks(s, &h->copy, h->chunk, at, 1)
-						    : -FI_ECANCELED;
+	wanted = __atomic_load_n(&shm_joint_page_of(&s->ring)->left, __ATOMIC_RELAXED) >> 32 ==
+		 h->seq;
+	err = wanted ? copy_chunks(s, &h->copy, h->chunk, at, 1) : -FI_ECANCELED;
 	shm_guard_leave(&guard);
 	return err;
 }

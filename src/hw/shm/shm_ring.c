@@ -67,22 +67,15 @@ static int ring_map(struct ring *r, int fd, uint32_t slots)
 	return 0;
 }
 
-static uint32_t slots_for(size_t bytes)
-{
-	uint32_t slots = SLOTS_MIN;
-
-	while (slots < SLOTS_MAX && (size_t)slots * RING_SLOT < bytes)
-		slots *= 2;
-	return slots;
-}
-
 int shm_ring_create(struct ring *r, size_t bytes, int *fd)
 {
-	uint32_t slots = slots_for(bytes);
+	uint32_t slots = SLOTS_MIN;
 	int err, mem = memfd_create("weft-ring", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 
 	if (mem < 0)
 		return -errno;
+	while (slots < SLOTS_MAX && (size_t)slots * RING_SLOT < bytes)
+		slots *= 2;
 	if (file_resize(mem, (off_t)ring_len(slots)) || fcntl(mem, F_ADD_SEALS, RING_SEALS)) {
 		err = -errno;
 		goto close_mem;
@@ -124,19 +117,14 @@ int shm_ring_attach(struct ring *r, int fd)
 	return ring_map(r, fd, page.slots);
 }
 
-static void shm_ring_populate_pages(void *at, size_t len)
-{
-	madvise(at, whole_pages(len), MADV_POPULATE_WRITE);
-}
-
 void shm_ring_populate(const struct ring *r)
 {
 	size_t slots = (size_t)r->mask + 1;
 
 	if (slots > POPULATED_MAX / RING_SLOT)
 		slots = POPULATED_MAX / RING_SLOT;
-	shm_ring_populate_pages(r->page, page_len() + slots * sizeof(uint64_t));
-	shm_ring_populate_pages(r->slots, slots * RING_SLOT);
+	madvise(r->page, whole_pages(page_len() + slots * sizeof(uint64_t)), MADV_POPULATE_WRITE);
+	madvise(r->slots, whole_pages(slots * RING_SLOT), MADV_POPULATE_WRITE);
 }
 
 void shm_ring_unmap(struct ring *r)

@@ -7,7 +7,6 @@
 
 #include "base/once.h"
 #include "hw/shm/shm.h"
-#include "hw/shm/shm_guard.h"
 #include "link/wire.h"
 
 /*

@@ -2,7 +2,6 @@
 #include "base/log.h"
 #include "base/once.h"
 #include "hw/shm/shm.h"
-#include "hw/shm/shm_guard.h"
 #include "link/wire.h"
 
 #define PACKETS_PER_CALL 64

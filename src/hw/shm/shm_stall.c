@@ -79,15 +79,6 @@ static void clear_later(struct shm *shm)
 	}
 }
 
-/* A packet that is recalled without a claim: the next sender's would seem to be recalled, too. */
-static void clear_token(struct shm *shm)
-{
-	uint64_t token = shm->ring.secret + shm_head(shm) + RING_CANCELLED;
-
-	__atomic_compare_exchange_n(&ring_slot_at(&shm->ring, shm_head(shm))->token, &token, 0,
-				    false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
-}
-
 /* Returns the first claim behind the head; 0: there is none. */
 static uint64_t next_claim(const struct ring *r, uint64_t head)
 {
@@ -154,7 +145,7 @@ bool shm_blocked(void *state, uint64_t *mark, uint32_t *owner)
 {
 	struct shm *shm = state;
 	const struct ring *r = &shm->ring;
-	uint64_t at, word;
+	uint64_t at, word, token;
 
 	if (*mark != shm_head(shm) || ring_state(r, shm_head(shm)) == RING_PUBLISHED) {
 		*mark = shm_head(shm);
@@ -173,8 +164,11 @@ bool shm_blocked(void *state, uint64_t *mark, uint32_t *owner)
 	*owner = claim_owner(word);
 	if (ring_is_claim(r, shm_head(shm), word))
 		return at != RING_CANCELLED;
+	/* A packet that is recalled without a claim: the next sender's would seem to be recalled, too. */
+	token = r->secret + shm_head(shm) + RING_CANCELLED;
 	if (at == RING_CANCELLED)
-		clear_token(shm);
+		__atomic_compare_exchange_n(&ring_slot_at(r, shm_head(shm))->token, &token, 0,
+					    false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
 	close_gap(shm, word);
 	return false;
 }
