@@ -59,23 +59,15 @@ bool udp_gro_waits(const struct udp *u)
 	return u->gro && u->gro->next < u->gro->count;
 }
 
-/* Returns the length of the datagrams of a message, 0 if the message is one datagram. */
-static size_t segment_of(struct msghdr *msg)
+static void udp_gro_fill(struct slot *s, struct mmsghdr *m)
 {
-	const struct cmsghdr *head = CMSG_FIRSTHDR(msg);
-	int size = 0;
+	const struct cmsghdr *head = CMSG_FIRSTHDR(&m->msg_hdr);
+	int size = 0; /* of the datagrams of a message; 0: the message is one */
 
 	if (head && head->cmsg_level == IPPROTO_UDP && head->cmsg_type == UDP_GRO)
 		memcpy(&size, CMSG_DATA(head), sizeof(size));
-	return (size_t)size;
-}
-
-static void udp_gro_fill(struct slot *s, struct mmsghdr *m)
-{
-	size_t segment = segment_of(&m->msg_hdr);
-
 	s->len = m->msg_len;
-	s->segment = segment ? segment : s->len;
+	s->segment = size ? (size_t)size : s->len;
 	s->given = 0;
 	s->known =
 		m->msg_hdr.msg_namelen &&
@@ -124,15 +116,6 @@ static unsigned int udp_gro_refill(struct udp *u, unsigned int max)
 	return g->count;
 }
 
-static void deliver_one(struct udp *u, struct slot *s, struct recv *r)
-{
-	size_t left = s->len - s->given, len = left < s->segment ? left : s->segment;
-
-	iov_scatter(r->iov, r->iov_count, 0, s->data + s->given, len);
-	s->given += len;
-	u->dgram.events->came(&u->dgram, r, len, s->known ? &s->from : NULL);
-}
-
 /* Delivers datagrams of the slots while receives are posted. Returns their number. */
 static unsigned int udp_gro_deliver(struct udp *u)
 {
@@ -142,8 +125,11 @@ static unsigned int udp_gro_deliver(struct udp *u)
 
 	while (g->next < g->count && u->dgram.events->receives(&u->dgram, &r, 1)) {
 		struct slot *s = &g->slots[g->next];
+		size_t left = s->len - s->given, len = left < s->segment ? left : s->segment;
 
-		deliver_one(u, s, r);
+		iov_scatter(r->iov, r->iov_count, 0, s->data + s->given, len);
+		s->given += len;
+		u->dgram.events->came(&u->dgram, r, len, s->known ? &s->from : NULL);
 		g->next += s->given == s->len;
 		n++;
 	}

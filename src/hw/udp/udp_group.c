@@ -93,16 +93,12 @@ static int receive_from(struct udp *u, struct dgram_group *g, const struct addr 
 	return 0;
 }
 
-static bool is_group(const struct addr *a)
-{
-	return a->kind == ADDR_IN6 ? a->ip[0] == 0xff : a->ip[0] >> 4 == 0xe;
-}
-
 static int udp_group_join(struct udp *u, struct dgram_group *g, const struct addr *own)
 {
+	bool group = g->addr.kind == ADDR_IN6 ? g->addr.ip[0] == 0xff : g->addr.ip[0] >> 4 == 0xe;
 	int err;
 
-	if (g->addr.kind != own->kind || !is_group(&g->addr))
+	if (g->addr.kind != own->kind || !group)
 		return -FI_EINVAL;
 	err = choose_interface(u, own);
 	/* An IPv6 group without a scope is that of our interface. */

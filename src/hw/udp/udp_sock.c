@@ -95,22 +95,12 @@ static int bind_in_range(struct addr *name)
 	return udp_sock_logged(name, fd);
 }
 
-/* Fills in the port number, which the system chose if none was asked for. */
-static int udp_sock_complete_name(int fd, struct addr *name)
-{
-	union udp_name bound = {0};
-	socklen_t len = sizeof(bound);
-
-	if (getsockname(fd, &bound.sa, &len))
-		return -errno;
-	name->port = ntohs(name->kind == ADDR_IN6 ? bound.in6.sin6_port : bound.in.sin_port);
-	return 0;
-}
-
 /* `all`: bound to the wildcard; the name stays one interface's. */
 static int udp_sock_open_socket(struct udp *u, struct addr *name, bool all)
 {
 	struct addr at = *name;
+	union udp_name bound = {0};
+	socklen_t len = sizeof(bound);
 	int err;
 
 	if (name->kind != ADDR_IN && name->kind != ADDR_IN6) {
@@ -125,10 +115,14 @@ static int udp_sock_open_socket(struct udp *u, struct addr *name, bool all)
 	u->fd = bind_in_range(&at);
 	if (u->fd < 0)
 		return u->fd;
-	err = udp_sock_complete_name(u->fd, name);
-	if (err)
+	/* The system has chosen a port number if none was asked for. */
+	if (getsockname(u->fd, &bound.sa, &len)) {
+		err = -errno;
 		forked_close(u->fd);
-	return err;
+		return err;
+	}
+	name->port = ntohs(name->kind == ADDR_IN6 ? bound.in6.sin6_port : bound.in.sin_port);
+	return 0;
 }
 
 static int udp_open(struct opener *opener, void **state)

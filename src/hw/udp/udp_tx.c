@@ -128,11 +128,6 @@ void udp_batch_init(struct udp *u)
 		u->segment_max = u->dgram.max;
 }
 
-static bool same_destination(const struct addr *a, const struct addr *b)
-{
-	return addr_equal(a, b) && a->scope == b->scope;
-}
-
 /*
  * Returns how many of the first datagrams can be one message: they have one length of at most
  * `segment_max`, or the last is shorter. An empty datagram is a message of its own.
@@ -147,7 +142,7 @@ static unsigned int udp_tx_run(const struct udp *u, const struct dgram_out *outs
 		return 1;
 	while (n < count && n < SEGMENTS_MAX && outs[n - 1].len == len && outs[n].len &&
 	       outs[n].len <= len && bytes + outs[n].len <= u->dgram.max &&
-	       same_destination(&outs[n].to, &outs->to))
+	       addr_equal(&outs[n].to, &outs->to) && outs[n].to.scope == outs->to.scope)
 		bytes += outs[n++].len;
 	return n;
 }
@@ -237,12 +232,6 @@ static int send_batch(const struct udp *u, const struct dgram_out *outs, unsigne
 	return sent < 0 ? sent : datagrams;
 }
 
-/* Is this what the kernel answers to segments that are too long for the way, or to any? */
-static bool is_of_segments(int err)
-{
-	return err == -FI_EINVAL || err == -FI_EMSGSIZE || err == -FI_EIO;
-}
-
 /*
  * The kernel refused a message of several datagrams, but took the first one alone: datagrams of
  * this length do not go together any more.
@@ -264,7 +253,8 @@ int udp_send_many(struct dgram *d, const struct dgram_out *outs, unsigned int co
 	if (__builtin_expect(err < 0 && err != -FI_EAGAIN, 0) &&
 	    udp_tx_run(u, outs, count, u->segment_max) > 1) {
 		n = send_batch(u, outs, count, 0);
-		if (n > 0 && is_of_segments(err))
+		/* The kernel's answers to segments that are too long for the way, or to any. */
+		if (n > 0 && (err == -FI_EINVAL || err == -FI_EMSGSIZE || err == -FI_EIO))
 			limit_segments(u, outs->len, err);
 	}
 	return n > 0 || n == -FI_EAGAIN ? n : udp_tx_refused(&outs->to, n);
