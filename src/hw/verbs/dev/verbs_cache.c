@@ -113,14 +113,6 @@ free_cache:
 	return NULL;
 }
 
-static void verbs_cache_close(struct verbs_cache *c)
-{
-	watch_close(&c->watch);
-	pthread_mutex_destroy(&c->lock);
-	ranges_fini(&c->ranges);
-	free(c);
-}
-
 /* Joins the device to the cache. A forked child opens its own. FORKED_CACHE_OPENING is held. */
 static void verbs_cache_join(struct verbs_dev *dev)
 {
@@ -309,7 +301,10 @@ void verbs_cache_leave(struct verbs_dev *dev)
 	verbs_cache_sweep_one(c, dev);
 	forked_take(FORKED_CACHE_OPENING);
 	if (!--c->devices) {
-		verbs_cache_close(c);
+		watch_close(&c->watch);
+		pthread_mutex_destroy(&c->lock);
+		ranges_fini(&c->ranges);
+		free(c);
 		shared = NULL;
 	}
 	forked_give(FORKED_CACHE_OPENING);

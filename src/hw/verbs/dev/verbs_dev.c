@@ -160,16 +160,6 @@ static int verbs_dev_get(const char *name, struct verbs_dev **out)
 	return 0;
 }
 
-static void verbs_dev_put(struct verbs_dev *dev)
-{
-	if (--dev->users)
-		return;
-	list_remove(&dev->in_all);
-	if (dev->forked == forked_count())
-		verbs_dev_release(dev);
-	free(dev);
-}
-
 int verbs_dev_open(const struct addr *a, struct verbs_path *path)
 {
 	struct ibv_port_attr attr = {.lid = 0};
@@ -196,8 +186,15 @@ int verbs_dev_open(const struct addr *a, struct verbs_path *path)
 
 void verbs_dev_close(struct verbs_path *path)
 {
+	struct verbs_dev *dev = path->dev;
+
 	forked_take(FORKED_DEVICES);
-	verbs_dev_put(path->dev);
+	if (!--dev->users) {
+		list_remove(&dev->in_all);
+		if (dev->forked == forked_count())
+			verbs_dev_release(dev);
+		free(dev);
+	}
 	forked_give(FORKED_DEVICES);
 	path->dev = NULL;
 }

@@ -106,25 +106,6 @@ static struct verbs_note *note_of(const struct ibv_async_event *event)
 	}
 }
 
-static void hear_port(const struct verbs_dev *dev, const struct ibv_async_event *event)
-{
-	if (event->event_type == IBV_EVENT_PORT_ERR)
-		LOG_WARN(LOG_DOMAIN,
-			 "port %d of %s is down: what is sent is tried again for a while",
-			 event->element.port_num, dev->name);
-	else
-		LOG_INFO(LOG_DOMAIN, "port %d of %s is up", event->element.port_num, dev->name);
-}
-
-static void verbs_news_broke(struct verbs_dev *dev, const struct ibv_async_event *event,
-			     struct verbs_note *note)
-{
-	LOG_INFO(LOG_DOMAIN, "%s: %s", dev->name, dev->lib->event_type_str(event->event_type));
-	if (note)
-		__atomic_store_n(&note->broken, true, __ATOMIC_RELAXED);
-	__atomic_fetch_add(&dev->troubles, 1, __ATOMIC_RELAXED);
-}
-
 /* The event's queue exists at least until the event is acknowledged. */
 static void verbs_news_hear(struct verbs_dev *dev, const struct ibv_async_event *event)
 {
@@ -136,8 +117,12 @@ static void verbs_news_hear(struct verbs_dev *dev, const struct ibv_async_event 
 		set_removed(dev, "it says so");
 		break;
 	case IBV_EVENT_PORT_ERR:
+		LOG_WARN(LOG_DOMAIN,
+			 "port %d of %s is down: what is sent is tried again for a while",
+			 event->element.port_num, dev->name);
+		break;
 	case IBV_EVENT_PORT_ACTIVE:
-		hear_port(dev, event);
+		LOG_INFO(LOG_DOMAIN, "port %d of %s is up", event->element.port_num, dev->name);
 		break;
 	case IBV_EVENT_QP_LAST_WQE_REACHED:
 		if (note)
@@ -148,7 +133,11 @@ static void verbs_news_hear(struct verbs_dev *dev, const struct ibv_async_event 
 	case IBV_EVENT_QP_FATAL:
 	case IBV_EVENT_QP_REQ_ERR:
 	case IBV_EVENT_QP_ACCESS_ERR:
-		verbs_news_broke(dev, event, note);
+		LOG_INFO(LOG_DOMAIN, "%s: %s", dev->name,
+			 dev->lib->event_type_str(event->event_type));
+		if (note)
+			__atomic_store_n(&note->broken, true, __ATOMIC_RELAXED);
+		__atomic_fetch_add(&dev->troubles, 1, __ATOMIC_RELAXED);
 		break;
 	default:
 		break;

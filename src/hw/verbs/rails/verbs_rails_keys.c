@@ -117,20 +117,15 @@ struct asked_region {
 	struct registration *at;
 };
 
-static void drop_registration(struct verbs *v, struct registration *at)
-{
-	if (--at->uses)
-		return;
-	if (at->mem.handle)
-		rc_transport.device->remove(&v->path, &at->mem);
-	free(at);
-}
-
 static void remove_asked(struct mr_further *further)
 {
 	struct asked_region *a = (struct asked_region *)further;
 
-	drop_registration(a->device, a->at);
+	if (!--a->at->uses) {
+		if (a->at->mem.handle)
+			rc_transport.device->remove(&a->device->path, &a->at->mem);
+		free(a->at);
+	}
 	list_remove(&a->further.in_region);
 	list_remove(&a->in_device);
 	free(a);

@@ -106,20 +106,14 @@ int verbs_rails_sendv(struct link *link, const struct packet *p, const struct io
 	return verbs_rails_packet_send_packet((struct verbs_rails *)link, p, iov, count);
 }
 
-static bool verbs_rails_packet_is_full(const struct verbs_rails *r)
+int verbs_rails_post(struct verbs_rails *r, const struct verbs_rail_message *m)
 {
 	unsigned int count = 0;
+	struct waiting *w;
 
 	LIST_EACH (node, &r->queue)
 		count++;
-	return count >= QUEUE_MAX;
-}
-
-int verbs_rails_post(struct verbs_rails *r, const struct verbs_rail_message *m)
-{
-	struct waiting *w;
-
-	if (verbs_rails_packet_is_full(r)) {
+	if (count >= QUEUE_MAX) {
 		LOG_PEER(LOG_EP_DATA, "peer %#x returns no credits: %u packets wait already", r->id,
 			 QUEUE_MAX);
 		return -FI_EPROTO;

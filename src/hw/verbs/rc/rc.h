@@ -173,6 +173,12 @@ static inline struct rc *rc_of_ep(const struct ep *ep)
 	return (struct rc *)ep->offload;
 }
 
+/* Of reads and atomics under way: both sides must allow them. */
+static inline int rc_least(int a, int b)
+{
+	return a < b ? a : b;
+}
+
 /* verbs_cmlib.c */
 /* Returns the functions; NULL, and logged once: no library. From any thread. */
 const struct verbs_cmlib *verbs_cmlib(void);

@@ -134,20 +134,14 @@ static struct rdma_conn_param rc_cm_param(const struct rc *rc, const void *data,
 					.qp_num = rc->qp->qp_num};
 }
 
-/* Returns the most reads and atomics under way in one direction. */
-static uint8_t reads_most(int device)
-{
-	return (uint8_t)(device < RC_READS ? device : RC_READS);
-}
-
 static int rc_cm_adopt(struct rc *rc, struct rdma_event_channel *events, struct rdma_cm_id *id)
 {
 	struct epoll_event ev = {.events = EPOLLIN};
 
 	rc->events = events;
 	rc->id = id;
-	rc->reads = reads_most(rc->path->dev->attr.max_qp_init_rd_atom);
-	rc->writes_back = reads_most(rc->path->dev->attr.max_qp_rd_atom);
+	rc->reads = (uint8_t)rc_least(rc->path->dev->attr.max_qp_init_rd_atom, RC_READS);
+	rc->writes_back = (uint8_t)rc_least(rc->path->dev->attr.max_qp_rd_atom, RC_READS);
 	return epoll_ctl(rc->news_fd, EPOLL_CTL_ADD, events->fd, &ev) ? -errno : 0;
 }
 
@@ -255,10 +249,8 @@ static void rc_cm_answered(struct rc *rc, const struct rdma_conn_param *conn)
 {
 	int err;
 
-	if (conn->responder_resources < rc->writes_back)
-		rc->writes_back = conn->responder_resources;
-	if (conn->initiator_depth < rc->reads)
-		rc->reads = conn->initiator_depth;
+	rc->writes_back = (uint8_t)rc_least(conn->responder_resources, rc->writes_back);
+	rc->reads = (uint8_t)rc_least(conn->initiator_depth, rc->reads);
 	err = rc_cm_step(rc, IBV_QPS_RTR);
 	if (!err)
 		err = rc_cm_step(rc, IBV_QPS_RTS);
@@ -302,10 +294,8 @@ int rc_accept(struct offload *n, struct offload_request *req, const void *data, 
 	}
 	n->peer = req->name;
 	err = rc_cm_adopt(rc, req->events, req->id);
-	if (req->reads < rc->reads)
-		rc->reads = req->reads;
-	if (req->writes_back < rc->writes_back)
-		rc->writes_back = req->writes_back;
+	rc->reads = (uint8_t)rc_least(req->reads, rc->reads);
+	rc->writes_back = (uint8_t)rc_least(req->writes_back, rc->writes_back);
 	free(req);
 	if (!err)
 		err = say_yes(rc, data, len);

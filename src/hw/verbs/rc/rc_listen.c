@@ -110,11 +110,6 @@ static void read_name(struct addr *a, const struct sockaddr *from)
 		*a = (struct addr){.kind = ADDR_NONE};
 }
 
-static uint8_t rc_listen_least(uint8_t a, uint8_t b)
-{
-	return a < b ? a : b;
-}
-
 static struct offload_request *request_new(const struct rdma_cm_event *event)
 {
 	const struct rdma_conn_param *conn = &event->param.conn;
@@ -123,8 +118,8 @@ static struct offload_request *request_new(const struct rdma_cm_event *event)
 	if (!req)
 		return NULL;
 	req->id = event->id;
-	req->reads = rc_listen_least(conn->initiator_depth, RC_READS);
-	req->writes_back = rc_listen_least(conn->responder_resources, RC_READS);
+	req->reads = (uint8_t)rc_least(conn->initiator_depth, RC_READS);
+	req->writes_back = (uint8_t)rc_least(conn->responder_resources, RC_READS);
 	req->len = conn->private_data ? conn->private_data_len : 0;
 	if (req->len)
 		memcpy(req->data, conn->private_data, req->len);

@@ -40,29 +40,23 @@ static struct ibv_wc *verbs_ack_place(struct verbs_kept *k)
 	return &more[k->count];
 }
 
-/* Handles the completion of a packet that arrived: no event is due. False: any other one. */
-static bool note_sent(struct verbs *v, const struct ibv_wc *wc)
-{
-	struct verbs_link *l = pool_find(&v->links, wc->wr_id >> 32);
-
-	if (!l || wc->status != IBV_WC_SUCCESS || wc->qp_num != l->qp->qp_num)
-		return false;
-	verbs_sent(l, (uint32_t)wc->wr_id);
-	return true;
-}
-
 /* Reads one completion. FAILURE: the link has broken, or memory is out. */
 static enum found verbs_ack_read_one(struct verbs_link *l)
 {
 	struct verbs *v = l->own;
 	struct ibv_wc *wc = verbs_ack_place(&v->kept);
 	int n = wc ? ibv_poll_cq(v->cq, 1, wc) : -1;
+	struct verbs_link *other;
 	bool ours;
 
 	if (n <= 0)
 		return n ? FAILURE : NOTHING;
-	if (note_sent(v, wc))
+	/* A packet that arrived: no event is due. */
+	other = pool_find(&v->links, wc->wr_id >> 32);
+	if (other && wc->status == IBV_WC_SUCCESS && wc->qp_num == other->qp->qp_num) {
+		verbs_sent(other, (uint32_t)wc->wr_id);
 		return SOMETHING;
+	}
 	v->kept.count++;
 	if (wc->wr_id >> 32 == pool_id(l) && wc->qp_num != l->qp->qp_num)
 		l->direct.seen = (uint32_t)wc->wr_id;

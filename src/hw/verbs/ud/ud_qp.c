@@ -63,16 +63,6 @@ static void drain_cq(struct ibv_cq *cq)
 		;
 }
 
-/* The device has no slots now. Rounds `sent` up to the start of a group of UD_TELLS sends. */
-static void ud_qp_forget(struct ud *u)
-{
-	drain_cq(u->send_cq);
-	drain_cq(u->recv_cq);
-	u->at = u->got = 0;
-	u->sent = (u->sent + UD_TELLS - 1) / UD_TELLS * UD_TELLS;
-	u->over = u->sent;
-}
-
 int ud_mend(struct ud *u)
 {
 	int err;
@@ -81,7 +71,12 @@ int ud_mend(struct ud *u)
 		return -u->dead;
 	err = ud_qp_step(u, IBV_QPS_RESET, 0);
 	if (!err) {
-		ud_qp_forget(u);
+		/* The device has no slots now. Rounds `sent` up to the start of a group of UD_TELLS sends. */
+		drain_cq(u->send_cq);
+		drain_cq(u->recv_cq);
+		u->at = u->got = 0;
+		u->sent = (u->sent + UD_TELLS - 1) / UD_TELLS * UD_TELLS;
+		u->over = u->sent;
 		err = get_ready(u);
 	}
 	u->broken = err != 0;

@@ -112,16 +112,6 @@ static bool ud_rx_fetch(struct ud *u)
 	return n > 0;
 }
 
-/* Resets the broken queue pair. True: it works again. Else all posted receives fail. */
-static bool ud_rx_mend(struct ud *u)
-{
-	if (!ud_mend(u))
-		return true;
-	if (u->dgram.events->wanted(&u->dgram))
-		u->dgram.events->fail(&u->dgram, u->dead);
-	return false;
-}
-
 bool ud_progress(void *state)
 {
 	struct ud *u = state;
@@ -131,8 +121,11 @@ bool ud_progress(void *state)
 		ud_reap(u);
 	if (!(u->progress_calls % POLL_CALLS))
 		ud_poll_device(u);
-	if (__builtin_expect(u->broken, 0) && !ud_rx_mend(u))
+	if (__builtin_expect(u->broken, 0) && ud_mend(u)) {
+		if (u->dgram.events->wanted(&u->dgram)) /* all posted receives fail */
+			u->dgram.events->fail(&u->dgram, u->dead);
 		return progressed;
+	}
 	for (unsigned int i = 0;
 	     i < UD_BATCH && u->dgram.events->wanted(&u->dgram) && ud_rx_fetch(u); i++) {
 		const struct ibv_wc *wc = &u->wc[u->at++];
