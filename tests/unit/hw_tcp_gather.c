@@ -9,8 +9,7 @@
 #include <sys/syscall.h>
 
 #include "base/iov.h"
-#include "hw/tcp/tcp_flusher.h"
-#include "hw/tcp/tcp_gather.h"
+#include "hw/tcp/tcp_output.h"
 #include "tcp_pair.h"
 
 #define MSG  WIRE_HEAD(WIRE_MSG, 0, 0, 0)

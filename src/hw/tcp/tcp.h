@@ -81,7 +81,7 @@ enum tcp_pace {
 	TCP_PACES
 };
 
-/* Guards what a link has to send, which its owner sends, or else the flusher: tcp_flusher.h. */
+/* Guards what a link has to send, which its owner sends, or else the flusher: tcp_output.h. */
 struct tcp_output {
 	struct lock lock;   /* the flusher only tries it */
 	unsigned int depth; /* calls of the owner that hold it, one within the other */
@@ -176,7 +176,7 @@ struct tcp_link {
 	struct tcp_output output;
 	size_t row;       /* bytes of long messages sent since, up to TCP_BATCH_MAX */
 	size_t zcopy_min; /* link.zcopy_min, unless the link gathers */
-	/* Packets that wait to go out together; NULL: none. See tcp_gather.h. */
+	/* Packets that wait to go out together; NULL: none. See tcp_output.h. */
 	struct tcp_gather *gather;
 	unsigned int burst_call; /* own->progress_calls when `burst` began */
 	unsigned int burst;      /* short packets sent since */

@@ -13,8 +13,7 @@
 
 #include "base/env.h"
 #include "info/providers.h"
-#include "hw/tcp/tcp_flusher.h"
-#include "hw/tcp/tcp_gather.h"
+#include "hw/tcp/tcp_output.h"
 #include "hw/tcp/tcp_tls.h"
 #include "hw/transports.h"
 #include "link/engine.h"

@@ -4,7 +4,7 @@
  * machines, so none is set for what one link has gathered. Rests are looked at less often: a process
  * that sends much leaves one behind at most of its calls, and its next one sends it.
  */
-#include "hw/tcp/tcp_flusher.h"
+#include "hw/tcp/tcp_output.h"
 
 #include <errno.h>
 #include <pthread.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "hw/tcp/tcp_gather.h"
+#include "hw/tcp/tcp_output.h"
 
 #include <errno.h>
 #include <rdma/fi_errno.h>
@@ -8,8 +8,6 @@
 #include <sys/socket.h>
 
 #include "base/copy.h"
-#include "hw/tcp/tcp_flusher.h"
-#include "hw/tcp/tcp_rest.h"
 
 _Static_assert(sizeof(struct tcp_frame) + TCP_GATHER_LEN <= TCP_GATHER_MAX, "a packet fits");
 

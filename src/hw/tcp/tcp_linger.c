@@ -17,9 +17,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "hw/tcp/tcp_flusher.h"
-#include "hw/tcp/tcp_gather.h"
-#include "hw/tcp/tcp_rest.h"
+#include "hw/tcp/tcp_output.h"
 
 #define NAP_NS 500000 /* ns between two checks: no event announces an acknowledgement */
 

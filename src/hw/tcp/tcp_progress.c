@@ -13,7 +13,7 @@
 
 #include "base/log.h"
 #include "core/domain.h"
-#include "hw/tcp/tcp_gather.h"
+#include "hw/tcp/tcp_output.h"
 
 #define EVENTS 32
 /*

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "hw/tcp/tcp_rest.h"
+#include "hw/tcp/tcp_output.h"
 
 #include <errno.h>
 #include <rdma/fi_errno.h>
@@ -9,8 +9,6 @@
 
 #include "base/copy.h"
 #include "base/iov.h"
-#include "hw/tcp/tcp_flusher.h"
-#include "hw/tcp/tcp_gather.h"
 
 #define BATCH_PACKETS ((size_t)64)
 #define BATCH_IOV     (2 * BATCH_PACKETS)

@@ -11,7 +11,7 @@
 
 #include "base/forked.h"
 #include "base/log.h"
-#include "hw/tcp/tcp_rest.h"
+#include "hw/tcp/tcp_output.h"
 
 #define DROPS 64 /* reads per call of drop_input */
 

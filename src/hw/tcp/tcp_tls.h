@@ -4,7 +4,7 @@
 #define WEFT_HW_TCP_TLS_H
 
 #include "base/tls.h"
-#include "hw/tcp/tcp_rest.h"
+#include "hw/tcp/tcp_output.h"
 
 /*
  * Begins TLS on the socket peer->sock, by peer->key; `out` is where it puts what has to be sent. Until tcp_tls_shake is done,

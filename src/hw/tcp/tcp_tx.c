@@ -15,9 +15,7 @@
 
 #include "base/log.h"
 #include "core/domain.h"
-#include "hw/tcp/tcp_flusher.h"
-#include "hw/tcp/tcp_gather.h"
-#include "hw/tcp/tcp_rest.h"
+#include "hw/tcp/tcp_output.h"
 
 #define COLD     __attribute__((noinline, cold))
 #define COPY_MAX 8192 /* bytes: up to this a copy costs less than a second iovec */

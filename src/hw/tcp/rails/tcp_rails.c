@@ -12,7 +12,7 @@
 #include "base/clock.h"
 #include "base/forked.h"
 #include "base/log.h"
-#include "hw/tcp/tcp_flusher.h"
+#include "hw/tcp/tcp_output.h"
 #include "hw/tcp/tcp_tls.h"
 
 /* The rail has no socket any more. */

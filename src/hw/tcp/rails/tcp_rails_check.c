@@ -10,7 +10,7 @@
 
 #include "base/env.h"
 #include "base/log.h"
-#include "hw/tcp/tcp_flusher.h"
+#include "hw/tcp/tcp_output.h"
 #include "hw/tcp/rails/tcp_rails.h"
 #include "info/rails_setting.h"
 

@@ -7,7 +7,7 @@
 
 #include "base/iov.h"
 #include "base/log.h"
-#include "hw/tcp/tcp_flusher.h"
+#include "hw/tcp/tcp_output.h"
 #include "hw/tcp/rails/tcp_rails.h"
 #include "hw/tcp/tcp_tls.h"
 
