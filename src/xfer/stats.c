@@ -148,20 +148,19 @@ static int stats_open_file(void)
 	return fd;
 }
 
-/* One write, so that reports of several processes in one file stay whole. */
-static void stats_write_text(const char *text, size_t len)
+/* Frees the text, which may be NULL. One write, so that reports of several processes in one file stay whole. */
+static void stats_write_text(char *text, size_t len)
 {
 	const char *pattern = wanted_file();
-	int fd = stats_open_file();
-	int err;
+	int fd = text ? stats_open_file() : -1;
+	int err = fd < 0 ? 0 : file_write_all(fd, text, len);
 
-	if (fd < 0)
-		return;
-	err = file_write_all(fd, text, len);
 	if (err)
 		LOG_WARN(LOG_CORE, "FI_WEFT_STATS=%s: a report of %zu bytes is lost: %s",
 			 pattern ? pattern : "(standard error)", len, fi_strerror(-err));
-	close(fd);
+	if (fd >= 0)
+		close(fd);
+	free(text);
 }
 
 /* Returns what `report` writes of the worker, for free(), and its length; NULL: no memory. */
@@ -185,9 +184,7 @@ static void write_report(struct worker *worker)
 	size_t len;
 	char *text = text_of(worker, worker_report, &len);
 
-	if (text)
-		stats_write_text(text, len);
-	free(text);
+	stats_write_text(text, len);
 }
 
 void stats_opened(struct worker *worker)
@@ -263,9 +260,7 @@ static void report_at_exit(struct worker *worker)
 		       worker->conn.driven.dom->unlocked ? report_without_peers : worker_report,
 		       &len);
 	lock_give(&shard->lock);
-	if (text)
-		stats_write_text(text, len);
-	free(text);
+	stats_write_text(text, len);
 }
 
 /* The process ends with open endpoints. */
