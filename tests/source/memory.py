@@ -69,7 +69,7 @@ SITES = {
     "src/xfer/msg/rx.h": {"rx_post_one": OWN},
     "src/conn/contact.c": {"contact_new": PEER},
     "src/conn/contact_entry.c": {"contact_rename": PEER, "contact_reserve": OWN},
-    "src/xfer/rma/rma_reply.c": {"rma_reply": ANSWERS, "rma_reply_send_fragment": ANSWERS},
+    "src/xfer/rma/rma_serve.c": {"rma_reply": ANSWERS, "rma_reply_send_fragment": ANSWERS},
     "src/xfer/rma/rma_short.h": {"*": OWN},
     "src/xfer/rndv/rxreq.c": {"rxreq_begin": RECEIVES},
     "src/xfer/stats.c": {"text_of": OWN},
