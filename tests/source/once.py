@@ -28,7 +28,6 @@ PAYLOAD = {
     "src/xfer/msg/rx_peek.c": {"message_len": OUT},
     "src/xfer/msg/tx.c": {"*": OUT},
     "src/xfer/msg/tx_flush.c": {"*": OUT},
-    "src/xfer/msg/tx_ahead.c": {"*": OUT},
     "src/xfer/rndv/rxreq.c": {"rxreq_frag": COPY},
     "src/xfer/rma/rma_rx.c": {"rma_rx_take": JUDGE, "rma_parse": PASS, "rma_rx_put": COPY, "on_notify": PASS},
     "src/xfer/rma/rma_amo.c": {"rma_amo_apply": COPY, "amo_in_a_row": COPY, "rma_amo_packet_of": OUT, "rma_match": OUT, "rma_amo_answer": OUT},

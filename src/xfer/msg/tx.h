@@ -143,8 +143,6 @@ struct peer *tx_progress(const struct ep *ep, fi_addr_t entry);
 void tx_ats(struct worker *worker, struct peer *peer, const struct packet *p);
 void tx_cts(struct worker *worker, struct peer *peer, const struct packet *p);
 
-/* For tx_flush: connects an idle peer for requests in TXREQ_AHEAD. */
-void tx_ahead_connect(struct peer *peer);
 /* Sends queued output of the peer as space permits. True: something was sent. */
 bool tx_flush(struct peer *peer);
 /* Sends a packet of the request; the link may read its payload later, while tx_zcopy_pending. 0 or a negative error. */
