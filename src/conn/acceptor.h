@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Listening side of connection setup: the listeners of an address, and accepted sockets that wait:
- * for their hello, or with a hello that cannot be answered yet. The owner polls the epoll instance
- * and serializes all calls.
+ * Listening side of connection setup: the listeners of an address, and accepted sockets that wait: for their hello, or
+ * with a hello that cannot be answered yet. The owner polls the epoll instance and serializes all calls.
  */
 #ifndef WEFT_CONN_ACCEPTOR_H
 #define WEFT_CONN_ACCEPTOR_H
@@ -73,14 +72,10 @@ static inline bool accepted_lacks_fds(const struct accepted *conn)
 
 void acceptor_init(struct acceptor *a, int epfd);
 /*
- * Adds listener `sock`, which the acceptor owns from then on. On error the caller keeps `sock`. 0
- * or a negative error.
+ * Adds listener `sock`, which the acceptor owns from then on. On error the caller keeps `sock`. 0 or a negative error.
  */
 int acceptor_listen(struct acceptor *a, enum acceptor_source source, int sock);
-/*
- * Handles an epoll event with this `data`. True: *conn is an accepted connection, which the caller
- * owns.
- */
+/* Handles an epoll event with this `data`. True: *conn is an accepted connection, which the caller owns. */
 bool acceptor_event(struct acceptor *a, uint64_t data, struct accepted *conn);
 /*
  * Keeps a connection whose hello cannot be answered yet, as one of the pending ones: if many wait it

@@ -77,10 +77,7 @@ void conn_link_ended(struct opener *o, uint32_t src, int err)
 		conn_event(peer, CONN_LOST, &(struct conn_with){.err = err});
 }
 
-/*
- * Within a host the peer may be writing to our memory now: asks it to disconnect, and reaps it
- * afterwards.
- */
+/* Within a host the peer may be writing to our memory now: asks it to disconnect, and reaps it afterwards. */
 void conn_expelled(struct contact *peer)
 {
 	if (contact_inside(peer)) {

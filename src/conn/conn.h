@@ -15,9 +15,8 @@ struct station_cm {
 	/* The attempt succeeded. `data`: that of the accept. Not called for conn_adopt. */
 	void (*connected)(struct station *station, const void *data, size_t len);
 	/*
-	 * The connection ended, or the attempt failed, with `err` (positive; FI_ESHUTDOWN after a
-	 * disconnect message). `data`: that of the refusal, or NULL. Not called when the station itself
-	 * ends the connection.
+	 * The connection ended, or the attempt failed, with `err` (positive; FI_ESHUTDOWN after a disconnect message).
+	 * `data`: that of the refusal, or NULL. Not called when the station itself ends the connection.
 	 */
 	void (*ended)(struct station *station, int err, const void *data, size_t len);
 };
@@ -47,9 +46,8 @@ bool conn_hear(struct contact *peer, const struct packet *p);
 /* Ends an attempt, or a connection, with which operations stand still (END_STUCK). The peer may be freed. */
 void conn_give_up(struct contact *peer);
 /*
- * Ends all operations with the peer: its connection ended or the attempt failed, with `err`
- * (positive). Calls station->cm->ended, or frees a peer without an entry. `hello`: the HELLO_REJECT,
- * or NULL.
+ * Ends all operations with the peer: its connection ended or the attempt failed, with `err` (positive). Calls
+ * station->cm->ended, or frees a peer without an entry. `hello`: the HELLO_REJECT, or NULL.
  */
 void conn_fail(struct contact *peer, int err, const struct wire_hello *hello);
 /* Disconnects a peer that is over its budget. */
@@ -83,9 +81,7 @@ int conn_request(struct station *station, const struct addr *to, const void *dat
  * Owns `conn` in any case. 0 or a negative error.
  */
 int conn_adopt(struct station *station, struct accepted *conn, const void *data, size_t len);
-/*
- * Sends a disconnect message and ends the connection; operations under way end with FI_ESHUTDOWN.
- */
+/* Sends a disconnect message and ends the connection; operations under way end with FI_ESHUTDOWN. */
 void conn_shutdown(struct station *station);
 /* Sleepers are not woken any more: the attempt is over. */
 void conn_timer_clear(struct station *station);

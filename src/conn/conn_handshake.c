@@ -118,9 +118,7 @@ void conn_handshake_link(struct contact *peer, struct accepted *conn)
 	}
 	attempt_end(peer);
 	peer->real->silent = false;
-	/*
-	 * Within a host this byte tells the peer that we have its hello; across the network the first packet does.
-	 */
+	/* Within a host this byte tells the peer that we have its hello; across the network the first packet does. */
 	if (conn->inside)
 		send(peer->sock, &(char){BOOT_WAKE}, 1, MSG_DONTWAIT | MSG_NOSIGNAL);
 	contact_connected(peer);

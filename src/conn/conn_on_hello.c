@@ -219,10 +219,7 @@ static bool is_kept_relay(const struct contact *peer)
 	return peer == peer->station->relay.peer && peer->state == PEER_IDLE;
 }
 
-/*
- * Returns how many peers beside `newcomer` the address vector did not hold when they were looked up
- * last.
- */
+/* Returns how many peers beside `newcomer` the address vector did not hold when they were looked up last. */
 static size_t conn_unknown_count(const struct contact *newcomer)
 {
 	size_t n = 0;

@@ -104,10 +104,7 @@ int conn_say_hello(struct contact *peer)
 	return hello_send(station, peer->sock, contact_inside(peer), &fields);
 }
 
-/*
- * Begins the handshake on `sock`, or returns it if it is a negative error. Owns the socket. 0 or a
- * negative error.
- */
+/* Begins the handshake on `sock`, or returns it if it is a negative error. Owns the socket. 0 or a negative error. */
 static int conn_open_attempt(struct contact *peer, int sock, bool inside)
 {
 	int err;

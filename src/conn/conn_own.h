@@ -93,17 +93,13 @@ bool conn_names_join(struct contact *peer, const struct wire_hello *hello);
 void conn_names_keep(struct contact *peer, const struct peer_also *also);
 
 /* conn_on_hello.c, of peers that the address vector does not hold */
-/*
- * May the newcomer connect? Not if the address vector does not hold it, and too many such peers are
- * there already.
- */
+/* May the newcomer connect? Not if the address vector does not hold it, and too many such peers are there already. */
 bool conn_has_place(struct contact *newcomer);
 
 /* conn_hold.c */
 /*
- * Keeps a newcomer in the name of `peer`, whose link is not known to be dead or which we are
- * connecting to: conn_retry_held goes on. Refuses the newcomer once the link has shown that it
- * lives. Owns `conn`.
+ * Keeps a newcomer in the name of `peer`, whose link is not known to be dead or which we are connecting to:
+ * conn_retry_held goes on. Refuses the newcomer once the link has shown that it lives. Owns `conn`.
  */
 void conn_hold(struct contact *peer, struct accepted *conn);
 /* Handles connections again that conn_hold has kept. */
@@ -139,9 +135,7 @@ struct addr conn_reach_address(const struct contact *peer);
 int conn_reach_inside(const struct contact *peer);
 /* An attempt was refused: is the next one to go out of the host, as no endpoint within it advertises the address? */
 bool conn_reach_outward(struct contact *peer);
-/*
- * Has connect() got no answer for so long that a hello in the peer's name counts instead, wherever it comes from?
- */
+/* Has connect() got no answer for so long that a hello in the peer's name counts instead, wherever it comes from? */
 bool conn_reach_unanswered(const struct contact *peer);
 /*
  * Is a connection that breaks with `err` (positive) to be made again at once, by an endpoint that peers cannot connect
@@ -159,18 +153,13 @@ void conn_reach_explain(const struct contact *peer, int err);
  * clients leave nothing behind.
  */
 void conn_forget(struct contact *peer);
-/*
- * Handles the end of a connection by the peer or the network, with `err` (positive): logs it, then
- * conn_fail.
- */
+/* Handles the end of a connection by the peer or the network, with `err` (positive): logs it, then conn_fail. */
 void conn_ended(struct contact *peer, int err);
 /* Ends the connection of an expelled peer; within a host, asks the peer to. */
 void conn_expelled(struct contact *peer);
 /* Sends a disconnect message. */
 void conn_disconnect(struct contact *peer);
-/*
- * Waits, a bounded time, until peers have received what was sent. Called before sockets are closed.
- */
+/* Waits, a bounded time, until peers have received what was sent. Called before sockets are closed. */
 void conn_drain(struct station *station);
 
 /* conn_single.c: the station of a connected endpoint */
@@ -181,10 +170,7 @@ void conn_single_waits(struct station *station);
 void conn_single_connecting(struct contact *peer);
 /* Completes the station's name by the socket's own address. Called before the hello is sent. */
 void conn_single_sent(struct contact *peer);
-/*
- * Removes the port number that a closed socket gave to the station's name: another socket may soon
- * have it.
- */
+/* Removes the port number that a closed socket gave to the station's name: another socket may soon have it. */
 void conn_single_unname(struct station *station);
 
 /* conn_open.c */

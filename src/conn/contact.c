@@ -76,10 +76,7 @@ void contact_free(struct contact *peer)
 	pool_put(&peer->station->peer_pool, peer);
 }
 
-/*
- * Ends the unread state: all messages have been delivered, so receives that name the peer alone end
- * now.
- */
+/* Ends the unread state: all messages have been delivered, so receives that name the peer alone end now. */
 static void read_out(struct contact *peer)
 {
 	peer->unread_ms = 0;
@@ -192,10 +189,7 @@ static void end_ended(struct contact *peer)
 	peer->end = END_NONE;
 }
 
-/*
- * Ends the use of the link: aborts RDMA, begins to deliver what has arrived (reap), closes the
- * sockets.
- */
+/* Ends the use of the link: aborts RDMA, begins to deliver what has arrived (reap), closes the sockets. */
 static void peer_disconnect(struct contact *peer)
 {
 	struct station *station = peer->station;

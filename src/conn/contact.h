@@ -62,14 +62,9 @@ struct contact {
 		kind; /* of `real`; before it is made, LINK_HOST or LINK_SOCKET as the bootstrap socket is */
 	uint16_t hello_flags; /* WIRE_HELLO_, of the hello that made the link */
 	int sock;             /* bootstrap socket; -1: none, or owned by the link */
-	/*
-	 * Where the link sends wake-ups: `sock`, or one end of a socket pair for a link to
-	 * ourselves.
-	 */
+	/* Where the link sends wake-ups: `sock`, or one end of a socket pair for a link to ourselves. */
 	int wake;
-	/*
-	 * While unread: error for receives that name this peer alone; 0: such receives stay posted.
-	 */
+	/* While unread: error for receives that name this peer alone; 0: such receives stay posted. */
 	int directed_err;
 	unsigned int asks, tells; /* introductions that the peer has sent since `heard_ms` */
 	uint64_t heard_ms;        /* ms */
@@ -142,17 +137,11 @@ void contact_free(struct contact *peer);
 void contact_connected(struct contact *peer);
 /* Messages may be sent now: sends what is queued. */
 void contact_open(struct contact *peer);
-/*
- * Disconnects the peer in the next progress call: it made us keep more than `max` bytes `of_what`
- * (log text).
- */
+/* Disconnects the peer in the next progress call: it made us keep more than `max` bytes `of_what` (log text). */
 void contact_over_budget(struct contact *peer, const char *of_what, size_t max);
 /* Disconnects the peer in the next progress call, for one of the ends that expel it; what it sends is dropped. */
 void contact_expel(struct contact *peer, enum conn_end why);
-/*
- * Disconnects the peer in the next progress call: there is no memory for `what` (log text), which
- * must not be lost.
- */
+/* Disconnects the peer in the next progress call: there is no memory for `what` (log text), which must not be lost. */
 void contact_starve(struct contact *peer, const char *what);
 /* The same of all peers that are connected: memory for a completion ran out. */
 void contact_starve_all(struct station *station);
@@ -163,9 +152,7 @@ void contact_overdue(struct contact *peer, int ms);
  * (positive). The next operation connects anew.
  */
 void contact_failed(struct contact *peer, int found);
-/*
- * Returns true once all messages of an unread peer have been delivered. The peer may be freed then.
- */
+/* Returns true once all messages of an unread peer have been delivered. The peer may be freed then. */
 bool contact_reads_out(struct contact *peer);
 /*
  * Like contact_failed for a connection that the peer ended before the hellos were exchanged, or that both ends close while

@@ -136,10 +136,7 @@ struct contact *contact_get(struct station *station, fi_addr_t addr)
 		peer_entry_take_name(peer, addr);
 	}
 	peer_entry_enter(peer, addr);
-	/*
-	 * The connection may be to an earlier peer of this address, whose disconnect message we
-	 * have not read.
-	 */
+	/* The connection may be to an earlier peer of this address, whose disconnect message we have not read. */
 	if (peer->state == PEER_CONNECTED && !station->in_progress && conn_poll(station) &&
 	    station->opener.sleepers)
 		station_wake(station);

@@ -40,10 +40,7 @@ static void attach_fds(struct msghdr *msg, union control *control, const int fds
 	memcpy(CMSG_DATA(c), fds, count * sizeof(int));
 }
 
-/*
- * Fills in the fields that are the same in all hellos of a station, and the serial. 0 or a negative
- * error.
- */
+/* Fills in the fields that are the same in all hellos of a station, and the serial. 0 or a negative error. */
 static int describe_sender(struct station *station, struct wire_hello *hello)
 {
 	size_t len = sizeof(hello->name);
@@ -261,9 +258,8 @@ static bool hello_ended(int sock)
 }
 
 /*
- * Reads a hello off a stream. Takes no byte before all have come, so that later bytes stay for the
- * next reader. Until then the socket is not readable (connect_tune), unless the connection ends: an
- * incomplete hello is then an error.
+ * Reads a hello off a stream. Takes no byte before all have come, so that later bytes stay for the next reader. Until
+ * then the socket is not readable (connect_tune), unless the connection ends: an incomplete hello is then an error.
  */
 static int recv_network(int sock, struct wire_hello *hello)
 {

@@ -33,10 +33,7 @@ int hello_send(struct station *station, int sock, bool inside, const struct hell
  */
 int hello_recv(int sock, bool inside, struct wire_hello *hello, int fds[WIRE_FDS]);
 
-/*
- * Duplicates the descriptors that our own hello carries; the caller owns them. 0 or a negative
- * error.
- */
+/* Duplicates the descriptors that our own hello carries; the caller owns them. 0 or a negative error. */
 int hello_own_fds(struct station *station, int fds[WIRE_FDS]);
 
 /* Closes the descriptors and sets all to -1. */

@@ -18,9 +18,8 @@ struct listen_how {
 #define LISTEN_LATER (-1) /* bind, do not listen */
 
 /*
- * Opens the listeners of *name in the acceptor. Chooses a port number if *name lacks one, and
- * another "fi_shm://PID" name if that is taken. *name becomes what peers use: advertise.h. 0 or a
- * negative error, logged.
+ * Opens the listeners of *name in the acceptor. Chooses a port number if *name lacks one, and another "fi_shm://PID"
+ * name if that is taken. *name becomes what peers use: advertise.h. 0 or a negative error, logged.
  */
 int listen_open(struct acceptor *l, struct addr *name, const struct listen_how *how);
 

@@ -69,9 +69,7 @@ struct conn_option;
 struct rails;
 struct station_cm;
 
-/*
- * Upper half of the data of an event in the endpoint's epoll instance, driven.fd, beyond enum acceptor_source.
- */
+/* Upper half of the data of an event in the endpoint's epoll instance, driven.fd, beyond enum acceptor_source. */
 enum station_source { STATION_PEER = ACCEPTOR_SOURCES, STATION_HW, STATION_STALL, STATION_RAIL };
 
 struct station {

@@ -2,13 +2,12 @@
 /*
  * The table of an address vector with a name, shared by processes of one user. fi_av(3).
  *
- * The table lies in a memfd of fixed size, published by av_name_publish. Only pages that were
- * written take memory. Other processes can open the table as long as one process has it open for
- * writing.
+ * The table lies in a memfd of fixed size, published by av_name_publish. Only pages that were written take memory.
+ * Other processes can open the table as long as one process has it open for writing.
  *
- * Writers exclude each other by flock(2), which the kernel releases when a process dies; one that lives and keeps it holds
- * others up for a bounded time. Readers take no lock. An index is never used again, since other processes may still hold that of a
- * removed entry.
+ * Writers exclude each other by flock(2), which the kernel releases when a process dies; one that lives and keeps it
+ * holds others up for a bounded time. Readers take no lock. An index is never used again, since other processes may
+ * still hold that of a removed entry.
  */
 #ifndef WEFT_CORE_AV_SHARED_H
 #define WEFT_CORE_AV_SHARED_H

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * Replaces src/hw/verbs where configure found no libibverbs. They have no bit:
- * transport_of finds none.
- */
+/* Replaces src/hw/verbs where configure found no libibverbs. They have no bit: transport_of finds none. */
 #include "hw/transports.h"
 
 const struct transport verbs_transport = {.name = "verbs"};

@@ -70,10 +70,7 @@ struct peer_rx {
 	unsigned int stalls; /* checks, one after the other, that found none */
 };
 
-/*
- * Our one-sided operations on the peer's memory. Owned by rma/rma_tx.c, rma_answer.c and
- * rma_rdma.c.
- */
+/* Our one-sided operations on the peer's memory. Owned by rma/rma_tx.c, rma_answer.c and rma_rdma.c. */
 struct peer_rma {
 	struct list in_awaiting;  /* worker->awaiting, while TXREQ_RMA is not empty */
 	size_t awaiting_count;    /* requests in TXREQ_RMA */

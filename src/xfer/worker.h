@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * The engine's state of an open endpoint: its peers, receive contexts and sockets. Domain locked.
- */
+/* The engine's state of an open endpoint: its peers, receive contexts and sockets. Domain locked. */
 #ifndef WEFT_XFER_WORKER_H
 #define WEFT_XFER_WORKER_H
 

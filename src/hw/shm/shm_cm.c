@@ -17,15 +17,13 @@
 #include "link/wire.h"
 
 /*
- * `percent` of struct shm_copier for rings, whose readers wait for each fragment. Non-temporal
- * stores of one copy take half of the time of cached ones if both sides share a cache, a seventh if
- * they do not.
+ * `percent` of struct shm_copier for rings, whose readers wait for each fragment. Non-temporal stores of one copy take
+ * half of the time of cached ones if both sides share a cache, a seventh if they do not.
  */
 #define RING_PERCENT 33u
 /*
- * The same for single copies of 4 KiB. They took 23 to 33 % where both sides shared a cache, and the
- * reader then lost more than the writer gained (0.82 us one way instead of 0.69); 11 to 21 % where they
- * did not (1.3 us instead of 2.6).
+ * The same for single copies of 4 KiB. They took 23 to 33 % where both sides shared a cache, and the reader then lost
+ * more than the writer gained (0.82 us one way instead of 0.69); 11 to 21 % where they did not (1.3 us instead of 2.6).
  */
 #define SINGLE_PERCENT 22u
 static int shm_open_worker(struct opener *opener, void **state)

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Long copies into memory shared with another process. If the reader shares a cache with us, cached
- * stores are fastest. If not, a cached store first fetches each line from the reader's cache, and
- * non-temporal stores take a third of the time. The scheduler may move either process, so the
- * copier learns the choice from the measured cost of both.
+ * Long copies into memory shared with another process. If the reader shares a cache with us, cached stores are fastest.
+ * If not, a cached store first fetches each line from the reader's cache, and non-temporal stores take a third of the
+ * time. The scheduler may move either process, so the copier learns the choice from the measured cost of both.
  */
 #ifndef WEFT_HW_SHM_COPY_H
 #define WEFT_HW_SHM_COPY_H

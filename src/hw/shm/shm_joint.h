@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Joint copies: both processes copy one long range by CMA, a core each. The owner of the copy offers
- * it to the peer, and begins at the front; a peer that makes a progress call meanwhile begins at the
- * end. Both take one chunk after the other, by a word in the page of the owner's ring. A peer that
- * does not come costs the owner nothing but the offer.
+ * Joint copies: both processes copy one long range by CMA, a core each. The owner of the copy offers it to the peer,
+ * and begins at the front; a peer that makes a progress call meanwhile begins at the end. Both take one chunk after the
+ * other, by a word in the page of the owner's ring. A peer that does not come costs the owner nothing but the offer.
  */
 #ifndef WEFT_HW_SHM_JOINT_H
 #define WEFT_HW_SHM_JOINT_H

@@ -10,9 +10,8 @@
 #include "link/wire.h"
 
 /*
- * Looks all ranges up in the peer's table. 0; 1: the owner counts such accesses; or a negative
- * error. WIRE_NOTIFY names one region only: several ranges, of which one counts, go by packets
- * (-FI_ENOSYS).
+ * Looks all ranges up in the peer's table. 0; 1: the owner counts such accesses; or a negative error. WIRE_NOTIFY names
+ * one region only: several ranges, of which one counts, go by packets (-FI_ENOSYS).
  */
 static int find_all(const struct shm_link *s, const struct fi_rma_iov *range, size_t count,
 		    uint64_t access, struct iovec *at)

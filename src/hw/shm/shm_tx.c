@@ -16,9 +16,8 @@
 #define INLINE static inline __attribute__((always_inline))
 
 /*
- * Claims on the slow path, refused ones included, after which the peer's ring is populated. A
- * sender that reaches this number shares the ring with others or sends much, and would fault at
- * every page.
+ * Claims on the slow path, refused ones included, after which the peer's ring is populated. A sender that reaches this
+ * number shares the ring with others or sends much, and would fault at every page.
  */
 #define POPULATE_AFTER 32
 /* Claims on the slow path, of which one starts at the head: a wrong hint may have led beyond the frontier. */

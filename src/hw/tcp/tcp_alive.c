@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Finds peers that no longer answer. Keepalive probes of the kernel (connect_tune) cover idle
- * peers. For peers with unacknowledged data we check how long ago they last acknowledged anything.
- * TCP_USER_TIMEOUT would also end connections to live peers that just do not read, and a program
- * may compute for long.
+ * Finds peers that no longer answer. Keepalive probes of the kernel (connect_tune) cover idle peers. For peers with
+ * unacknowledged data we check how long ago they last acknowledged anything. TCP_USER_TIMEOUT would also end
+ * connections to live peers that just do not read, and a program may compute for long.
  */
 #include <errno.h>
 #include <netinet/in.h>

@@ -109,10 +109,7 @@ bool tcp_gather_end_all(struct tcp *t)
 	return any;
 }
 
-/*
- * Makes space for `len` bytes; when the buffer begins anew, the kernel must have space for a full
- * one.
- */
+/* Makes space for `len` bytes; when the buffer begins anew, the kernel must have space for a full one. */
 static bool tcp_gather_make_space(struct tcp_link *l, struct tcp_gather *g, size_t len)
 {
 	if (g->len != g->sent && g->len + len <= TCP_GATHER_MAX)

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Progress and sleep. A few links are read one by one; for more, epoll tells which ones are
- * readable. Sockets are registered with epoll only when that is first needed, as every packet costs
- * more from then on.
+ * Progress and sleep. A few links are read one by one; for more, epoll tells which ones are readable. Sockets are
+ * registered with epoll only when that is first needed, as every packet costs more from then on.
  */
 #include <errno.h>
 #include <netinet/in.h>
@@ -40,9 +39,8 @@ int tcp_watch_all(struct tcp *t)
 }
 
 /*
- * As tcp_read, for links that mostly have nothing to read. recv is called here, not in a function
- * below: on processors whose return stack does not survive a system call, each further return is
- * mispredicted.
+ * As tcp_read, for links that mostly have nothing to read. recv is called here, not in a function below: on processors
+ * whose return stack does not survive a system call, each further return is mispredicted.
  */
 static inline bool tcp_progress_look(struct tcp_link *l)
 {

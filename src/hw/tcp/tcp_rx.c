@@ -22,9 +22,8 @@
 /* Longer payloads use direct placement, in bytes. */
 #define PLACE_MIN 4096u
 /*
- * After a payload longer than this (bytes), little is read ahead: the next ones are probably as
- * long, and direct placement saves a copy. A shorter one is copied faster than the kernel is called
- * twice.
+ * After a payload longer than this (bytes), little is read ahead: the next ones are probably as long, and direct
+ * placement saves a copy. A shorter one is copied faster than the kernel is called twice.
  */
 #define BULK_MIN 32768u
 

@@ -88,9 +88,8 @@ static bool drop_input(const struct tcp_link *l)
 }
 
 /*
- * Has the output arrived, although it is not acknowledged? Some kernels acknowledge a lone segment
- * as late as 40 ms after it came. Assume arrival when all was sent, nothing retransmitted, and
- * twice the round-trip time has passed.
+ * Has the output arrived, although it is not acknowledged? Some kernels acknowledge a lone segment as late as 40 ms
+ * after it came. Assume arrival when all was sent, nothing retransmitted, and twice the round-trip time has passed.
  */
 static bool tcp_socket_arrived_at(int sock)
 {

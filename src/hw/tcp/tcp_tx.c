@@ -272,9 +272,8 @@ static bool is_long(const struct tcp_link *l, const struct packet *p)
 }
 
 /*
- * Has so much gone since the last progress call that a long message is better batched? With
- * automatic progress, no: the progress thread may not poll for a while, and the application need
- * not.
+ * Has so much gone since the last progress call that a long message is better batched? With automatic progress, no: the
+ * progress thread may not poll for a while, and the application need not.
  */
 static bool may_wait(const struct tcp_link *l, const struct packet *p)
 {

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Datagrams over UDP sockets: one bound to the endpoint's address, and one for each multicast group
- * that the endpoint receives from, since the kernel delivers to a socket only what is sent to its
- * bound address.
+ * Datagrams over UDP sockets: one bound to the endpoint's address, and one for each multicast group that the endpoint
+ * receives from, since the kernel delivers to a socket only what is sent to its bound address.
  */
 #ifndef WEFT_HW_UDP_H
 #define WEFT_HW_UDP_H

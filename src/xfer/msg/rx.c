@@ -103,10 +103,7 @@ void rx_finish(struct rx *rx, struct recv *r, const struct message *m, size_t ca
 		pool_put(&rx->q->recv_pool, r);
 }
 
-/*
- * Reports the release of a used-up multi-receive buffer of a shared context, which outlives the
- * endpoint.
- */
+/* Reports the release of a used-up multi-receive buffer of a shared context, which outlives the endpoint. */
 static void give_back(struct rx *rx, const struct recv *r)
 {
 	struct cq_slot slot = {.context = r->context,

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Receive contexts: posted receives, unexpected messages and the rules by which they match. A
- * context belongs to one endpoint, to a scalable endpoint's receive context, or is shared (SRX).
- * Domain locked. fi_msg(3), fi_tagged(3).
+ * Receive contexts: posted receives, unexpected messages and the rules by which they match. A context belongs to one
+ * endpoint, to a scalable endpoint's receive context, or is shared (SRX). Domain locked. fi_msg(3), fi_tagged(3).
  */
 #ifndef WEFT_XFER_RX_H
 #define WEFT_XFER_RX_H
@@ -172,10 +171,7 @@ static inline __attribute__((always_inline)) bool rx_post_one(struct rx *rx, boo
 	return true;
 }
 
-/*
- * Receives message `m` into `r`: copies it, or begins a rendezvous. `r` leaves its list when it is
- * used up.
- */
+/* Receives message `m` into `r`: copies it, or begins a rendezvous. `r` leaves its list when it is used up. */
 void rx_accept(struct rx *rx, struct recv *r, const struct message *m);
 /* Ends the receive with FI_ENOMEM: the bytes of its message were lost. */
 void rx_accept_lost(struct rx *rx, struct recv *r, const struct message *m);
@@ -191,10 +187,7 @@ void rx_send_ats(const struct message *m, int err);
  * its list, except a multi-receive buffer with enough space left.
  */
 size_t rx_reserve(struct rx *rx, struct recv *r, size_t len);
-/*
- * Completes a message that is in place or failed with `err` (positive); frees the receive if it is
- * used up.
- */
+/* Completes a message that is in place or failed with `err` (positive); frees the receive if it is used up. */
 void rx_finish(struct rx *rx, struct recv *r, const struct message *m, size_t capacity, void *base,
 	       int err);
 /*
@@ -232,10 +225,7 @@ static inline bool rx_wants_completion(const struct rx *rx, const struct recv *r
 	return (rx->complete_all && !r->work) || (r->flags & FI_COMPLETION && rx->cq);
 }
 
-/*
- * Returns the context that a message is for. NULL: no such context, or its group does not exist
- * yet.
- */
+/* Returns the context that a message is for. NULL: no such context, or its group does not exist yet. */
 struct rx *rx_context_of(struct worker *worker, struct peer *peer, const struct packet *p);
 /* The message that a packet begins; its payload is not taken. */
 struct message rx_message_of(struct peer *peer, const struct packet *p);

@@ -367,10 +367,7 @@ void rx_forget_context(struct rx *rx)
 	if (rx->q->cq == rx->cq)
 		rx->q->cq = NULL;
 	LIST_EACH_OF (struct unexpected, u, &rx->q->claimed, link) {
-		/*
-		 * The claimed message can still be received, without the closed context's queue and
-		 * peers.
-		 */
+		/* The claimed message can still be received, without the closed context's queue and peers. */
 		if (u->rx == rx) {
 			u->rx = rx->q;
 			u->src = FI_ADDR_NOTAVAIL;

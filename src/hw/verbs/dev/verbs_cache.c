@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Registration cache: registrations outlive their transfer, since memory is often used again. One
- * cache for all devices of the process, opened with the first. A registration is of pages, not of
- * addresses: everything that puts other pages behind an address (munmap, mmap over it, mremap,
- * madvise, a shrinking heap) must be noticed before the address is used again; see watch.h. Only
- * private anonymous memory is cached: nobody else can change its pages unnoticed.
+ * Registration cache: registrations outlive their transfer, since memory is often used again. One cache for all devices
+ * of the process, opened with the first. A registration is of pages, not of addresses: everything that puts other pages
+ * behind an address (munmap, mmap over it, mremap, madvise, a shrinking heap) must be noticed before the address is
+ * used again; see watch.h. Only private anonymous memory is cached: nobody else can change its pages unnoticed.
  *
- * The kernel reports neither MADV_GUARD_INSTALL (Linux 6.13) nor shmat with SHM_REMAP. And it
- * reports memory that is to be discarded before discarding it: if one thread sends from memory that
- * another one discards, a registration of the discarded pages may stay in the cache.
+ * The kernel reports neither MADV_GUARD_INSTALL (Linux 6.13) nor shmat with SHM_REMAP. And it reports memory that is to
+ * be discarded before discarding it: if one thread sends from memory that another one discards, a registration of the
+ * discarded pages may stay in the cache.
  */
 #include "hw/verbs/dev/verbs_dev.h"
 
@@ -25,9 +24,8 @@
 #include "base/watch.h"
 
 /*
- * Nothing allocates, frees, registers or logs under the lock: see watch.h. Memory is entered in
- * `ranges` before it is watched, and a registration is used only after that: no change in between
- * goes unnoticed.
+ * Nothing allocates, frees, registers or logs under the lock: see watch.h. Memory is entered in `ranges` before it is
+ * watched, and a registration is used only after that: no change in between goes unnoticed.
  */
 struct verbs_cache {
 	pthread_mutex_t lock;

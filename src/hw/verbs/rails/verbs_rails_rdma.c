@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * RDMA on links over two devices: transfers of long messages, in any order, and of operations on
- * regions. Nobody has been told yet that a transfer is there if a piece of it goes again. One of an
- * operation waits until the peer's end of the broken rail is destroyed, too: nothing of it arrives
- * late, on top of what is written next.
+ * RDMA on links over two devices: transfers of long messages, in any order, and of operations on regions. Nobody has
+ * been told yet that a transfer is there if a piece of it goes again. One of an operation waits until the peer's end of
+ * the broken rail is destroyed, too: nothing of it arrives late, on top of what is written next.
  *
- * Operations keep the order of one device: a rail does what it gets in order, so an operation begins
- * on the rail alone that earlier ones are still under way on, on none if they are on both. If no rail
- * can do one, it and all later ones go by packets when those under way have ended.
+ * Operations keep the order of one device: a rail does what it gets in order, so an operation begins on the rail alone
+ * that earlier ones are still under way on, on none if they are on both. If no rail can do one, it and all later ones
+ * go by packets when those under way have ended.
  */
 #include <rdma/fi_errno.h>
 

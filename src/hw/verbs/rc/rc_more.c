@@ -17,10 +17,9 @@
 /* ---- The batch ------------------------------------------------------------------------------- */
 
 /*
- * The device refuses the batch entry at index `at`: removes it, and if it is the first of two
- * requests the second, too, and moves later entries up. The operation completes with `err`, unless
- * it is the last one and the caller returns the error (`own`). Returns the number of removed
- * entries.
+ * The device refuses the batch entry at index `at`: removes it, and if it is the first of two requests the second, too,
+ * and moves later entries up. The operation completes with `err`, unless it is the last one and the caller returns the
+ * error (`own`). Returns the number of removed entries.
  */
 static uint32_t leave_out(struct rc *rc, uint32_t at, uint32_t count, bool own, int err)
 {

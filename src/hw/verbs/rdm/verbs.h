@@ -105,15 +105,13 @@ struct verbs_multi {
 };
 
 /*
- * RDMA reads and writes, on a queue pair of their own. If the peer's device refuses an access, only
- * that queue pair ends, and the engine goes on by packets. VERBS_PLAIN in packet headers tells the
- * peer.
+ * RDMA reads and writes, on a queue pair of their own. If the peer's device refuses an access, only that queue pair
+ * ends, and the engine goes on by packets. VERBS_PLAIN in packet headers tells the peer.
  */
 #define VERBS_RDMA_FLIGHT 64 /* requests of a queue pair whose completion we have not read */
 /*
- * RDMA reads that a queue pair serves, or has under way, at a time, and bytes of each. Enough to
- * fill a wire, but no more than the network's queues hold, because read responses have no flow
- * control.
+ * RDMA reads that a queue pair serves, or has under way, at a time, and bytes of each. Enough to fill a wire, but no
+ * more than the network's queues hold, because read responses have no flow control.
  */
 #define VERBS_READS       4
 #define VERBS_READ_MAX    (16u << 10)
@@ -283,8 +281,7 @@ int verbs_sendv(struct link *link, const struct packet *p, const struct iovec *i
 int verbs_send_kept(struct verbs_link *l, struct verbs_head *h, const struct iovec *iov,
 		    size_t count, struct verbs_kept_packet *packet);
 /*
- * Frees the packet's slot, once our device needs it no more: a peer may return credits for packets that it has not
- * got.
+ * Frees the packet's slot, once our device needs it no more: a peer may return credits for packets that it has not got.
  */
 void verbs_drop_kept(struct verbs_link *l, const struct verbs_kept_packet *packet);
 /* Returns credits in a packet of their own; later, if the link cannot send now. */

@@ -87,10 +87,7 @@ void verbs_down(struct verbs *v)
 	verbs_ack_drop(v);
 }
 
-/*
- * Makes space for all completions before the next progress call, with so many receive slots; twice that if
- * possible.
- */
+/* Makes space for all completions before the next progress call, with so many receive slots; twice that if possible. */
 static int add_completions(struct verbs *v, unsigned int slots)
 {
 	unsigned int need =

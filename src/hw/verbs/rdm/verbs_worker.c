@@ -13,9 +13,8 @@
 #include "link/link.h"
 
 /*
- * Opening a device takes time, mostly to load libraries. If the provider needs a device, opens it
- * here, so that the first message need not wait. An error is reported when the first link opens the
- * device again.
+ * Opening a device takes time, mostly to load libraries. If the provider needs a device, opens it here, so that the
+ * first message need not wait. An error is reported when the first link opens the device again.
  */
 static void open_early(struct verbs *v)
 {

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Datagrams over an unreliable queue pair (UD) of a device. They are received into, and sent from,
- * slots of ours: the application's memory needs no registration, and the 40 bytes of routing header
- * before each datagram stay in the slot.
+ * Datagrams over an unreliable queue pair (UD) of a device. They are received into, and sent from, slots of ours: the
+ * application's memory needs no registration, and the 40 bytes of routing header before each datagram stay in the slot.
  */
 #ifndef WEFT_HW_UD_H
 #define WEFT_HW_UD_H

@@ -34,9 +34,8 @@ static bool is_ip4(const uint8_t *h)
 }
 
 /*
- * Reads the sender's GID from the routing header. The header is one of InfiniBand, laid out like
- * IPv6, or its last 20 bytes are an IPv4 header behind arbitrary bytes. Not every device fills in
- * the IPv4 checksum.
+ * Reads the sender's GID from the routing header. The header is one of InfiniBand, laid out like IPv6, or its last 20
+ * bytes are an IPv4 header behind arbitrary bytes. Not every device fills in the IPv4 checksum.
  */
 static bool ud_rx_read_gid(const uint8_t *grh, uint8_t gid[16])
 {
