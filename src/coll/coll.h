@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The collective groups of one endpoint and their operations. Domain locked throughout. A message
- * of a collective is a tagged message to the context WIRE_RX_GROUP. Its data is the group's number;
- * its tag holds the number of the collective, a hash of the call (WIRE_GROUP_WHAT_MASK) and the
- * sender's rank. A short message goes directly to the operation that waits for it (exchange.c);
- * others are matched in their group's queues. A message for a group not joined here yet waits in
- * `early`. Upcalls only note ready operations and broken groups; coll_run handles them.
+ * The collective groups of one endpoint and their operations. Domain locked throughout. A message of a collective is a
+ * tagged message to the context WIRE_RX_GROUP. Its data is the group's number; its tag holds the number of the
+ * collective, a hash of the call (WIRE_GROUP_WHAT_MASK) and the sender's rank. A short message goes directly to the
+ * operation that waits for it (exchange.c); others are matched in their group's queues. A message for a group not
+ * joined here yet waits in `early`. Upcalls only note ready operations and broken groups; coll_run handles them.
  */
 #ifndef WEFT_COLL_COLL_H
 #define WEFT_COLL_COLL_H
@@ -70,10 +69,7 @@ static inline bool coll_ready(const struct coll *coll)
 {
 	return !list_empty(&coll->ready) || !list_empty(&coll->broken);
 }
-/*
- * Runs ready operations and ends broken groups; does nothing if called recursively. Returns true if
- * there were any.
- */
+/* Runs ready operations and ends broken groups; does nothing if called recursively. Returns true if there were any. */
 bool coll_run(struct coll *coll);
 /* The progress call `ms` from now, or an earlier one, polls the groups again. */
 void coll_wake_in(struct coll *coll, unsigned int ms);

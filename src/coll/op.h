@@ -107,10 +107,7 @@ void op_end_all(struct group *g);
 void exchange_prepare(struct op *op);
 /* Starts the messages of op->round. When all are complete, the operation goes to coll->ready. */
 void exchange_start(struct op *op);
-/*
- * Handles a message to the group. Returns true if a waiting operation took the message, or the
- * early queue keeps it.
- */
+/* Handles a message to the group. Returns true if a waiting operation took the message, or the early queue keeps it. */
 bool exchange_take(struct group *g, struct peer *peer, const struct packet *p);
 /* Does the work belong to a slot of an operation? */
 bool exchange_is_work(const struct work *work);

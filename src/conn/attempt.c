@@ -10,12 +10,10 @@
 
 int attempt_begin(struct contact *peer)
 {
-	char text[ADDR_STR_MAX + 32];
-
 	peer->attempt = calloc(1, sizeof(*peer->attempt));
 	if (!peer->attempt) {
-		addr_print(&peer->name, text, sizeof(text));
-		LOG_PEER(LOG_EP_CTRL, "%s: out of memory for an attempt to connect", text);
+		LOG_PEER(LOG_EP_CTRL, "%s: out of memory for an attempt to connect",
+			 contact_text(peer));
 		return -FI_ENOMEM;
 	}
 	peer->station->handshakes++;

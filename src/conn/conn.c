@@ -233,7 +233,6 @@ void conn_wrong_key(struct contact *peer, uint64_t key)
 {
 	struct station *station = peer->station;
 	uint64_t now = clock_coarse_ms(), source = peer->source;
-	char text[ADDR_STR_MAX + 32];
 
 	peer->wrong_key = true;
 	if (!source_wrong_key(&station->sources, source, key, now)) {
@@ -241,11 +240,10 @@ void conn_wrong_key(struct contact *peer, uint64_t key)
 			contact_expel(peer, END_KEYS);
 		return;
 	}
-	addr_print(&peer->name, text, sizeof(text));
 	LOG_PEER(LOG_EP_DATA,
 		 "%u wrong keys within %u ms from the address of %s: the connections that used "
 		 "some end, new ones are refused for %u ms",
-		 SOURCE_WRONG_MAX, SOURCE_WINDOW_MS, text, SOURCE_REFUSED_MS);
+		 SOURCE_WRONG_MAX, SOURCE_WINDOW_MS, contact_text(peer), SOURCE_REFUSED_MS);
 	LIST_EACH_OF (struct contact, other, &station->peers_list, in_station) {
 		if (other->source == source && other->wrong_key && contact_linked(other))
 			contact_expel(other, END_KEYS);

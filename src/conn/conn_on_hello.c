@@ -245,7 +245,6 @@ static void conn_unknown_look_up(struct station *station)
 bool conn_has_place(struct contact *newcomer)
 {
 	struct station *station = newcomer->station;
-	char text[ADDR_STR_MAX + 32];
 
 	if (contact_addr(newcomer) != FI_ADDR_NOTAVAIL ||
 	    conn_unknown_count(newcomer) < conn_unknown_most(station))
@@ -254,11 +253,10 @@ bool conn_has_place(struct contact *newcomer)
 	if (conn_unknown_count(newcomer) < conn_unknown_most(station))
 		return true;
 	station->unknown.refused++;
-	addr_print(&newcomer->name, text, sizeof(text));
 	LOG_PEER(LOG_EP_CTRL,
 		 "%s is refused: %zu peers are connected that the address vector does not "
 		 "hold (FI_WEFT_UNKNOWN_MAX=%zu); %llu were refused so far",
-		 text, conn_unknown_count(newcomer), env_get()->unknown_max,
+		 contact_text(newcomer), conn_unknown_count(newcomer), env_get()->unknown_max,
 		 (unsigned long long)station->unknown.refused);
 	return false;
 }

@@ -119,22 +119,17 @@ void contact_expel(struct contact *peer, enum conn_end why)
 
 void contact_over_budget(struct contact *peer, const char *of_what, size_t max)
 {
-	char text[ADDR_STR_MAX + 32];
-
 	if (contact_expelled(peer))
 		return;
-	addr_print(&peer->name, text, sizeof(text));
-	LOG_PEER(LOG_EP_DATA, "%s exceeds %zu bytes %s: disconnecting the peer", text, max,
-		 of_what);
+	LOG_PEER(LOG_EP_DATA, "%s exceeds %zu bytes %s: disconnecting the peer", contact_text(peer),
+		 max, of_what);
 	contact_expel(peer, END_BUDGET);
 }
 
 void contact_starve(struct contact *peer, const char *what)
 {
-	char text[ADDR_STR_MAX + 32];
-
-	addr_print(&peer->name, text, sizeof(text));
-	LOG_PEER(LOG_EP_DATA, "%s: out of memory for %s: disconnecting the peer", text, what);
+	LOG_PEER(LOG_EP_DATA, "%s: out of memory for %s: disconnecting the peer",
+		 contact_text(peer), what);
 	contact_expel(peer, END_MEMORY);
 }
 
@@ -148,13 +143,10 @@ void contact_starve_all(struct station *station)
 
 void contact_overdue(struct contact *peer, int ms)
 {
-	char text[ADDR_STR_MAX + 32];
-
-	addr_print(&peer->name, text, sizeof(text));
 	LOG_PEER(LOG_EP_DATA,
 		 "%s: nothing came of a message that it announced for %d ms "
 		 "(FI_WEFT_SENDER_TIMEOUT=%d): its connection is ended",
-		 text, ms, env_get()->sender_timeout);
+		 contact_text(peer), ms, env_get()->sender_timeout);
 	contact_expel(peer, END_OVERDUE);
 }
 

@@ -77,11 +77,8 @@ static struct contact *stall_claimer(struct station *station, uint32_t owner)
 
 static void stall_warn(const struct contact *peer, const char *what)
 {
-	char text[ADDR_STR_MAX + 32];
-
-	addr_print(&peer->name, text, sizeof(text));
 	LOG_PEER(LOG_EP_DATA, "ring: %s (process %d) has claimed a packet and does not send it: %s",
-		 text, (int)connect_pid(peer->sock), what);
+		 contact_text(peer), (int)connect_pid(peer->sock), what);
 }
 
 /* Is no thread of the peer in the middle of a send? See base/threads.h. */

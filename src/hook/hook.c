@@ -117,8 +117,7 @@ static const struct fi_ops calls_fid = {.size = sizeof(calls_fid), FID_CALLS(CAL
 #define TABLES_MAX 8
 
 /*
- * The tables of an object of a class, in the order of its pointers. The first is struct fid.ops;
- * the others follow it.
+ * The tables of an object of a class, in the order of its pointers. The first is struct fid.ops; the others follow it.
  */
 static const void *const classes[][TABLES_MAX] = {
 	[FI_CLASS_FABRIC] = {&calls_fid, &calls_fabric},

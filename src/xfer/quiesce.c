@@ -45,11 +45,8 @@ static void quiesce_note(struct worker *worker, bool last)
 
 static void quiesce_warn(const struct peer *peer, const char *what)
 {
-	char text[ADDR_STR_MAX + 32];
-
-	addr_print(&peer->conn.name, text, sizeof(text));
-	LOG_WARN(LOG_MR, "close: %s (process %d) %s", text, (int)connect_pid(peer->conn.sock),
-		 what);
+	LOG_WARN(LOG_MR, "close: %s (process %d) %s", contact_text(&peer->conn),
+		 (int)connect_pid(peer->conn.sock), what);
 }
 
 static void quiesce_begin_peer(struct wait *w, uint32_t id)

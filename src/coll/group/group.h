@@ -33,10 +33,9 @@ struct doubt {
 };
 
 /*
- * Short messages of a group that arrived before their operation waited for them, from members that
- * are a step ahead. This queue is faster than the queues of the group's context, which take all
- * other messages. A member's messages stay in order: nothing is put here while a message waits in
- * those queues.
+ * Short messages of a group that arrived before their operation waited for them, from members that are a step ahead.
+ * This queue is faster than the queues of the group's context, which take all other messages. A member's messages stay
+ * in order: nothing is put here while a message waits in those queues.
  */
 #define EARLY_QUEUE_MESSAGES 16
 #define EARLY_QUEUE_BYTES    64 /* longest payload kept */
@@ -174,12 +173,11 @@ uint64_t managed_next(uint64_t id);
 bool managed_ahead(const struct coll *coll, uint64_t id);
 
 /*
- * Early control messages: about joins that have not begun here, and about the end of groups not
- * formed here yet. Whether the sender is a member cannot be known before, so they only count for a
- * budget of the worker, one message for each KEPT_BYTES of FI_WEFT_UNEXPECTED_MAX, from KEPT_LEAST to
- * KEPT_MOST, which peers share: one peer has at most a part of it, and if it is used up, the peer with
- * the most messages loses its oldest. A lost report of a join is asked for again (PROBE), a lost end
- * of a group too (HERE). Domain locked.
+ * Early control messages: about joins that have not begun here, and about the end of groups not formed here yet.
+ * Whether the sender is a member cannot be known before, so they only count for a budget of the worker, one message for
+ * each KEPT_BYTES of FI_WEFT_UNEXPECTED_MAX, from KEPT_LEAST to KEPT_MOST, which peers share: one peer has at most a
+ * part of it, and if it is used up, the peer with the most messages loses its oldest. A lost report of a join is asked
+ * for again (PROBE), a lost end of a group too (HERE). Domain locked.
  */
 struct kept_message {
 	struct list link;    /* coll->kept or coll->leaves, oldest first */
@@ -201,11 +199,10 @@ void kept_drop_of(struct coll *coll, struct peer *peer);
 void kept_close(struct coll *coll);
 
 /*
- * Members that close the group. A member closes when its own part is done. It sends LEAVE, behind
- * all its messages, to the members it is connected to. If one of them still waits for a message of
- * it, the group fails for all members at once. A member that connects to another one only to wait
- * for it asks it first whether it is still in the group (HERE). It asks members that were connected
- * by other traffic too, somewhat later. Domain locked.
+ * Members that close the group. A member closes when its own part is done. It sends LEAVE, behind all its messages, to
+ * the members it is connected to. If one of them still waits for a message of it, the group fails for all members at
+ * once. A member that connects to another one only to wait for it asks it first whether it is still in the group
+ * (HERE). It asks members that were connected by other traffic too, somewhat later. Domain locked.
  */
 
 /* Announces that we close the group; no operation is in progress. */
@@ -246,10 +243,9 @@ void leave_take(struct group *g);
 void leave_flush(struct coll *coll);
 
 /*
- * Joins. Each member reports to its parent in a binomial tree of the ranks (UP). Rank 0 gives the
- * group a number and sends it down the tree (DOWN). Until then `key` identifies the join. A member
- * that waits long asks those it waits for (PROBE, ASK). See join.c for members that do not agree.
- * Domain locked.
+ * Joins. Each member reports to its parent in a binomial tree of the ranks (UP). Rank 0 gives the group a number and
+ * sends it down the tree (DOWN). Until then `key` identifies the join. A member that waits long asks those it waits for
+ * (PROBE, ASK). See join.c for members that do not agree. Domain locked.
  */
 
 /* A join of this key that failed, here or elsewhere: messages about it are stale. */

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Joins. Two members that join different groups would wait for ever, each in a join that the other
- * does not know. The other may just be late, so a member waits a while, then asks (PROBE). A member
- * that does not know the join, and itself waits long in one that the asker belongs to, asks back
- * (ASK). If the asker does not know that one either, both joins fail. A join fails for all its
- * members.
+ * Joins. Two members that join different groups would wait for ever, each in a join that the other does not know. The
+ * other may just be late, so a member waits a while, then asks (PROBE). A member that does not know the join, and
+ * itself waits long in one that the asker belongs to, asks back (ASK). If the asker does not know that one either, both
+ * joins fail. A join fails for all its members.
  */
 #include "coll/group/group.h"
 

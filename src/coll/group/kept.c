@@ -38,15 +38,13 @@ static size_t kept_max(void)
 /* Counts and logs a dropped message of the peer, before it is dropped. */
 static void kept_refuse(struct coll *c, const struct peer *from, unsigned int sort)
 {
-	char text[ADDR_STR_MAX + 32];
-
 	c->worker->joins_refused++;
-	addr_print(&from->conn.name, text, sizeof(text));
 	LOG_PEER(LOG_EP_CTRL,
 		 "%s from peer %s dropped: %zu joins for groups unknown here are queued already "
 		 "(at most %zu, by FI_WEFT_UNEXPECTED_MAX=%zu, %u of this peer)",
-		 sort ? "end of a group" : "join", text, c->kept_count[0] + c->kept_count[1],
-		 kept_max(), env_get()->unexpected_max, from->kept_count);
+		 sort ? "end of a group" : "join", contact_text(&from->conn),
+		 c->kept_count[0] + c->kept_count[1], kept_max(), env_get()->unexpected_max,
+		 from->kept_count);
 }
 
 /* Returns the peer with the most messages; of several the one that came last. */

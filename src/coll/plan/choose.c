@@ -18,16 +18,10 @@ enum {
 
 struct row {
 	enum fi_collective_op kind;
-	/*
-	 * NEAR, OVERSUBSCRIBED, TWOS, SHARES: must hold; ORDERED: the row is also valid for ordered
-	 * operators
-	 */
+	/* NEAR, OVERSUBSCRIBED, TWOS, SHARES: must hold; ORDERED: the row is also valid for ordered operators */
 	unsigned int only;
 	uint32_t most_size;
-	/*
-	 * Upper limit (bytes): of the vector if the call's `count` is the whole vector's, else of a
-	 * piece
-	 */
+	/* Upper limit (bytes): of the vector if the call's `count` is the whole vector's, else of a piece */
 	size_t most;
 	size_t piece; /* lower limit (bytes): of the vector divided by size */
 	size_t tune;  /* radix of a tree (0: size), or bytes of a chunk */
@@ -107,9 +101,7 @@ static const struct row table[] = {
 	 &plan_tree_broadcast},
 	{FI_BARRIER, 0, UINT32_MAX, ANY, 0, 0, &plan_dissemination, NULL},
 
-	/*
-	 * Radix 8 makes two levels up to 64 members; on one host a copy costs more than a message.
-	 */
+	/* Radix 8 makes two levels up to 64 members; on one host a copy costs more than a message. */
 	{FI_BROADCAST, NEAR, UINT32_MAX, 16 * KIB, 0, 8, &plan_tree_broadcast, NULL},
 	{FI_BROADCAST, OVERSUBSCRIBED | SHARES, UINT32_MAX, ANY, 0, 256 * KIB, &plan_fan, NULL},
 	{FI_BROADCAST, OVERSUBSCRIBED, UINT32_MAX, 256 * KIB, 0, 8, &plan_tree_broadcast, NULL},

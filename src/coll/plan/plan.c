@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A plan is a sequence of phases, which is repeated for each chunk of the vector if the plan has
- * chunks. This file finds a round of the plan in its phase, or in those of several chunks, and makes
- * plans.
+ * A plan is a sequence of phases, which is repeated for each chunk of the vector if the plan has chunks. This file
+ * finds a round of the plan in its phase, or in those of several chunks, and makes plans.
  */
 #include "coll/plan/plan_own.h"
 

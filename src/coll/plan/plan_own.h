@@ -2,11 +2,10 @@
 /*
  * For src/coll/plan: algorithms, how they write rounds, and how plans are built of them.
  *
- * An algorithm runs among ranks 0 to part->size - 1; plan_round translates these ranks and the
- * algorithm's spaces. `count` is the length of a whole vector; algorithms that need pieces cut it
- * into one piece per rank (plan_cut). A collective of `count` elements per member is one of a
- * vector of size * count elements, whose pieces have `count` elements each. Algorithms on pieces
- * send no empty messages; others do if count is 0.
+ * An algorithm runs among ranks 0 to part->size - 1; plan_round translates these ranks and the algorithm's spaces.
+ * `count` is the length of a whole vector; algorithms that need pieces cut it into one piece per rank (plan_cut). A
+ * collective of `count` elements per member is one of a vector of size * count elements, whose pieces have `count`
+ * elements each. Algorithms on pieces send no empty messages; others do if count is 0.
  */
 #ifndef WEFT_COLL_PLAN_OWN_H
 #define WEFT_COLL_PLAN_OWN_H

@@ -37,14 +37,12 @@ static void answers_look_up(struct peer *peer)
 static void answers_disconnect(struct peer *peer, const char *name, size_t limit)
 {
 	struct answers *a = &peer_worker(peer)->answers;
-	char text[ADDR_STR_MAX + 32];
 
-	addr_print(&peer->conn.name, text, sizeof(text));
 	LOG_PEER(
 		LOG_EP_DATA,
 		"%s: %zu bytes of answers that it does not read, of %zu for all peers and %zu for "
 		"those that the address vector does not hold, exceed %s=%zu: disconnecting the peer",
-		text, peer->tx.reply_bytes, a->bytes, a->unknown, name, limit);
+		contact_text(&peer->conn), peer->tx.reply_bytes, a->bytes, a->unknown, name, limit);
 	a->disconnected++;
 	contact_expel(&peer->conn, END_BUDGET);
 	answers_look_up(peer);

@@ -266,16 +266,15 @@ static struct peer *worst_of(const struct list *holders)
 static void budget_disconnect(struct budget *b, struct peer *peer)
 {
 	const struct budget_sum *sum = &peer->rx.account.sum;
-	char text[ADDR_STR_MAX + 32];
 
 	if (contact_expelled(&peer->conn))
 		return;
-	addr_print(&peer->conn.name, text, sizeof(text));
 	LOG_PEER(
 		LOG_EP_DATA,
 		"%s: %zu bytes in %zu unexpected messages and %zu of what is not complete, and all peers exceed "
 		"FI_WEFT_UNEXPECTED_LIMIT=%zu: disconnecting the peer",
-		text, sum->bytes, sum->count, peer->rx.account.held, env_get()->unexpected_limit);
+		contact_text(&peer->conn), sum->bytes, sum->count, peer->rx.account.held,
+		env_get()->unexpected_limit);
 	b->disconnected++;
 	contact_expel(&peer->conn, END_BUDGET);
 }
