@@ -3,7 +3,6 @@
 #include "api/cm.h"
 
 #include <errno.h>
-#include <netinet/in.h>
 #include <rdma/fi_errno.h>
 #include <stdlib.h>
 #include <string.h>

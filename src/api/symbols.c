@@ -21,7 +21,6 @@
 #include <rdma/fi_domain.h>
 #include <rdma/fi_endpoint.h>
 #include <rdma/fi_eq.h>
-#include <rdma/fi_errno.h>
 #include <rdma/fi_ext.h>
 #include <rdma/fi_profile.h>
 #include <rdma/fi_rma.h>

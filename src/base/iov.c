@@ -20,11 +20,10 @@ int iov_add_up(const size_t *first, size_t size, size_t count, size_t most, size
 {
 	size_t total = 0;
 
-	if (count > most || (count && !first)) {
-		LOG_WARN(LOG_EP_DATA, "a list of %zu segments%s; at most %zu are possible", count,
-			 first ? "" : " at NULL", most);
-		return -FI_EINVAL;
-	}
+	if (count > most || (count && !first))
+		return LOG_REFUSE(-FI_EINVAL, LOG_EP_DATA,
+				  "a list of %zu segments%s; at most %zu are possible", count,
+				  first ? "" : " at NULL", most);
 	for (size_t i = 0; i < count; i++) {
 		size_t len = *(const size_t *)((const char *)first + i * size);
 

@@ -114,7 +114,6 @@ void log_put(const struct log_place *place, const char *msg);
 				  __VA_ARGS__);                                                    \
 	} while (0)
 
-#define LOG_TRACE(subsys, ...) LOG_AT(FI_LOG_TRACE, subsys, __VA_ARGS__)
 #define LOG_INFO(subsys, ...)  LOG_AT(FI_LOG_INFO, subsys, __VA_ARGS__)
 #define LOG_DEBUG(subsys, ...) LOG_AT(FI_LOG_DEBUG, subsys, __VA_ARGS__)
 

@@ -2,7 +2,6 @@
 #include "base/reason.h"
 
 #include <rdma/fi_errno.h>
-#include <stddef.h>
 #include <string.h>
 
 static const char *(*device_text)(int number);

@@ -11,8 +11,6 @@
 #include "core/workers.h"
 #include "core/wait.h"
 
-struct worker;
-
 /* A snapshot of both values, to detect changes. */
 struct cntr_mark {
 	uint64_t value, error;

@@ -20,7 +20,6 @@
 #include "xfer/msg/rx.h"
 
 struct ep;
-struct group;
 
 #define COLL_BUCKETS 64
 #define COLL_LEFT    256

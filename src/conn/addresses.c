@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "conn/addresses.h"
+#include "conn/hello.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -20,11 +20,11 @@ static int advertise_given(struct addr *shown)
 	snprintf(uri, sizeof(uri), "fi_sockaddr://%s", text);
 	if (!addr_parse(shown, uri) && !addr_is_any(shown))
 		return 1;
-	LOG_WARN(LOG_EP_CTRL,
-		 "FI_WEFT_ADVERTISE=%s: an IP address is wanted, with or without a port number, "
-		 "like 10.0.0.7, 10.0.0.7:4711 or [fd00::7]:4711",
-		 text);
-	return -FI_EINVAL;
+	return LOG_REFUSE(
+		-FI_EINVAL, LOG_EP_CTRL,
+		"FI_WEFT_ADVERTISE=%s: an IP address is wanted, with or without a port number, "
+		"like 10.0.0.7, 10.0.0.7:4711 or [fd00::7]:4711",
+		text);
 }
 
 /* The port number that stands for `bound` if `shown` stands for the first of the range; 0: none. */

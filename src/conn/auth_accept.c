@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "base/log.h"
-#include "core/av.h"
 #include "conn/acceptor.h"
 #include "conn/connect.h"
 #include "conn/hello.h"

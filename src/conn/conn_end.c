@@ -24,7 +24,8 @@ const struct conn_end_row conn_end_rows[END_COUNT] = {
 	[END_STUCK] = {FI_ETIMEDOUT, REASON_STUCK, false},
 };
 
-enum conn_end conn_end_of(int err)
+/* Returns the end that an error (positive) tells of. */
+static enum conn_end conn_end_of(int err)
 {
 	enum conn_end end = END_LOST;
 

@@ -38,8 +38,6 @@ struct conn_end_row {
 
 extern const struct conn_end_row conn_end_rows[END_COUNT];
 
-/* Returns the end that an error (positive) tells of. */
-enum conn_end conn_end_of(int err);
 /*
  * The connection ends now: as peer->end says, else by `found` (positive), which is noted there. Returns the error
  * (positive) that requests end with.

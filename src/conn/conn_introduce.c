@@ -11,15 +11,13 @@
  * asker, from the asker's hello; nothing goes further than one hop. Nothing is answered, and what a link does not
  * take at once is dropped, since the question is repeated for as long as an operation waits.
  */
-#include <rdma/fi_errno.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/log.h"
 #include "base/once.h"
-#include "core/av.h"
-#include "conn/addresses.h"
+#include "conn/hello.h"
 #include "conn/advertise.h"
 #include "conn/conn_options.h"
 #include "conn/conn_own.h"

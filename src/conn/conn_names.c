@@ -9,7 +9,7 @@
 
 #include "base/log.h"
 #include "core/av.h"
-#include "conn/addresses.h"
+#include "conn/hello.h"
 #include "conn/conn_own.h"
 #include "conn/connect.h"
 

@@ -36,7 +36,7 @@ int conn_start_early(struct contact *peer, uint64_t until);
 /* Ends the attempt's socket and connects anew, with a new deadline. The rest is as for conn_again. */
 void conn_restart(struct contact *peer);
 
-/* conn_link.c */
+/* conn_handshake.c: links after the hellos */
 /*
  * Prepares our end of a link between RDMA devices, if the station has a device and *pending is not one already, and fills in
  * *ours and *pending. `theirs`: from the peer's hello; NULL: our hello is the first.
@@ -96,7 +96,7 @@ void conn_names_keep(struct contact *peer, const struct peer_also *also);
 /* May the newcomer connect? Not if the address vector does not hold it, and too many such peers are there already. */
 bool conn_has_place(struct contact *newcomer);
 
-/* conn_hold.c */
+/* conn_on_hello.c: newcomers that wait */
 /*
  * Keeps a newcomer in the name of `peer`, whose link is not known to be dead or which we are connecting to:
  * conn_retry_held goes on. Refuses the newcomer once the link has shown that it lives. Owns `conn`.

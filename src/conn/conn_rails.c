@@ -15,7 +15,6 @@
 #include "base/hmac.h"
 #include "base/log.h"
 #include "conn/conn_options.h"
-#include "conn/conn_own.h"
 #include "conn/connect.h"
 #include "conn/rails.h"
 

@@ -27,11 +27,11 @@ static int relay_open(struct station *station)
 		return 0;
 	}
 	addr_free(&relay);
-	LOG_WARN(LOG_EP_CTRL,
-		 "FI_WEFT_RELAY=%s: the address of an endpoint is wanted, as fi_av_straddr prints "
-		 "it, like fi_sockaddr_in://10.0.0.7:4711",
-		 text);
-	return -FI_EINVAL;
+	return LOG_REFUSE(
+		-FI_EINVAL, LOG_EP_CTRL,
+		"FI_WEFT_RELAY=%s: the address of an endpoint is wanted, as fi_av_straddr prints "
+		"it, like fi_sockaddr_in://10.0.0.7:4711",
+		text);
 }
 
 /* Returns the relay, which is never freed while the station is open. NULL: there is none beside the station itself, or no memory. */

@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Connected endpoints: a station with one peer, which it connects to or accepts. */
-#include <errno.h>
 #include <rdma/fabric.h>
 #include <rdma/fi_errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include "base/env.h"
 #include "base/log.h"

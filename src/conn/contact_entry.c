@@ -7,7 +7,6 @@
 #include "conn/conn.h"
 #include "conn/station.h"
 #include "core/av_keys.h"
-#include "core/ep.h"
 
 int contact_reserve(struct station *station, fi_addr_t addr)
 {

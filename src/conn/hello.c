@@ -11,7 +11,6 @@
 
 #include "base/closer.h"
 #include "base/log.h"
-#include "conn/addresses.h"
 #include "conn/connect.h"
 
 union control {

@@ -3,9 +3,10 @@
 #ifndef WEFT_CONN_HELLO_H
 #define WEFT_CONN_HELLO_H
 
+#include "base/addr.h"
+#include "conn/station.h"
 #include "link/link.h"
 #include "link/wire.h"
-#include "conn/station.h"
 
 /* The fields of a hello that differ between hellos of one station. */
 struct hello_fields {
@@ -47,5 +48,18 @@ int hello_name(const struct wire_hello *hello, struct addr *name);
 
 /* Returns whether the hello brings a list of interfaces. */
 bool hello_rails(const struct wire_hello *hello, struct wire_rails *rails);
+
+/* ---- addresses.c: by which addresses an endpoint is reached that all those of its host reach ---- */
+
+struct station;
+
+/* Reads an address that came from another process. False: it is none of an endpoint. */
+bool addresses_read(const struct wire_address *w, struct addr *a);
+/* Writes an IP address. */
+struct wire_address addresses_write(const struct addr *a);
+/* Adds to a hello that is sent on `sock`, across the network, by which addresses the station is reached. */
+void addresses_tell(struct station *station, int sock, struct wire_hello *hello);
+/* Reads those that a hello tells. Returns how many. */
+unsigned int addresses_heard(const struct wire_hello *hello, struct addr at[WIRE_ADDRESSES_MAX]);
 
 #endif

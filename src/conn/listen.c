@@ -7,7 +7,6 @@
 #include <rdma/fi_errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/log.h"
 #include "base/ports.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "conn/rails.h"
 
-#include <rdma/fi_errno.h>
 #include <string.h>
 #include <sys/socket.h>
 

@@ -403,13 +403,11 @@ int av_shared_add(struct av_shared *t, const struct addr *a, uint32_t *index)
 	size_t i = av_shared_count(t);
 	struct av_shared_entry entry = {.addr = *a};
 
-	if (i == t->capacity) {
-		LOG_WARN(LOG_AV,
-			 "the shared address vector is full with %zu addresses; a larger "
-			 "attr->count when it is made gives room for more (%u at most)",
-			 i, AV_SHARED_ENTRIES_MAX);
-		return -FI_ENOMEM;
-	}
+	if (i == t->capacity)
+		return LOG_REFUSE(-FI_ENOMEM, LOG_AV,
+				  "the shared address vector is full with %zu addresses; a larger "
+				  "attr->count when it is made gives room for more (%u at most)",
+				  i, AV_SHARED_ENTRIES_MAX);
 	if (a->kind == ADDR_STR) {
 		snprintf(entry.str, sizeof(entry.str), "%s", a->str);
 		entry.addr.str = NULL;

@@ -12,7 +12,8 @@
 #define CQ_SIZE_DEFAULT 1024u
 #define CQ_SIZE_MAX     (1u << 20) /* limit of attr->size; the ring itself may grow beyond */
 
-bool cq_grow(struct cq *cq)
+/* Doubles the ring. false: out of memory, nothing changed. */
+static bool cq_grow(struct cq *cq)
 {
 	uint32_t old = cq->mask + 1, count = cq->tail - cq->head;
 	struct cq_slot *ring;

@@ -11,8 +11,6 @@
 #include "core/workers.h"
 #include "core/wait.h"
 
-struct worker;
-
 /* A stored completion, independent of the format in which it is read. */
 struct cq_slot {
 	void *context;
@@ -68,8 +66,6 @@ static inline struct cq *cq_of(struct fid_cq *fid)
 
 int cq_open(struct fid_domain *domain, struct fi_cq_attr *attr, struct fid_cq **cq, void *context);
 
-/* Doubles the ring. false: out of memory, nothing changed. */
-bool cq_grow(struct cq *cq);
 /*
  * Memory is out for what the queue must tell: its last entry is FI_EOVERRUN, and the peers of its workers are disconnected.
  */

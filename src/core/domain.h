@@ -3,7 +3,6 @@
 #ifndef WEFT_CORE_DOMAIN_H
 #define WEFT_CORE_DOMAIN_H
 
-#include <pthread.h>
 #include <rdma/fi_domain.h>
 #include <stdbool.h>
 

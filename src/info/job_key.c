@@ -59,18 +59,17 @@ static bool has_hellos(const struct fi_info *info)
 /* Can an endpoint of this entry use the key? 0 or an error, logged. */
 static int job_key_check(const struct given *key, const struct fi_info *info)
 {
-	if (!has_hellos(info)) {
-		LOG_WARN(LOG_EP_CTRL,
-			 "%s gives a key of %zu bytes, but datagrams and bare queue pairs carry no "
-			 "proof of it: only connections of shm, tcp, weft and verbs;ofi_rxm do",
-			 key->from, key->len);
-		return -FI_EOPNOTSUPP;
-	}
-	if (!key->bytes || key->len < JOB_KEY_MIN || key->len > JOB_KEY_MAX) {
-		LOG_WARN(LOG_EP_CTRL, "%s: %s of %zu bytes; a key has %u to %u", key->from,
-			 key->bytes ? "a key" : "no key", key->len, JOB_KEY_MIN, JOB_KEY_MAX);
-		return -FI_EINVAL;
-	}
+	if (!has_hellos(info))
+		return LOG_REFUSE(
+			-FI_EOPNOTSUPP, LOG_EP_CTRL,
+			"%s gives a key of %zu bytes, but datagrams and bare queue pairs carry no "
+			"proof of it: only connections of shm, tcp, weft and verbs;ofi_rxm do",
+			key->from, key->len);
+	if (!key->bytes || key->len < JOB_KEY_MIN || key->len > JOB_KEY_MAX)
+		return LOG_REFUSE(-FI_EINVAL, LOG_EP_CTRL,
+				  "%s: %s of %zu bytes; a key has %u to %u", key->from,
+				  key->bytes ? "a key" : "no key", key->len, JOB_KEY_MIN,
+				  JOB_KEY_MAX);
 	return hmac_load() ? 0 : -FI_ENOSYS;
 }
 
@@ -99,13 +98,12 @@ static int check_file(int fd, const char *path)
 		return -errno;
 	if (S_ISREG(st.st_mode) && st.st_uid == geteuid() && !(st.st_mode & 077))
 		return 0;
-	LOG_WARN(
-		LOG_EP_CTRL,
+	return LOG_REFUSE(
+		-FI_EACCES, LOG_EP_CTRL,
 		"FI_WEFT_AUTH_KEY_FILE=%s: refused: mode %#o, user %u; it has to be a file of user "
 		"%u with mode 0600",
 		path, (unsigned int)st.st_mode & 07777, (unsigned int)st.st_uid,
 		(unsigned int)geteuid());
-	return -FI_EACCES;
 }
 
 /* Reads the file into `bytes`; one byte more than a key and its newline shows that it is too long. */
@@ -165,12 +163,10 @@ static bool in_vectors(const struct given *key, uint32_t api)
 /* FI_AV_AUTH_KEY: can endpoints of this entry have keys in an address vector? 0 or an error, logged. */
 static int check_vectors(const struct fi_info *info)
 {
-	if (!has_hellos(info) || (info->ep_attr && info->ep_attr->type == FI_EP_MSG)) {
-		LOG_WARN(LOG_EP_CTRL,
-			 "FI_AV_AUTH_KEY: only FI_EP_RDM endpoints of shm, tcp, weft and "
-			 "verbs;ofi_rxm have keys in their address vector");
-		return -FI_EOPNOTSUPP;
-	}
+	if (!has_hellos(info) || (info->ep_attr && info->ep_attr->type == FI_EP_MSG))
+		return LOG_REFUSE(-FI_EOPNOTSUPP, LOG_EP_CTRL,
+				  "FI_AV_AUTH_KEY: only FI_EP_RDM endpoints of shm, tcp, weft and "
+				  "verbs;ofi_rxm have keys in their address vector");
 	if (info->ep_attr && (info->ep_attr->auth_key_size || info->ep_attr->auth_key))
 		return LOG_REFUSE(-FI_EINVAL, LOG_EP_CTRL,
 				  "FI_AV_AUTH_KEY: an endpoint has no auth_key of its own");

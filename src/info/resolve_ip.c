@@ -2,7 +2,6 @@
 #include "info/resolve.h"
 
 #include <netdb.h>
-#include <netinet/in.h>
 #include <stdio.h>
 #include <string.h>
 

@@ -46,9 +46,6 @@ const struct tostr_names *tostr_names(int set);
 /* Returns the name of a value, or "Unknown". Also for log messages. */
 const char *tostr_name(int set, uint64_t value);
 
-/* Writes the names of the set bits, separated by ", ". Omits bits without a name. */
-void tostr_flags(struct text *t, int set, uint64_t value);
-
 /* Writes the value at `data`, which has the set's public type. */
 void tostr_value(struct text *t, int set, const void *data);
 

@@ -211,7 +211,8 @@ const char *tostr_name(int set, uint64_t value)
 	return "Unknown";
 }
 
-void tostr_flags(struct text *t, int set, uint64_t value)
+/* Writes the names of the set bits, separated by ", ". Omits bits without a name. */
+static void tostr_flags(struct text *t, int set, uint64_t value)
 {
 	const struct tostr_names *names = tostr_names(set);
 

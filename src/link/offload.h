@@ -7,15 +7,12 @@
 #ifndef WEFT_LINK_OFFLOAD_H
 #define WEFT_LINK_OFFLOAD_H
 
-#include <stdbool.h>
 #include <stddef.h>
-#include <stdint.h>
 
 #include "base/addr.h"
 
 struct entry_tables;
 struct ep;
-struct fi_info;
 struct offload;
 struct offload_listener;
 struct offload_request;
@@ -63,8 +60,6 @@ struct offload {
 	const struct offload_ops *ops;
 	const struct entry_tables *entries; /* they take the domain's lock */
 	struct addr peer;                   /* the peer's address; ADDR_NONE while there is none */
-	size_t connect_most; /* application data (bytes) in a request, in an acceptance */
-	size_t accept_most;
 	/* The engine fills these in after the transport's `open`. */
 	const struct offload_events *events;
 	struct opener *opener;

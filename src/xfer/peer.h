@@ -11,7 +11,6 @@
 
 struct ep;
 struct fi_weft_peer;
-struct worker;
 
 /*
  * State of a transmit request. A request is on the list of its state, peer->txreqs[state]. Only

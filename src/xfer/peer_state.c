@@ -19,16 +19,14 @@ int peer_missing(const struct ep *ep, fi_addr_t addr, const char *call)
 {
 	struct av *av = ep->worker->conn.av;
 
-	if (av && av_addr(av, addr & ep->addr_mask)) {
-		LOG_WARN(LOG_EP_DATA, "%s: out of memory for the peer of fi_addr %#llx", call,
-			 (unsigned long long)addr);
-		return -FI_ENOMEM;
-	}
-	LOG_WARN(
-		LOG_EP_DATA,
+	if (av && av_addr(av, addr & ep->addr_mask))
+		return LOG_REFUSE(-FI_ENOMEM, LOG_EP_DATA,
+				  "%s: out of memory for the peer of fi_addr %#llx", call,
+				  (unsigned long long)addr);
+	return LOG_REFUSE(
+		-FI_EINVAL, LOG_EP_DATA,
 		"%s: fi_addr %#llx is not in the address vector: fi_av_insert returns those that are",
 		call, (unsigned long long)addr);
-	return -FI_EINVAL;
 }
 
 void peer_pause_end(struct peer *peer)

@@ -64,7 +64,7 @@ static int new_rail(struct rail *r)
 	return pair[0];
 }
 
-/* A link as the hellos describe it: src/conn/conn_link.c. */
+/* A link as the hellos describe it: src/conn/conn_handshake.c. */
 static void link_one(struct peer *peer, int sock)
 {
 	struct accepted conn = {.inside = false,

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "coll/group/group.h"
 
-#include <stdio.h>
-
 #include "base/log.h"
 #include "xfer/worker.h"
 

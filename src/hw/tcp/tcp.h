@@ -229,7 +229,6 @@ void tcp_bare(struct tcp_link *l);
 
 /* tcp_socket.c */
 extern const struct tcp_stream_ops tcp_socket_ops;
-bool tcp_socket_unread(const struct tcp_link *l);
 int tcp_socket_watch(struct tcp_link *l, uint32_t events);
 bool tcp_socket_arrived(const struct tcp_link *l);
 bool tcp_socket_is_dead(struct tcp_link *l, uint32_t timeout);

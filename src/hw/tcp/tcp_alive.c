@@ -5,11 +5,9 @@
  * connections to live peers that just do not read, and a program may compute for long.
  */
 #include <errno.h>
-#include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <rdma/fi_errno.h>
 #include <sys/epoll.h>
-#include <sys/socket.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
 

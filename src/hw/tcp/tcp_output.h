@@ -45,8 +45,6 @@ int tcp_rest_end(struct tcp_link *l, const void *bytes, size_t len);
  */
 int tcp_rest_batch(struct tcp_link *l, const struct tcp_frame *f, const struct iovec *payload);
 
-/* Sends as much of the rest as the kernel takes. Locked. */
-void tcp_rest_send(struct tcp_link *l);
 /* Frees the rest, if there is one. */
 void tcp_rest_drop(struct tcp_link *l);
 

@@ -6,7 +6,6 @@
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
-#include <rdma/fi_errno.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 

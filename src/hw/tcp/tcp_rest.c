@@ -198,7 +198,8 @@ static void tcp_rest_advance(struct tcp_rest *r, size_t len)
 	}
 }
 
-void tcp_rest_send(struct tcp_link *l)
+/* Sends as much of the rest as the kernel takes. Locked. */
+static void tcp_rest_send(struct tcp_link *l)
 {
 	struct tcp_rest *r = l->rest;
 	struct msghdr m = {.msg_iov = r->iov + r->first, .msg_iovlen = r->count - r->first};

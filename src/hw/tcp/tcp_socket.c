@@ -23,7 +23,7 @@ static ssize_t tcp_socket_receive(struct tcp_link *l, const struct iovec *iov, s
 }
 
 /* epoll tells of all. */
-bool tcp_socket_unread(const struct tcp_link *l)
+static bool tcp_socket_unread(const struct tcp_link *l)
 {
 	(void)l;
 	return false;

@@ -103,13 +103,11 @@ static int udp_sock_open_socket(struct udp *u, struct addr *name, bool all)
 	socklen_t len = sizeof(bound);
 	int err;
 
-	if (name->kind != ADDR_IN && name->kind != ADDR_IN6) {
-		LOG_WARN(
-			LOG_EP_CTRL,
+	if (name->kind != ADDR_IN && name->kind != ADDR_IN6)
+		return LOG_REFUSE(
+			-FI_EINVAL, LOG_EP_CTRL,
 			"the endpoint's name is no IP address, but of kind %d: ask for FI_SOCKADDR_IN",
 			name->kind);
-		return -FI_EINVAL;
-	}
 	if (all)
 		at = (struct addr){.kind = name->kind, .port = name->port};
 	u->fd = bind_in_range(&at);

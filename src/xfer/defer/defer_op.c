@@ -115,11 +115,10 @@ static int trigger_of(const struct ep *ep, const struct fi_triggered_context *co
 {
 	const struct cntr *c;
 
-	if (!(ep->info->caps & FI_TRIGGER)) {
-		LOG_WARN(LOG_EP_DATA,
-			 "FI_TRIGGER is no capability of the endpoint: ask for it in hints->caps");
-		return -FI_EOPNOTSUPP;
-	}
+	if (!(ep->info->caps & FI_TRIGGER))
+		return LOG_REFUSE(
+			-FI_EOPNOTSUPP, LOG_EP_DATA,
+			"FI_TRIGGER is no capability of the endpoint: ask for it in hints->caps");
 	if (!context)
 		return -FI_EINVAL;
 	if (context->event_type == FI_TRIGGER_XPU)
@@ -128,9 +127,9 @@ static int trigger_of(const struct ep *ep, const struct fi_triggered_context *co
 	c = context->event_type == FI_TRIGGER_THRESHOLD ? cntr_of(trigger->cntr) : NULL;
 	if (c && c->fid.fid.fclass == FI_CLASS_CNTR && c->dom == ep->dom)
 		return 0;
-	LOG_WARN(LOG_EP_DATA, "trigger of type %d: no counter of the endpoint's domain",
-		 (int)context->event_type);
-	return -FI_EINVAL;
+	return LOG_REFUSE(-FI_EINVAL, LOG_EP_DATA,
+			  "trigger of type %d: no counter of the endpoint's domain",
+			  (int)context->event_type);
 }
 
 /* Allocates an operation with `size` bytes for copies; all members but `op` are set. NULL: no memory. */

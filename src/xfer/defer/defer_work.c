@@ -115,19 +115,16 @@ static bool has_call(const struct ep *ep, enum fi_op_type type)
 static int check_operation(struct deferred *d)
 {
 	d->work.ep = endpoint_of(d->work.dom, d->op);
-	if (!d->work.ep) {
-		LOG_WARN(LOG_DOMAIN,
-			 "deferred work of type %d: no endpoint, or one of another domain",
-			 (int)d->type);
-		return -FI_EINVAL;
-	}
+	if (!d->work.ep)
+		return LOG_REFUSE(-FI_EINVAL, LOG_DOMAIN,
+				  "deferred work of type %d: no endpoint, or one of another domain",
+				  (int)d->type);
 	if (!d->work.ep->enabled)
 		return -FI_EOPBADSTATE;
-	if (!has_call(d->work.ep, d->type) || (d->work.ep->worker && d->work.ep->worker->dgram)) {
-		LOG_WARN(LOG_DOMAIN, "deferred work: its endpoint has no call for operation %d",
-			 (int)d->type);
-		return -FI_ENOSYS;
-	}
+	if (!has_call(d->work.ep, d->type) || (d->work.ep->worker && d->work.ep->worker->dgram))
+		return LOG_REFUSE(-FI_ENOSYS, LOG_DOMAIN,
+				  "deferred work: its endpoint has no call for operation %d",
+				  (int)d->type);
 	return defer_post(d, false);
 }
 
@@ -137,11 +134,10 @@ static int defer_work_check(struct deferred *d, const struct fi_deferred_work *d
 
 	if (!counter_in(dom, dw->triggering_cntr) || !dw->op.msg ||
 	    (dw->completion_cntr && !counter_in(dom, dw->completion_cntr)) ||
-	    (unsigned int)dw->op_type > FI_OP_CNTR_ADD) {
-		LOG_WARN(LOG_DOMAIN, "deferred work: operation %d, or a counter not of this domain",
-			 (int)dw->op_type);
-		return -FI_EINVAL;
-	}
+	    (unsigned int)dw->op_type > FI_OP_CNTR_ADD)
+		return LOG_REFUSE(-FI_EINVAL, LOG_DOMAIN,
+				  "deferred work: operation %d, or a counter not of this domain",
+				  (int)dw->op_type);
 	if (dw->op_type != FI_OP_CNTR_SET && dw->op_type != FI_OP_CNTR_ADD) {
 		d->reports_to = dw->completion_cntr ? cntr_of(dw->completion_cntr) : NULL;
 		return check_operation(d);

@@ -17,7 +17,6 @@
 #include "xfer/rndv/rxreq.h"
 #include "xfer/defer/defer.h"
 #include "xfer/rma/rma.h"
-#include "xfer/worker.h"
 #include "xfer/msg/tx.h"
 
 void rx_send_ats(const struct message *m, int err)

@@ -288,7 +288,6 @@ void rx_refuse_kept(struct rx *rx);
 void rx_forget_context(struct rx *rx);
 /* Calls with FI_PEEK, FI_CLAIM, FI_DISCARD. 0 or a negative error. */
 int rx_peek(struct rx *rx, struct worker *worker, bool tagged, const struct recv_args *args);
-int rx_claimed(struct rx *rx, bool tagged, const struct recv_args *args);
 int rx_discard_claimed(struct rx *rx, bool tagged, const struct recv_args *args);
 /* Makes a receive, on no list. 0, -FI_EAGAIN (no memory for a further one until others end), or the segments' fault. */
 int rx_recv_new(struct rx *rx, const struct recv_args *args, struct recv **recv);

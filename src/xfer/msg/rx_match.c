@@ -205,7 +205,7 @@ static void accept_unexpected(struct rx *rx, struct recv *r, struct unexpected *
 	rx_drop(u);
 }
 
-int rx_claimed(struct rx *rx, bool tagged, const struct recv_args *args)
+static int rx_claimed(struct rx *rx, bool tagged, const struct recv_args *args)
 {
 	struct fi_context *context = args->context;
 	struct unexpected *u = context ? context->internal[0] : NULL;

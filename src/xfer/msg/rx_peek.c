@@ -93,11 +93,10 @@ int rx_peek(struct rx *rx, struct worker *worker, bool tagged, const struct recv
 {
 	struct unexpected *u;
 
-	if (args->flags & FI_CLAIM && !args->context) {
-		LOG_WARN(LOG_EP_DATA,
-			 "FI_CLAIM without a context, which has to be a struct fi_context");
-		return -FI_EINVAL;
-	}
+	if (args->flags & FI_CLAIM && !args->context)
+		return LOG_REFUSE(
+			-FI_EINVAL, LOG_EP_DATA,
+			"FI_CLAIM without a context, which has to be a struct fi_context");
 	u = rx_peek_find(rx, worker, tagged, args);
 	complete_peek(rx, tagged, args, u);
 	if (!u)

@@ -277,10 +277,9 @@ int tx_slow(struct ep *ep, struct xfer x)
 	x.flags &= ep->tx_msg_mask | TX_KIND;
 	if (x.flags & FI_TRIGGER)
 		return defer_send(ep, &x);
-	if (x.flags & FI_MULTICAST) {
-		LOG_WARN(LOG_EP_DATA, "send with FI_MULTICAST: only datagrams go to groups");
-		return -FI_EOPNOTSUPP;
-	}
+	if (x.flags & FI_MULTICAST)
+		return LOG_REFUSE(-FI_EOPNOTSUPP, LOG_EP_DATA,
+				  "send with FI_MULTICAST: only datagrams go to groups");
 	peer = peer_get(ep->worker, x.addr & ep->addr_mask);
 	x.head |= (x.addr >> ep->rx_shift & ep->rx_index_mask) << 16;
 	if (!peer)

@@ -88,11 +88,6 @@ bool rma_wants_direct(const struct peer *peer, const struct txreq *req);
 bool rma_reaches(const struct txreq *req);
 /* Performs a direct access. 0: done, the request has ended or will; else it must be sent in packets. */
 int rma_go_direct(struct txreq *req);
-/*
- * Starts the link's copy for the operation; `at_once`: as in link_copy. Returns its result; after LINK_UNDER_WAY the request is
- * in TXREQ_RDMA.
- */
-int rma_begin(struct txreq *req, bool at_once);
 
 /*
  * Notifies the peer (WIRE_NOTIFY) after a direct access if the operation carries CQ data, or if

@@ -21,12 +21,11 @@ int rma_from_rma(struct rma *o, const struct fi_msg_rma *msg, uint64_t flags, bo
 		return err;
 	if (MISUSED_LIST("read or write", msg->msg_iov, msg->iov_count))
 		return -FI_EINVAL;
-	if (!msg->rma_iov_count || local != o->len) {
-		LOG_WARN(LOG_EP_DATA, "%s: %zu bytes in %zu local, %zu in %zu remote ranges",
-			 write ? "write" : "read", local, msg->iov_count, o->len,
-			 msg->rma_iov_count);
-		return -FI_EINVAL;
-	}
+	if (!msg->rma_iov_count || local != o->len)
+		return LOG_REFUSE(-FI_EINVAL, LOG_EP_DATA,
+				  "%s: %zu bytes in %zu local, %zu in %zu remote ranges",
+				  write ? "write" : "read", local, msg->iov_count, o->len,
+				  msg->rma_iov_count);
 	*o = (struct rma){
 		.wire = write ? WIRE_PUT : WIRE_GET,
 		.kind = FI_RMA | (write ? FI_WRITE : FI_READ),
@@ -70,9 +69,9 @@ int xfer_atomic_valid(enum atomic_form form, enum fi_datatype type, enum fi_op o
 
 static __attribute__((noinline, cold)) int rma_from_too_many(size_t elements, size_t size)
 {
-	LOG_WARN(LOG_EP_DATA, "atomic: %zu elements of %zu bytes; at most %zu are possible",
-		 elements, size, WIRE_AMO_MAX / size);
-	return -FI_EMSGSIZE;
+	return LOG_REFUSE(-FI_EMSGSIZE, LOG_EP_DATA,
+			  "atomic: %zu elements of %zu bytes; at most %zu are possible", elements,
+			  size, WIRE_AMO_MAX / size);
 }
 
 int rma_from_plain(struct rma *o, enum fi_datatype type, enum fi_op op, size_t count)
@@ -194,13 +193,11 @@ int rma_from_atomic(struct rma *o, struct rma_store *store, const struct entry_a
 			.type = (uint8_t)msg->datatype,
 			.form = (uint8_t)m->form},
 	};
-	if (!lists_agree(o, m)) {
-		LOG_WARN(
-			LOG_EP_DATA,
+	if (!lists_agree(o, m))
+		return LOG_REFUSE(
+			-FI_EINVAL, LOG_EP_DATA,
 			"atomic: %zu operands, %zu results and %zu remote ranges do not agree in elements or keys",
 			msg->iov_count, o->result_count, o->remote_count);
-		return -FI_EINVAL;
-	}
 	if (o->len > WIRE_AMO_MAX)
 		return rma_from_too_many(o->len / size, size);
 	o->amo.len = (uint32_t)o->len;

@@ -43,7 +43,11 @@ bool rma_rdma_waits(const struct peer *peer, const struct txreq *req)
 	return !list_empty(&peer->txreqs[TXREQ_RMA]) && rma_rdma_suits(peer, req);
 }
 
-int rma_begin(struct txreq *req, bool at_once)
+/*
+ * Starts the link's copy for the operation; `at_once`: as in link_copy. Returns its result; after LINK_UNDER_WAY the request is
+ * in TXREQ_RDMA.
+ */
+static int rma_begin(struct txreq *req, bool at_once)
 {
 	struct link *link = req->peer->conn.real;
 	bool write = wire_op(req->head) == WIRE_PUT;

@@ -14,8 +14,9 @@
 #include "xfer/worker.h"
 #include "xfer/msg/tx.h"
 
-struct rxreq *rxreq_begin(struct rx *rx, struct recv *r, const struct message *m, size_t capacity,
-			  void *base)
+/* Makes a receive request of message `m` for receive `r`, of which `capacity` bytes are reserved. NULL: no memory. */
+static struct rxreq *rxreq_begin(struct rx *rx, struct recv *r, const struct message *m,
+				 size_t capacity, void *base)
 {
 	struct rxreq *a = pool_get(&peer_worker(m->peer)->rxreq_pool);
 
@@ -31,7 +32,8 @@ struct rxreq *rxreq_begin(struct rx *rx, struct recv *r, const struct message *m
 	return a;
 }
 
-void rxreq_end(struct rxreq *a, int err)
+/* Ends a request: complete (0), or with `err` (positive). Sends ATS if `ack_pending`. */
+static void rxreq_end(struct rxreq *a, int err)
 {
 	struct worker *worker = peer_worker(a->message.peer);
 

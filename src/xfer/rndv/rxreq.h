@@ -26,11 +26,6 @@ struct rxreq {
 	unsigned char *base; /* multi-receive: start of this message in the buffer; else NULL */
 };
 
-/* Makes a receive request of message `m` for receive `r`, of which `capacity` bytes are reserved. NULL: no memory. */
-struct rxreq *rxreq_begin(struct rx *rx, struct recv *r, const struct message *m, size_t capacity,
-			  void *base);
-/* Ends a request: complete (0), or with `err` (positive). Sends ATS if `ack_pending`. */
-void rxreq_end(struct rxreq *a, int err);
 /* What `copy` reads into the request `id` has ended, as `ret` says. */
 void rxreq_copied(struct worker *worker, uint32_t id, int ret);
 /* Receives a message announced by RTS into `r`, of which `capacity` bytes are reserved: the request ends it. */

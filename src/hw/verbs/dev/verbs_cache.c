@@ -11,7 +11,6 @@
  */
 #include "hw/verbs/dev/verbs_dev.h"
 
-#include <errno.h>
 #include <rdma/fi_errno.h>
 #include <stdlib.h>
 #include <string.h>

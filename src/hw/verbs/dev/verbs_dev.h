@@ -82,11 +82,6 @@ static inline bool verbs_note_read(const bool *what)
 /* verbs_news.c: for verbs_dev.c. 0 or a negative error. */
 int verbs_news_open(struct verbs_dev *dev);
 void verbs_news_close(struct verbs_dev *dev);
-/*
- * Makes events of the device, and its removal, readable in epfd; a removed device stays readable. 0
- * or a negative error.
- */
-int verbs_news_add(const struct verbs_dev *dev, int epfd);
 void verbs_news_remove(const struct verbs_dev *dev, int epfd);
 /* Reads all events: sets `troubles`, `removed` and the notes of queues. From any thread. */
 void verbs_news_read(struct verbs_dev *dev);

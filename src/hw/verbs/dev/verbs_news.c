@@ -59,7 +59,11 @@ void verbs_news_close(struct verbs_dev *dev)
 		forked_close(dev->nodes_fd);
 }
 
-int verbs_news_add(const struct verbs_dev *dev, int epfd)
+/*
+ * Makes events of the device, and its removal, readable in epfd; a removed device stays readable. 0
+ * or a negative error.
+ */
+static int verbs_news_add(const struct verbs_dev *dev, int epfd)
 {
 	struct epoll_event ev = {.events = EPOLLIN};
 

@@ -4,7 +4,6 @@
  * the region's domain has. Who wants to access the region by another device asks its owner, which
  * registers the region there when the first peer of any endpoint asks, and remembers some answers.
  */
-#include <rdma/fi_errno.h>
 #include <stdlib.h>
 
 #include "core/mr_nic.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "hw/verbs/rails/verbs_rails.h"
 
-#include <rdma/fi_errno.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -9,7 +9,6 @@
 #ifndef WEFT_HW_RC_H
 #define WEFT_HW_RC_H
 
-#include <rdma/fi_errno.h>
 #include <rdma/rdma_cma.h>
 
 #include "core/ep.h"

@@ -194,10 +194,9 @@ int rc_connect(struct offload *n, const struct addr *to, const void *data, size_
 	struct rdma_cm_id *id;
 	int err;
 
-	if (len > RC_ASK_MOST) {
-		LOG_WARN(LOG_EP_CTRL, "connect: %zu bytes of data, %d at most", len, RC_ASK_MOST);
-		return -FI_EINVAL;
-	}
+	if (len > RC_ASK_MOST)
+		return LOG_REFUSE(-FI_EINVAL, LOG_EP_CTRL, "connect: %zu bytes of data, %d at most",
+				  len, RC_ASK_MOST);
 	n->peer = *to;
 	events = verbs_cmlib_channel();
 	if (!events)

@@ -53,12 +53,10 @@ static int rc_open(struct opener *opener, void **state)
 	struct rc *rc;
 	int err;
 
-	if (opener->dom->device_ops != &rc_device) {
-		LOG_WARN(
-			LOG_EP_CTRL,
+	if (opener->dom->device_ops != &rc_device)
+		return LOG_REFUSE(
+			-FI_EINVAL, LOG_EP_CTRL,
 			"the domain belongs to another provider: open it with the info of the endpoint");
-		return -FI_EINVAL;
-	}
 	if (!verbs_cmlib())
 		return -FI_ENOSYS;
 	rc = calloc(1, sizeof(*rc));

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Receives datagrams: copies them from their slots to the posted receives. */
-#include <rdma/fi_errno.h>
 #include <string.h>
 
 #define LOG_PROV "verbs"
