@@ -3,7 +3,7 @@
 #ifndef WEFT_API_CM_H
 #define WEFT_API_CM_H
 
-#include "link/engine.h"
+#include "xfer/engine.h"
 #include "conn/acceptor.h"
 #include "conn/listen.h"
 

@@ -11,7 +11,7 @@
 #include "base/log.h"
 #include "core/mr.h"
 #include "info/job_key.h"
-#include "link/engine.h"
+#include "xfer/engine.h"
 #include "link/link.h"
 
 #define LAST_MS     1000   /* ms that a close waits at most for peers to take their answers */
@@ -79,9 +79,9 @@ struct ep *ep_new(struct domain *dom, size_t fclass, void *context)
 	shard_enter(dom, &ep->shard);
 	ep->base = ep;
 	ep->addr_mask = UINT64_MAX;
-	ep->inject_limit = ep->inject_least = XFER_INJECT_MAX;
-	ep->inject_max = ep->tagged_inject_max = XFER_INJECT_MAX;
-	ep->rma_inject_max = ep->atomic_inject_max = XFER_INJECT_MAX;
+	ep->inject_limit = ep->inject_least = LINK_INJECT_MAX;
+	ep->inject_max = ep->tagged_inject_max = LINK_INJECT_MAX;
+	ep->rma_inject_max = ep->atomic_inject_max = LINK_INJECT_MAX;
 	list_init(&ep->in_domain);
 	list_init(&ep->aliases);
 	list_init(&ep->in_aliases);

@@ -12,7 +12,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "info/providers.h"
-#include "link/engine.h"
+#include "xfer/engine.h"
 
 static int ep_name_get(fid_t fid, void *addr, size_t *addrlen)
 {

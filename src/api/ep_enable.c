@@ -7,7 +7,7 @@
 #include "api/ep.h"
 #include "base/log.h"
 #include "core/mr.h"
-#include "link/engine.h"
+#include "xfer/engine.h"
 
 /*
  * ---- Binding to enabled endpoints ----

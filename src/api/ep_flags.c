@@ -7,7 +7,7 @@
 #include "base/log.h"
 #include "info/hints.h"
 #include "info/providers.h"
-#include "link/engine.h"
+#include "xfer/engine.h"
 
 #define COMMON_FLAGS       (FI_COMPLETION | FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE | FI_MORE)
 #define ACKNOWLEDGED_FLAGS (FI_DELIVERY_COMPLETE | FI_MATCH_COMPLETE | FI_COMMIT_COMPLETE)
@@ -93,8 +93,8 @@ static void end_receives(struct ep *ep)
 {
 	if (ep->srx)
 		return;
-	__atomic_store_n(&ep->rx_flags, ep->rx_flags | XFER_ENDED, __ATOMIC_RELAXED);
-	__atomic_store_n(&ep->rx_msg_flags, ep->rx_msg_flags | XFER_ENDED, __ATOMIC_RELAXED);
+	__atomic_store_n(&ep->rx_flags, ep->rx_flags | EP_ENDED, __ATOMIC_RELAXED);
+	__atomic_store_n(&ep->rx_msg_flags, ep->rx_msg_flags | EP_ENDED, __ATOMIC_RELAXED);
 }
 
 void ep_fold_flags(struct ep *ep, uint64_t tx_op_flags, uint64_t rx_op_flags)

@@ -9,7 +9,7 @@
 #include "api/ep.h"
 #include "api/refused.h"
 #include "link/link.h"
-#include "link/engine.h"
+#include "xfer/engine.h"
 
 int ep_control(struct fid *fid, int command, void *arg)
 {

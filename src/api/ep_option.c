@@ -6,7 +6,7 @@
 #include "api/cm.h"
 #include "api/ep.h"
 #include "info/providers.h"
-#include "link/engine.h"
+#include "xfer/engine.h"
 
 static int ep_option_give(void *to, size_t *len, const void *from, size_t from_len)
 {

@@ -15,7 +15,7 @@
 #include "api/ep.h"
 #include "base/fid.h"
 #include "base/file.h"
-#include "link/engine.h"
+#include "xfer/engine.h"
 
 /* Calls `done` with the endpoint's worker, domain locked. 0 or a negative error. */
 static int with_worker(struct fid *fid, int (*done)(struct worker *worker, void *arg), void *arg)

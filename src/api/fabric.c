@@ -27,7 +27,7 @@
 #include "info/job_key.h"
 #include "info/opened.h"
 #include "info/providers.h"
-#include "link/engine.h"
+#include "xfer/engine.h"
 #include "link/link.h"
 
 static int domain_close(struct fid *fid)

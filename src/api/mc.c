@@ -7,7 +7,7 @@
 #include "base/fid.h"
 #include "base/log.h"
 #include "info/providers.h"
-#include "link/engine.h"
+#include "xfer/engine.h"
 
 struct mc {
 	struct fid_mc fid;

@@ -7,7 +7,7 @@
 #include "base/fid.h"
 #include "base/log.h"
 #include "info/job_key.h"
-#include "link/engine.h"
+#include "xfer/engine.h"
 #include "link/link.h"
 
 /* FI_SHARED_CONTEXT and 0 mean one context. */

@@ -7,7 +7,7 @@
 #include "base/log.h"
 #include "coll/op.h"
 #include "core/ep.h"
-#include "link/engine.h"
+#include "xfer/engine.h"
 #include "link/wire.h"
 #include "xfer/worker.h"
 

@@ -90,6 +90,8 @@ struct stx {
 	bool closed;
 };
 
+#define EP_ENDED (UINT64_C(1) << 63) /* in rx_flags: no more messages will arrive */
+
 static inline struct ep *ep_of(struct fid_ep *fid)
 {
 	return (struct ep *)fid;

@@ -8,7 +8,6 @@
  *   msg_recv_list(ep, fi_msg, flags)              receives into a list of segments
  *   ENTRY_SEND_FLAGS(ep)                          the default flags of a send
  */
-#include "link/engine.h"
 
 static ssize_t msg_send(struct fid_ep *fid, const void *buf, size_t len, void *desc,
 			fi_addr_t dest_addr, void *context)
@@ -98,5 +97,5 @@ static ssize_t msg_recvmsg(struct fid_ep *fid, const struct fi_msg *msg, uint64_
 
 	if (MISUSED_MSG("fi_recvmsg", msg))
 		return -FI_EINVAL;
-	return msg_recv_list(ep, msg, (flags & ~XFER_ENDED) | ep_rx_msg_flags(ep));
+	return msg_recv_list(ep, msg, (flags & ~EP_ENDED) | ep_rx_msg_flags(ep));
 }

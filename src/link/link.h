@@ -18,6 +18,7 @@
 
 #define WIRE_FDS 2 /* descriptors that travel with a hello */
 
+#define LINK_INJECT_MAX      4096     /* bytes; fits one packet of every transport */
 #define TRANSPORT_OWNER_MASK 0xfffffu /* bits of an id that `blocked` of a transport knows */
 
 struct addr;

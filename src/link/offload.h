@@ -2,7 +2,7 @@
 /*
  * Connected endpoints whose operations a device performs, without a protocol of the library on the
  * wire. Such a transport (LINK_OFFLOAD) makes no links: it has its own entry functions, which call the device directly,
- * and implements the connection calls of link/engine.h (cm_...). Domain locked throughout, except for listeners and requests.
+ * and implements the connection calls of xfer/engine.h (cm_...). Domain locked throughout, except for listeners and requests.
  */
 #ifndef WEFT_LINK_OFFLOAD_H
 #define WEFT_LINK_OFFLOAD_H
@@ -18,7 +18,7 @@ struct offload_listener;
 struct offload_request;
 struct opener;
 
-/* See the functions of the same name in link/engine.h, which have checked the arguments. */
+/* See the functions of the same name in xfer/engine.h, which have checked the arguments. */
 struct offload_ops {
 	/* 0: offload_events.connected or .ended will follow; -FI_ENOMEM: nothing done; or an error. */
 	int (*connect)(struct offload *n, const struct addr *to, const void *data, size_t len);

@@ -16,7 +16,7 @@
 #include "base/env.h"
 #include "base/log.h"
 #include "base/threads.h"
-#include "link/engine.h"
+#include "xfer/engine.h"
 #include "conn/conn.h"
 #include "conn/connect.h"
 #include "xfer/worker.h"

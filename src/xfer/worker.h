@@ -8,7 +8,7 @@
 #include "xfer/peer.h"
 #include "xfer/msg/answers.h"
 #include "xfer/msg/rx.h"
-#include "link/engine.h"
+#include "xfer/engine.h"
 
 #define WORKER_RX_MAX XFER_CTX_MAX
 

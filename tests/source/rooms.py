@@ -26,7 +26,7 @@ ROOMS = {
     "entry": (7, "args, entry_atomic, entry_msg, entry_rma, tables"),
     "hw": (8, "no"),
     "conn": (9, "acceptor, attempt, conn, conn_options, connect, contact, hello, listen, station"),
-    "xfer": (10, "defer/defer, group, msg/rx, msg/tx, rndv/rxreq, worker"),
+    "xfer": (10, "defer/defer, engine, group, msg/rx, msg/tx, rndv/rxreq, worker"),
     "coll": (11, "coll"),
     "api": (12, "no"),
 }

@@ -4,7 +4,7 @@
 #define FAKE_CALLS_H
 
 #include "core/domain.h"
-#include "link/engine.h"
+#include "xfer/engine.h"
 
 static const struct domain_calls fake_calls = {
 	.av_inserted = worker_reach_entry,

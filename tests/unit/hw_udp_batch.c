@@ -13,7 +13,7 @@
 
 #include "../valgrind.h"
 #include "dgram_open.h"
-#include "link/engine.h"
+#include "xfer/engine.h"
 
 #define LEN_MAX 4000
 

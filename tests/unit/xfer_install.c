@@ -5,7 +5,7 @@
 
 #include "core/domain.h"
 #include "core/ep.h"
-#include "link/engine.h"
+#include "xfer/engine.h"
 #include "suite.h"
 #include "xfer/entry/entry_tables.h"
 

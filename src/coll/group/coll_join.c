@@ -9,7 +9,7 @@
 #include "core/av_set.h"
 #include "core/ep.h"
 #include "xfer/worker.h"
-#include "link/engine.h"
+#include "xfer/engine.h"
 
 #define TICK_MS 50 /* interval (ms) of progress calls while a reader sleeps on the event queue */
 #define CALLS   64 /* limit of progress calls to read all that has arrived */

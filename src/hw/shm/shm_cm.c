@@ -12,7 +12,6 @@
 #include "info/providers.h"
 #include "hw/shm/shm.h"
 #include "hw/transports.h"
-#include "link/engine.h"
 #include "link/link.h"
 #include "link/wire.h"
 
@@ -197,7 +196,7 @@ static int shm_connect(void *state, const struct link_peer *peer, struct link **
 	s->link.silent = true;
 	/* An injected message is always one packet. */
 	s->link.eager_max = !s->pid || eager > SHM_PACKET_MAX ? SHM_PACKET_MAX
-			    : eager < XFER_INJECT_MAX         ? XFER_INJECT_MAX
+			    : eager < LINK_INJECT_MAX         ? LINK_INJECT_MAX
 							      : eager;
 	*link = &s->link;
 	return 0;

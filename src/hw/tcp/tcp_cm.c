@@ -16,7 +16,6 @@
 #include "hw/tcp/tcp_output.h"
 #include "hw/tcp/tcp_tls.h"
 #include "hw/transports.h"
-#include "link/engine.h"
 #include "link/link.h"
 
 static int tcp_open(struct opener *opener, void **state)
@@ -94,7 +93,7 @@ void tcp_bare(struct tcp_link *l)
 	l->stream = &tcp_socket_ops;
 	link->ops = &tcp_link_ops;
 	link->zcopy = &tcp_zcopy_ops;
-	link->eager_max = eager < XFER_INJECT_MAX ? XFER_INJECT_MAX
+	link->eager_max = eager < LINK_INJECT_MAX ? LINK_INJECT_MAX
 			  : eager > TCP_BATCH_MAX ? TCP_BATCH_MAX
 						  : eager;
 	link->zcopy_min = l->zcopy_min = TCP_ZCOPY_MIN;

@@ -72,7 +72,7 @@ void defer_count(struct domain *dom)
 
 uint64_t defer_recv_flags(const struct ep *ep, uint64_t flags)
 {
-	return (flags & ~XFER_ENDED) | (ep_rx_msg_flags(ep) & XFER_ENDED);
+	return (flags & ~EP_ENDED) | (ep_rx_msg_flags(ep) & EP_ENDED);
 }
 
 void defer_enter(struct work *work)

@@ -13,7 +13,7 @@
 
 #include "base/list.h"
 #include "cntr/cntr.h"
-#include "link/engine.h"
+#include "xfer/engine.h"
 
 struct rma;
 struct recv_args;

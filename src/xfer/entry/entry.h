@@ -358,7 +358,7 @@ static ssize_t tagged_recvmsg(struct fid_ep *fid, const struct fi_msg_tagged *ms
 				    .src = msg->addr,
 				    .tag = msg->tag,
 				    .ignore = msg->ignore,
-				    .flags = (flags & ~XFER_ENDED) | ep_rx_msg_flags(ep),
+				    .flags = (flags & ~EP_ENDED) | ep_rx_msg_flags(ep),
 				    .context = msg->context});
 }
 

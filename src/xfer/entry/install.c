@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Fills the tables of an endpoint, and other calls of link/engine.h. */
+/* Fills the tables of an endpoint, and other calls of xfer/engine.h. */
 #include <rdma/fi_errno.h>
 #include <stdlib.h>
 
@@ -14,7 +14,7 @@
 #include "conn/attempt.h"
 #include "xfer/worker.h"
 #include "xfer/msg/tx.h"
-#include "link/engine.h"
+#include "xfer/engine.h"
 
 /* Who performs the endpoint's calls. */
 static const struct entry_tables *install_performer(const struct ep *ep)

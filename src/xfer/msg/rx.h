@@ -7,12 +7,13 @@
 #define WEFT_XFER_RX_H
 
 #include "base/addr.h"
+#include "core/ep.h"
 #include <rdma/fabric.h>
 #include <sys/uio.h>
 
 #include "base/list.h"
 #include "base/pool.h"
-#include "link/engine.h"
+#include "xfer/engine.h"
 #include "link/link.h"
 #include "link/opener.h"
 #include "link/wire.h"
@@ -115,7 +116,7 @@ void rx_fini(struct rx *rx);
 int rx_post(struct rx *rx, struct worker *worker, bool tagged, const struct recv_args *args);
 
 /* Flags of receive calls that do more than post; those with FI_TRIGGER do not come here. */
-#define RX_SPECIAL (FI_PEEK | FI_CLAIM | FI_DISCARD | FI_MULTI_RECV | FI_AUTH_KEY | XFER_ENDED)
+#define RX_SPECIAL (FI_PEEK | FI_CLAIM | FI_DISCARD | FI_MULTI_RECV | FI_AUTH_KEY | EP_ENDED)
 
 /* Returns the source to match: any, without FI_DIRECTED_RECV. */
 static inline fi_addr_t rx_only_from(const struct rx *rx, bool tagged, fi_addr_t src)

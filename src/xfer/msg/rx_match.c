@@ -294,7 +294,7 @@ static __attribute__((noinline)) int post_special(struct rx *rx, struct worker *
 		return rx_claimed(rx, tagged, &a);
 	if (a.flags & FI_MULTI_RECV && a.iov_count != 1)
 		return -FI_EINVAL;
-	if (a.flags & XFER_ENDED)
+	if (a.flags & EP_ENDED)
 		return post_late(rx, tagged, &a);
 	err = rx_recv_new(rx, &a, &r);
 	return err ? err : post_multi(rx, tagged, r, &a);

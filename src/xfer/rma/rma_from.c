@@ -5,7 +5,7 @@
 #include "base/iov.h"
 #include "base/log.h"
 #include "xfer/rma/rma.h"
-#include "link/engine.h"
+#include "xfer/engine.h"
 
 /* Flags that mean nothing to a read; FI_TAGGED: nor to a write, an atomic goes by it. */
 #define NOT_READ (FI_TAGGED | FI_REMOTE_CQ_DATA | FI_INJECT | FI_COMMIT_COMPLETE)

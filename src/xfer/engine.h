@@ -4,8 +4,8 @@
  * workers. A worker is the engine's state of one address: listeners, transports, peers.
  * Each endpoint has one worker; all contexts of a scalable endpoint share one.
  */
-#ifndef WEFT_LINK_ENGINE_H
-#define WEFT_LINK_ENGINE_H
+#ifndef WEFT_XFER_ENGINE_H
+#define WEFT_XFER_ENGINE_H
 
 #include <rdma/fi_atomic.h>
 #include <rdma/fi_collective.h>
@@ -30,10 +30,8 @@ struct fi_weft_stats;
 struct worker;
 struct rx;
 
-#define XFER_INJECT_MAX 4096                /* bytes; fits one packet of every transport */
-#define XFER_CTX_MAX    64                  /* contexts of a scalable endpoint, per direction */
-#define XFER_ENDED      (UINT64_C(1) << 63) /* in ep->rx_flags: no more messages will arrive */
-#define XFER_CM_DATA    512 /* bytes of application data in a connection request or answer */
+#define XFER_CTX_MAX 64  /* contexts of a scalable endpoint, per direction */
+#define XFER_CM_DATA 512 /* bytes of application data in a connection request or answer */
 
 /*
  * Opens a worker, bound to info->src_addr, or to any free address. `barred`: PROVIDER_ bits of
