@@ -12,7 +12,6 @@
 #include "base/addr.h"
 #include "base/list.h"
 #include "base/pool.h"
-#include "conn/acceptor.h"
 #include "conn/auth.h"
 #include "link/link.h"
 #include "link/wire.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include "conn/acceptor.h"
 
 #include <poll.h>
 #include <rdma/fi_errno.h>

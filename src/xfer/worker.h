@@ -45,7 +45,7 @@ struct worker {
 	struct coll *coll;   /* collective groups of `groups`; or NULL */
 	void *cm_arg;        /* argument of `cm`: the struct ep */
 	unsigned int wanted; /* PROVIDER_ bits of the transports that may be used */
-	/* Control messages about groups dropped: over what kept.h allows. */
+	/* Control messages about groups dropped: over what coll/group/group.h allows. */
 	uint64_t joins_refused;
 	/* Messages about groups dropped: the sender is not the member that it claims to be. */
 	uint64_t nonmember_refused;

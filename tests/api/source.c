@@ -152,11 +152,11 @@ static void unknown_reported(struct api *a)
 	side_close(&s);
 }
 
-/* Messages that nobody waits for; their sender is gone before they are received. */
-static void unknown_gone(struct api *a)
+/* Messages that nobody waits for; their sender is gone before they are received, and so is its entry if it had one. */
+static void gone(struct api *a, bool had_entry)
 {
 	struct side_opts o = {.caps = FI_MSG | FI_TAGGED | FI_SOURCE | FI_SOURCE_ERR,
-			      .knows_nobody = !a->rank};
+			      .knows_nobody = !a->rank && !had_entry};
 	struct side s;
 
 	side_open(&s, a, &o);
@@ -174,6 +174,8 @@ static void unknown_gone(struct api *a)
 	if (a->rank)
 		return;
 	QUIET(&s, s.rx, 20); /* they come, and the end of the connection */
+	if (had_entry)
+		OK(fi_av_remove(s.av, &s.addr[1], 1, 0));
 	for (int tagged = 0; tagged < 2; tagged++) {
 		struct data d = data_new(8, 1);
 		struct form_args f = {.tagged = tagged, .d = &d, .tag = 3, .context = &f};
@@ -184,6 +186,16 @@ static void unknown_gone(struct api *a)
 		data_free(&d);
 	}
 	side_close(&s);
+}
+
+static void unknown_gone(struct api *a)
+{
+	gone(a, false);
+}
+
+static void removed_gone(struct api *a)
+{
+	gone(a, true);
 }
 
 /* Directed receives, posted in another order than the messages arrive. */
@@ -290,6 +302,7 @@ int main(int argc, char **argv)
 		{"unknown-told", unknown_reported, 2, {0}},
 		{"unknown-told-no-cma", unknown_reported, 2, {"FI_SHM_DISABLE_CMA=yes"}},
 		{"unknown-gone", unknown_gone, 2, {0}},
+		{"removed-gone", removed_gone, 2, {0}},
 		{"directed", directed, SENDERS + 1, {0}},
 		{"silent", silent, 3, {0}},
 		{"undirected", undirected, 2, {0}},

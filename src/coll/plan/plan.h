@@ -11,7 +11,7 @@
  *   1. Start all messages of the round. They may run concurrently: none touches the memory of
  *      another unless both are sends.
  *   2. When all are complete (a send: when its memory may be written), execute the local steps in
- *      order (local_run, coll/local.h).
+ *      order (local_run, coll/op.h).
  *   3. Continue with round n + 1.
  *
  * Rounds are local: members may have different numbers of rounds, and a message may be sent in

@@ -8,7 +8,7 @@
 /*
  * Rest of a link: bytes of packets that the kernel has not taken yet. A rest is a copy or, for
  * zero-copy packets, a list of segments in the owners' memory. Progress calls send the rest, or else
- * the flusher; no later packet overtakes it. Guarded by the lock of the link's output (tcp_flusher.h).
+ * the flusher; no later packet overtakes it. Guarded by the lock of the link's output (tcp_flusher.c).
  */
 
 /* Unsent bytes of packets that all have the same number of segments. */
@@ -59,7 +59,7 @@ void tcp_rest_drop(struct tcp_link *l);
 #define TCP_GATHER_MAX 16384u /* bytes of packets that go out by one call */
 #define TCP_STREAM_MIN 16u    /* packets without a progress call between them that make a stream */
 
-/* Bytes of packets that one link has gathered, guarded by the lock of its output (tcp_flusher.h). */
+/* Bytes of packets that one link has gathered, guarded by the lock of its output (tcp_flusher.c). */
 struct tcp_gather {
 	int err;     /* errno of the send that failed; 0: none has */
 	size_t sent; /* bytes that the kernel has taken */

@@ -71,8 +71,7 @@ struct unexpected {
 	struct rx *rx; /* the context that the message was sent to; may share queues with others */
 	struct peer *peer; /* NULL once the peer is disconnected; the message stays valid */
 	fi_addr_t src;     /* fi_addr_t of the sender when the message came, or FI_ADDR_NOTAVAIL */
-	struct sender
-		*sender; /* owned; where the peer is gone and `src` tells nothing, else NULL */
+	struct sender *sender; /* owned; for FI_SOURCE_ERR, once the peer is gone; else NULL */
 	uint64_t head, tag, data;
 	size_t len;              /* of the message */
 	size_t kept;             /* bytes in `payload` */
@@ -92,7 +91,7 @@ struct message {
 	uint64_t head, tag, data;
 	size_t len;                /* of the message */
 	const void *payload;       /* the bytes of the message, or struct wire_rts */
-	const struct sender *from; /* where `peer` is NULL and `src` tells nothing; NULL: unknown */
+	const struct sender *from; /* for FI_SOURCE_ERR where `peer` is NULL; NULL: unknown */
 };
 
 /* Arguments of a receive call. */
