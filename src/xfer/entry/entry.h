@@ -351,15 +351,14 @@ static ssize_t tagged_recvmsg(struct fid_ep *fid, const struct fi_msg_tagged *ms
 
 	if (MISUSED_MSG("fi_trecvmsg", msg))
 		return -FI_EINVAL;
-	return entry_receive(
-		ep, true,
-		&(struct recv_args){.iov = msg->msg_iov,
-				    .iov_count = msg->iov_count,
-				    .src = msg->addr,
-				    .tag = msg->tag,
-				    .ignore = msg->ignore,
-				    .flags = (flags & ~EP_ENDED) | ep_rx_msg_flags(ep),
-				    .context = msg->context});
+	return entry_receive(ep, true,
+			     &(struct recv_args){.iov = msg->msg_iov,
+						 .iov_count = msg->iov_count,
+						 .src = msg->addr,
+						 .tag = msg->tag,
+						 .ignore = msg->ignore,
+						 .flags = (flags & ~EP_ENDED) | ep_rx_msg_flags(ep),
+						 .context = msg->context});
 }
 
 static const struct fi_ops_msg msg_ops = ENTRY_MSG_OPS;
