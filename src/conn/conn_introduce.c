@@ -216,7 +216,7 @@ static bool *conn_introduce_followed(const struct contact *from, const struct ad
 	memcpy(ip, waiting->ip, sizeof(ip));
 	ip[1] ^= (uint64_t)(uintptr_t)from ^ waiting->port;
 	ip[0] ^= hash_mix(ip[1] ^ station->introduce.followed_ms);
-	return &station->introduce.followed[hash_mix(ip[0]) % WORKER_INTRODUCTIONS];
+	return &station->introduce.followed[hash_mix(ip[0]) % STATION_INTRODUCTIONS];
 }
 
 static void conn_introduce_follow(struct contact *from, const struct addr *waiting)

@@ -61,7 +61,7 @@ struct conn_upcalls {
 	void (*say)(struct contact *peer, uint64_t head, uint64_t word);
 };
 
-#define WORKER_INTRODUCTIONS 1024u
+#define STATION_INTRODUCTIONS 1024u
 
 struct addresses;
 struct av;
@@ -127,7 +127,7 @@ struct station {
 		uint64_t asked_ms;    /* ms */
 		unsigned int asked;   /* peers that others were asked about since `asked_ms` */
 		uint64_t followed_ms; /* ms */
-		bool followed[WORKER_INTRODUCTIONS]; /* by their hash, since `followed_ms` */
+		bool followed[STATION_INTRODUCTIONS]; /* by their hash, since `followed_ms` */
 		uint64_t logged; /* log_due, of attempts that they bring about */
 	} introduce;
 	/* conn_relay.c. */
