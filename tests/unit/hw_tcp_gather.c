@@ -403,11 +403,13 @@ START_TEST(error_of_a_call_that_waits)
 	ck_assert_int_eq(pthread_create(&holder, NULL, hold_links, &taken), 0);
 	while (!__atomic_load_n(&taken, __ATOMIC_ACQUIRE))
 		sched_yield();
+	tcp_flusher_lock(l);
 	errno = EAGAIN;
 	tcp_flusher_set(l, TCP_TICKS);
 	ck_assert_int_eq(errno, EAGAIN);
 	pthread_join(holder, NULL);
 	tcp_flusher_set(l, TCP_NEVER);
+	tcp_flusher_unlock(l);
 }
 END_TEST
 
