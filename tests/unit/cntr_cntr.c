@@ -212,7 +212,7 @@ int main(void)
 	Suite *suite = suite_create("cntr_cntr");
 	TCase *tcase = tcase_create("cntr");
 
-	tcase_set_timeout(tcase, 10);
+	tcase_set_timeout(tcase, 60);
 	tcase_add_checked_fixture(tcase, setup, NULL);
 	tcase_add_test(tcase, open_and_close);
 	tcase_add_test(tcase, values);
