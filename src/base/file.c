@@ -10,46 +10,46 @@
 #include <time.h>
 #include <unistd.h>
 
-struct held {
+struct blocked {
 	sigset_t before;  /* the thread's mask */
 	sigset_t pending; /* signals pending before the call: the application blocks them */
 };
 
 /* Blocks the signals in this thread only: the kernel sends them to the calling thread. */
-static void file_hold(struct held *h)
+static void file_block(struct blocked *b)
 {
 	sigset_t set;
 
 	sigemptyset(&set);
 	sigaddset(&set, SIGXFSZ);
 	sigaddset(&set, SIGPIPE);
-	pthread_sigmask(SIG_BLOCK, &set, &h->before);
-	sigemptyset(&h->pending);
-	sigpending(&h->pending);
+	pthread_sigmask(SIG_BLOCK, &set, &b->before);
+	sigemptyset(&b->pending);
+	sigpending(&b->pending);
 }
 
 /* Consumes the signal that the call's error brings. */
-static void file_consume(const struct held *h, int number)
+static void file_consume(const struct blocked *b, int number)
 {
 	const struct timespec now = {0};
 	sigset_t set;
 
 	sigemptyset(&set);
 	sigaddset(&set, number);
-	if (!sigismember(&h->pending, number))
+	if (!sigismember(&b->pending, number))
 		sigtimedwait(&set, NULL, &now);
 }
 
 /* Consumes the signal if the call caused one; restores the mask. Keeps errno. */
-static void file_release(const struct held *h, bool failed)
+static void file_release(const struct blocked *b, bool failed)
 {
 	int err = errno;
 
 	if (failed && err == EFBIG)
-		file_consume(h, SIGXFSZ);
+		file_consume(b, SIGXFSZ);
 	else if (failed && err == EPIPE)
-		file_consume(h, SIGPIPE);
-	pthread_sigmask(SIG_SETMASK, &h->before, NULL);
+		file_consume(b, SIGPIPE);
+	pthread_sigmask(SIG_SETMASK, &b->before, NULL);
 	errno = err;
 }
 
@@ -82,34 +82,34 @@ int file_open_own(const char *path, int flags)
 
 int file_resize(int fd, off_t len)
 {
-	struct held h;
+	struct blocked b;
 	int ret;
 
-	file_hold(&h);
+	file_block(&b);
 	ret = ftruncate(fd, len);
-	file_release(&h, ret < 0);
+	file_release(&b, ret < 0);
 	return ret;
 }
 
 ssize_t file_write_at(int fd, const void *buf, size_t len, off_t at)
 {
-	struct held h;
+	struct blocked b;
 	ssize_t ret;
 
-	file_hold(&h);
+	file_block(&b);
 	ret = pwrite(fd, buf, len, at);
-	file_release(&h, ret < 0);
+	file_release(&b, ret < 0);
 	return ret;
 }
 
 ssize_t file_write(int fd, const void *buf, size_t len)
 {
-	struct held h;
+	struct blocked b;
 	ssize_t ret;
 
-	file_hold(&h);
+	file_block(&b);
 	ret = write(fd, buf, len);
-	file_release(&h, ret < 0);
+	file_release(&b, ret < 0);
 	return ret;
 }
 

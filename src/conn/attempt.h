@@ -12,7 +12,7 @@ struct station;
 
 /* Zeroed when it begins. Times are in ms. */
 struct attempt {
-	bool early;           /* no operation asked for it */
+	bool in_advance;      /* no operation asked for it */
 	bool late;            /* our hello was sent long after connect() began */
 	bool outward;         /* the advertised address was not found within the host */
 	bool no_files;        /* no descriptor was free the last time */

@@ -153,7 +153,7 @@ static void conn_expire(struct station *station, bool heard)
 	if (!heard && now == station->expired_ms)
 		return;
 	station->expired_ms = now;
-	if (station->acceptor.held_count || station->probing)
+	if (station->acceptor.held_count || station->pinging)
 		conn_retry_held(station);
 	LIST_EACH_SAFE (node, &station->peers_list)
 		peer_tick(LIST_ENTRY(node, struct contact, in_station), now);
@@ -253,16 +253,16 @@ void conn_wrong_key(struct contact *peer, uint64_t key)
 #define BYTES_PER_EVENT 64   /* bytes read at most; within a host each is one packet */
 #define LAST_CALLS      4096 /* at most, to deliver what a peer sent before its end */
 
-bool conn_probe(struct contact *peer)
+bool conn_ping(struct contact *peer)
 {
 	const struct transport *t = peer->station->via[peer->kind].transport;
 
-	return t->probe && t->probe(peer->real);
+	return t->ping && t->ping(peer->real);
 }
 
 static bool socket_outlives(struct contact *peer)
 {
-	if (peer->end == END_CLOSED || !conn_probe(peer))
+	if (peer->end == END_CLOSED || !conn_ping(peer))
 		return false;
 	LOG_INFO(LOG_EP_CTRL, "the link to %s has lost its socket", contact_text(peer));
 	epoll_ctl(peer->station->driven.fd, EPOLL_CTL_DEL, peer->sock, NULL);

@@ -197,7 +197,7 @@ static int make_link(struct contact *peer, struct accepted *conn, enum link_kind
 	peer->incarnation = conn->hello.incarnation;
 	peer->serial = conn->hello.serial;
 	peer->hello_flags = conn->hello.flags;
-	peer->probing = peer->socket_lost = false;
+	peer->pinging = peer->socket_lost = false;
 	if (kind == LINK_SOCKET)
 		peer->sock = peer->wake = -1;
 	if (station->via[kind].transport->blocked)

@@ -244,7 +244,7 @@ static void conn_introduce_follow(struct contact *from, const struct addr *waiti
 		if (goes)
 			goes->attempt->until =
 				clock_coarse_ms(); /* the next poll of the sockets ends it */
-		conn_start_early(peer, clock_coarse_ms() + ANSWER_MS);
+		conn_start_in_advance(peer, clock_coarse_ms() + ANSWER_MS);
 	}
 	if (peer->state == PEER_IDLE)
 		conn_forget(peer);

@@ -264,7 +264,7 @@ bool conn_has_place(struct contact *newcomer)
 
 /* ---- Newcomers in the name of a peer that is connected, or that we are connecting to ----
  *
- * A hello proves nothing: a link ends only by its own socket, or by its devices where these can tell (conn_probe). So the newcomer
+ * A hello proves nothing: a link ends only by its own socket, or by its devices where these can tell (conn_ping). So the newcomer
  * waits while the old link is asked for a sign of life. The socket of a process that has ended is closed by its kernel, and a host
  * that has forgotten the connection answers a probe with a reset. If the old link answers as one that lives, the newcomer is
  * refused.
@@ -285,29 +285,29 @@ static int link_sock(const struct contact *peer)
 	return peer->sock < 0 && t->sock ? t->sock(peer->real) : peer->sock;
 }
 
-/* Once for all newcomers: see connect_probe. */
+/* Once for all newcomers: see connect_ping. */
 static void conn_hold_ask(struct contact *peer)
 {
-	int sock = contact_linked(peer) && !peer->probing ? link_sock(peer) : -1;
+	int sock = contact_linked(peer) && !peer->pinging ? link_sock(peer) : -1;
 
 	if (sock < 0)
 		return;
-	connect_probe(sock, true);
-	conn_probe(peer);
-	peer->probing = peer->station->probing = true;
+	connect_ping(sock, true);
+	conn_ping(peer);
+	peer->pinging = peer->station->pinging = true;
 }
 
 /* Nobody waits any more. */
 static void ask_no_more(struct station *station)
 {
 	LIST_EACH_OF (struct contact, peer, &station->peers_list, in_station) {
-		int sock = peer->probing ? link_sock(peer) : -1;
+		int sock = peer->pinging ? link_sock(peer) : -1;
 
-		peer->probing = false;
+		peer->pinging = false;
 		if (sock >= 0)
-			connect_probe(sock, false);
+			connect_ping(sock, false);
 	}
-	station->probing = false;
+	station->pinging = false;
 }
 
 /* Where a connection comes from. */
@@ -375,6 +375,6 @@ void conn_retry_held(struct station *station)
 	for (unsigned int n = station->acceptor.held_count;
 	     n-- > 0 && acceptor_unhold(&station->acceptor, &conn);)
 		conn_on_hello(station, &conn);
-	if (station->probing && !station->acceptor.held_count)
+	if (station->pinging && !station->acceptor.held_count)
 		ask_no_more(station);
 }

@@ -58,8 +58,8 @@ static int connect_self(struct contact *peer)
 				.pid = getpid(),
 				.hello = {.your_id = pool_id(peer),
 					  .incarnation = station->incarnation,
-					  .probe_addr = (uintptr_t)&station->probe,
-					  .probe_value = station->probe}};
+					  .cma_addr = (uintptr_t)&station->cma_word,
+					  .cma_value = station->cma_word}};
 	int pair[2], err;
 
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, pair))
@@ -264,7 +264,7 @@ int conn_begin(struct contact *peer, const struct conn_with *with)
 	err = attempt_begin(peer);
 	if (err)
 		return err;
-	peer->attempt->early = with->early;
+	peer->attempt->in_advance = with->in_advance;
 	peer->attempt->until = with->until;
 	err = lacks_key(peer) ? -FI_EACCES : attempt_now(peer);
 	if (!err)
@@ -283,12 +283,12 @@ static int conn_open_start(struct contact *peer, const struct conn_with *how)
 
 int conn_start(struct contact *peer)
 {
-	return conn_open_start(peer, &(struct conn_with){.early = false});
+	return conn_open_start(peer, &(struct conn_with){.in_advance = false});
 }
 
-int conn_start_early(struct contact *peer, uint64_t until)
+int conn_start_in_advance(struct contact *peer, uint64_t until)
 {
-	return conn_open_start(peer, &(struct conn_with){.early = true, .until = until});
+	return conn_open_start(peer, &(struct conn_with){.in_advance = true, .until = until});
 }
 
 void conn_timer_set(struct station *station, int ms)

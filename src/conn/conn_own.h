@@ -32,7 +32,7 @@ bool conn_later(struct contact *peer);
  * As conn_start, for an attempt that no operation asks for. `until` (ms): a third endpoint does, and the attempt ends then
  * if no entry names the peer; 0: no third one does.
  */
-int conn_start_early(struct contact *peer, uint64_t until);
+int conn_start_in_advance(struct contact *peer, uint64_t until);
 /* Ends the attempt's socket and connects anew, with a new deadline. The rest is as for conn_again. */
 void conn_restart(struct contact *peer);
 
@@ -115,7 +115,7 @@ int conn_take(struct contact *peer, struct accepted *conn, const struct hello_fi
 /* Handles the disconnect message of a packet. The peer may be freed. */
 void conn_hear_disconnect(struct contact *peer);
 /* Makes the peer's link find out soon whether the peer is out of reach. False: it cannot. */
-bool conn_probe(struct contact *peer);
+bool conn_ping(struct contact *peer);
 /* Reads wake-ups and the disconnect message of a connected peer's socket, whose end is that of the connection. */
 void conn_socket_hear(struct contact *peer);
 

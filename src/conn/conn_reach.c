@@ -83,7 +83,7 @@ void conn_reach_out(struct station *station, fi_addr_t addr)
 	struct contact *peer = name && !addr_is_local(name) ? contact_get(station, addr) : NULL;
 
 	if (peer && peer->state == PEER_IDLE && !conn_reach_firewalled(peer))
-		conn_start_early(peer, 0);
+		conn_start_in_advance(peer, 0);
 }
 
 bool conn_reach_renews(struct contact *peer, int err)
@@ -122,7 +122,7 @@ static bool is_news(const struct contact *peer, int err)
 {
 	struct station *station = peer->station;
 
-	if (!peer->attempt->early || peer->station->up->waiting(peer))
+	if (!peer->attempt->in_advance || peer->station->up->waiting(peer))
 		return true;
 	if (peer == station->relay.peer)
 		return conn_reach_news(station, err);

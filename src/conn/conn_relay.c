@@ -89,7 +89,7 @@ static void relay_check(struct station *station, uint64_t now)
 	if (contact_addr(relay) != FI_ADDR_NOTAVAIL && conn_reach_firewalled(relay))
 		refuse_hidden(relay);
 	else if (relay->state == PEER_IDLE)
-		conn_start_early(relay, 0);
+		conn_start_in_advance(relay, 0);
 }
 
 const struct conn_option conn_relay_option = {

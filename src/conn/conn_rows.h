@@ -93,7 +93,7 @@ struct conn_with {
 	struct accepted *conn; /* a newcomer, or the answer to our hello; owned by the action */
 	const struct peer_also *also; /* the newcomer's further addresses */
 	int err;                      /* CONN_LOST: how, positive */
-	bool early;                   /* CONN_START: as in struct attempt */
+	bool in_advance;              /* CONN_START: as in struct attempt */
 	uint64_t until;               /* likewise */
 };
 

@@ -120,7 +120,7 @@ int conn_request(struct station *station, const struct addr *to, const void *dat
 	if (len)
 		memcpy(station->cm_data, data, len);
 	station->cm_len = len;
-	err = conn_event(peer, CONN_START, &(struct conn_with){.early = false});
+	err = conn_event(peer, CONN_START, &(struct conn_with){.in_advance = false});
 	if (!err)
 		return 0;
 	addr_print(to, text, sizeof(text));

@@ -222,7 +222,7 @@ int connect_network(const struct addr *name, const struct addr *source)
 }
 
 /* More probes, as they begin earlier: nobody is given up sooner than without the question. */
-void connect_probe(int sock, bool on)
+void connect_ping(int sock, bool on)
 {
 	int seconds = env_get()->peer_timeout / 1000;
 	int first = first_probe(seconds), next = next_probe(seconds);

@@ -85,7 +85,7 @@ void connect_set_linked(int sock);
  * a second; off: as connect_tune has it. The socket ends if the other end knows no such connection.
  * Each call with `on` may send a probe, and the kernel gives up after some: not to be repeated.
  */
-void connect_probe(int sock, bool on);
+void connect_ping(int sock, bool on);
 /* Has anything come from the other end within the last `ms`? The kernel's answers count. */
 bool connect_heard(int sock, uint64_t ms);
 /* Fills in the address that a TCP socket is bound to. False: there is none. */

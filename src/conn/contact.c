@@ -231,7 +231,7 @@ void contact_failed(struct contact *peer, int found)
 	bool waits = station->up->waiting(peer);
 	struct conn_down how = {.err = err};
 
-	peer->refused = contact_attempts(peer) && !waits && !peer->attempt->early ? err : 0;
+	peer->refused = contact_attempts(peer) && !waits && !peer->attempt->in_advance ? err : 0;
 	peer->last_error = err;
 	PROBE3(lost, peer, err, peer->state);
 	peer_disconnect(peer);

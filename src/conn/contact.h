@@ -57,7 +57,7 @@ struct contact {
 	bool asked;              /* we asked to close the idle connection, and had no answer yet */
 	bool wrong_key;          /* the peer has used an unknown key */
 	bool socket_lost;        /* the link goes on without its bootstrap socket: conn.c */
-	bool probing;            /* connect_probe is on for the link's socket */
+	bool pinging;            /* connect_ping is on for the link's socket */
 	enum link_kind
 		kind; /* of `real`; before it is made, LINK_HOST or LINK_SOCKET as the bootstrap socket is */
 	uint16_t hello_flags; /* WIRE_HELLO_, of the hello that made the link */

@@ -49,8 +49,8 @@ static int describe_sender(struct station *station, struct wire_hello *hello)
 		hello->flags |= WIRE_HELLO_ALL;
 	hello->incarnation = station->incarnation;
 	hello->serial = ++station->hellos;
-	hello->probe_addr = (uintptr_t)&station->probe;
-	hello->probe_value = station->probe;
+	hello->cma_addr = (uintptr_t)&station->cma_word;
+	hello->cma_value = station->cma_word;
 	hello->name_format = name_formats[station->name.kind];
 	if (addr_to_user(&station->name, hello->name, &len))
 		return -FI_EINVAL;

@@ -98,7 +98,7 @@ struct station {
 	void *cm_data; /* application data of the connection request, owned here; or NULL */
 	size_t cm_len;
 	bool reaches_out;    /* peers cannot connect to it: see worker_reach_out */
-	bool probing;        /* some peer's conn.probing is set */
+	bool pinging;        /* some peer's conn.pinging is set */
 	uint64_t expired_ms; /* ms: when held connections and deadlines were last looked at */
 	uint64_t looked_ms;  /* ms: the same of the descriptors that the acceptor lacks */
 	int cm_sock;         /* socket of the connection; not owned */
@@ -108,7 +108,7 @@ struct station {
 	uint64_t hellos;                          /* number of hellos sent */
 	uint16_t hello_flags;                     /* in each, of conn_options.c: WIRE_HELLO_ */
 	uint64_t incarnation;                     /* random number of this run of the station */
-	uint64_t probe; /* peers read this word to test whether CMA works */
+	uint64_t cma_word; /* peers read this word to test whether CMA works */
 	/* Peers that the address vector does not hold: conn_on_hello.c. */
 	struct {
 		uint64_t seen_av; /* av_version when they were looked up last */

@@ -301,7 +301,7 @@ struct transport {
 	/* Links with `rails`: rail `rail` is `sock` of *peer from now on, as for connect. 0 or an error. NULL: none. */
 	int (*join)(struct link *link, uint32_t rail, const struct link_peer *peer);
 	/* Makes the link report a peer that is out of reach soon, by link_events.ended. False: it cannot tell. NULL: false. */
-	bool (*probe)(struct link *link);
+	bool (*ping)(struct link *link);
 	/* LINK_SOCKET: has the other end's kernel, or its process, all that was sent, so that closing loses nothing? */
 	bool (*arrived)(const struct link *link);
 	/* Fills in what the link knows of itself, for reports. NULL: nothing. */

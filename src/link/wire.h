@@ -319,8 +319,8 @@ struct wire_hello {
 	uint32_t your_id;     /* names the hello's sender in packets to it */
 	uint64_t incarnation; /* random number of the sending endpoint's run */
 	uint64_t serial;      /* counts the hellos of the sending endpoint, from 1 */
-	uint64_t probe_addr;  /* address of a uint64_t of the sender, to test whether fetch works */
-	uint64_t probe_value; /* its value */
+	uint64_t cma_addr;    /* address of a uint64_t of the sender, to test whether fetch works */
+	uint64_t cma_value;   /* its value */
 	uint32_t name_format; /* FI_SOCKADDR_IN, FI_SOCKADDR_IN6 or FI_ADDR_STR */
 	uint32_t name_len;
 	char name[WIRE_NAME_MAX]; /* the sender's address in that format */

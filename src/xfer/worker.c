@@ -180,7 +180,7 @@ static int worker_prepare(struct worker *worker, const struct fi_info *info, uns
 	int err;
 
 	if (getrandom(&worker->conn.incarnation, sizeof(worker->conn.incarnation), 0) < 0 ||
-	    getrandom(&worker->conn.probe, sizeof(worker->conn.probe), 0) < 0)
+	    getrandom(&worker->conn.cma_word, sizeof(worker->conn.cma_word), 0) < 0)
 		return -errno;
 	err = choose_name(worker, info);
 	if (err)

@@ -63,7 +63,7 @@ static bool is_stuck(struct peer *peer)
 /* Does an attempt that a call asked for last too long? No request waits for it. */
 static bool attempt_is_stuck(struct peer *peer)
 {
-	if (!contact_attempts(&peer->conn) || peer->conn.attempt->early)
+	if (!contact_attempts(&peer->conn) || peer->conn.attempt->in_advance)
 		return false;
 	return ++peer->conn.attempt->checks > CHECKS;
 }

@@ -19,7 +19,7 @@ struct hello {
 	uint16_t version, size;
 	uint16_t kind, flags;
 	uint32_t your_id;
-	uint64_t incarnation, serial, probe_addr, probe_value;
+	uint64_t incarnation, serial, cma_addr, cma_value;
 	uint32_t name_format, name_len;
 	char name[96];
 	uint8_t nic[40];

@@ -32,8 +32,8 @@ static inline struct hello foe_hello(struct run *r, unsigned int n)
 	h.incarnation = rng_one_in(&r->rng, 3) ? rng_next(&r->rng) : 1000 + n;
 	h.serial = ++r->serial;
 	h.your_id = (uint32_t)rng_bits(&r->rng, 32);
-	h.probe_addr = rng_one_in(&r->rng, 2) ? (uintptr_t)&raw_probe : rng_bits(&r->rng, 64);
-	h.probe_value = raw_probe;
+	h.cma_addr = rng_one_in(&r->rng, 2) ? (uintptr_t)&raw_probe : rng_bits(&r->rng, 64);
+	h.cma_value = raw_probe;
 	return h;
 }
 

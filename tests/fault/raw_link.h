@@ -256,8 +256,8 @@ static inline void raw_link_join(struct raw_link *l, const struct hello *mine, u
 static inline void raw_link_enter_by(struct raw_link *l, const struct name *to, bool inside,
 				     struct hello h)
 {
-	h.probe_addr = (uintptr_t)&raw_probe;
-	h.probe_value = raw_probe;
+	h.cma_addr = (uintptr_t)&raw_probe;
+	h.cma_value = raw_probe;
 	raw_link_connect(l, to, inside, INADDR_LOOPBACK);
 	raw_link_join(l, &h, 5000);
 	if (!l->open)

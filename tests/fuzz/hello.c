@@ -135,8 +135,8 @@ static void say_hello(struct input *in, unsigned int i)
 	hello.kind = take8(in);
 	hello.your_id = heard.your_id;
 	hello.incarnation = take8(in) % 2 ? 1 : UINT64_MAX;
-	hello.probe_addr = heard.probe_addr;
-	hello.probe_value = heard.probe_value;
+	hello.cma_addr = heard.cma_addr;
+	hello.cma_value = heard.cma_value;
 	MUST(!addr_to_user(&names[take8(in) % WAYS], hello.name, &len));
 	hello.name_len = (uint32_t)len;
 	patches = take8(in);

@@ -265,8 +265,8 @@ static struct wire_hello plain_hello(struct input *in, const struct talk *t)
 	hello.your_id = t->heard.your_id;
 	hello.incarnation = incarnations[who & 3];
 	hello.serial = who >> 4 & 3;
-	hello.probe_addr = t->heard.probe_addr;
-	hello.probe_value = t->heard.probe_value;
+	hello.cma_addr = t->heard.cma_addr;
+	hello.cma_value = t->heard.cma_value;
 	MUST(!addr_to_user(all[who >> 2 & 3], hello.name, &len));
 	hello.name_len = (uint32_t)len;
 	memcpy(hello.data, &number, sizeof(number));

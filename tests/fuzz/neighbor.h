@@ -26,7 +26,7 @@ static struct {
 
 /* Memory that the process has at the same address. */
 static unsigned char arena[ARENA];
-static const uint64_t probe = 0x70726f6265;
+static const uint64_t cma_word = 0x70726f6265;
 
 static inline void neighbor_run(int sock)
 {

@@ -281,7 +281,7 @@ static void initialize(void)
 	network.sock = far_sock;
 	network.arrived = far_arrived;
 	network.describe = NULL;
-	network.probe = NULL;
+	network.ping = NULL;
 	network.join = NULL;
 	world.worker->conn.via[LINK_SOCKET].transport = &network;
 }

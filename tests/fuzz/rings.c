@@ -74,8 +74,8 @@ static void connect_peer(unsigned int i)
 				.pid = neighbor.pid,
 				.hello = {.kind = HELLO_CONNECT,
 					  .your_id = i + 1,
-					  .probe_addr = (uintptr_t)&probe,
-					  .probe_value = probe}};
+					  .cma_addr = (uintptr_t)&cma_word,
+					  .cma_value = cma_word}};
 	int pair[2];
 
 	if (contact_linked(&peer->conn))

@@ -113,8 +113,8 @@ START_TEST(ours_arrives)
 	ck_assert_uint_eq(hello.kind, HELLO_CONNECT);
 	ck_assert_uint_eq(hello.your_id, 4711);
 	ck_assert_uint_eq(hello.incarnation, fake.worker->conn.incarnation);
-	ck_assert_ptr_eq((void *)(uintptr_t)hello.probe_addr, &fake.worker->conn.probe);
-	ck_assert_uint_eq(hello.probe_value, fake.worker->conn.probe);
+	ck_assert_ptr_eq((void *)(uintptr_t)hello.cma_addr, &fake.worker->conn.cma_word);
+	ck_assert_uint_eq(hello.cma_value, fake.worker->conn.cma_word);
 	ck_assert_int_ge(fds[0], 0);
 	ck_assert_int_eq(fcntl(fds[0], F_GETFD) & FD_CLOEXEC, FD_CLOEXEC);
 	ck_assert_int_gt(fcntl(fds[0], F_GET_SEALS), 0); /* a ring that cannot shrink */

@@ -51,7 +51,7 @@ START_TEST(nobody_asked)
 {
 	contact_failed(&fake.peer->conn, FI_ECONNRESET);
 	fake_attempt(PEER_CONNECTING);
-	fake.peer->conn.attempt->early = _i;
+	fake.peer->conn.attempt->in_advance = _i;
 	contact_failed(&fake.peer->conn, FI_ETIMEDOUT);
 	ck_assert_int_eq(fake.peer->conn.refused, _i ? 0 : FI_ETIMEDOUT);
 	fake.closed = 0; /* links that are still open when the endpoint is closed */

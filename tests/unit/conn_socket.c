@@ -10,13 +10,13 @@
 #include "conn/conn_own.h"
 
 static bool can_tell;
-static unsigned int probes;
+static unsigned int pings;
 static int far_end;
 
-static bool fake_probe(struct link *link)
+static bool fake_ping(struct link *link)
 {
 	ck_assert_ptr_eq(link, &fake.link);
-	probes++;
+	pings++;
 	return can_tell;
 }
 
@@ -27,9 +27,9 @@ static void setup(void)
 	int ends[2];
 
 	device = fake_transport;
-	device.probe = fake_probe;
+	device.ping = fake_ping;
 	can_tell = true;
-	probes = 0;
+	pings = 0;
 	ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
 	fake_open_connected();
 	far_end = ends[1];
@@ -64,7 +64,7 @@ START_TEST(outlives_a_reset)
 {
 	ends_socket(true);
 	conn_poll(&fake.worker->conn);
-	ck_assert_uint_eq(probes, 1);
+	ck_assert_uint_eq(pings, 1);
 	ck_assert_int_eq(fake.peer->conn.state, PEER_CONNECTED);
 }
 END_TEST
@@ -93,7 +93,7 @@ START_TEST(disconnects_before_the_end)
 	ck_assert_int_eq(fake.peer->conn.state, PEER_CONNECTED);
 	ends_socket(true);
 	is_over();
-	ck_assert_uint_eq(probes, 0);
+	ck_assert_uint_eq(pings, 0);
 }
 END_TEST
 

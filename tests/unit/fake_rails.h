@@ -44,7 +44,7 @@ struct end {
 	struct verbs_rail_message said; /* the last message about rails */
 	unsigned int sends;
 	struct verbs_head credit[SENDS];  /* packets of credits alone: a ring */
-	unsigned int alone, probes;       /* number of these, and of requests without bytes */
+	unsigned int alone, pings;        /* number of these, and of requests without bytes */
 	unsigned int slots;               /* posted to receive packets */
 	unsigned int slots_before;        /* so many were, at the last packet of credits */
 	uint32_t returned;                /* credits, by packets of their own */
@@ -82,7 +82,7 @@ static inline int post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ib
 
 	(void)bad;
 	if (!wr->num_sge) {
-		e->probes++;
+		e->pings++;
 		return 0;
 	}
 	if (qp == &e->direct && e->refusal)

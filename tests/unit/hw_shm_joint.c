@@ -36,7 +36,7 @@ static struct ring_joint *cell(void)
 
 static struct shm_link *connect_to(struct shm *from, struct shm *to, pid_t pid, int sock)
 {
-	struct wire_hello hello = {.probe_addr = (uintptr_t)&probe, .probe_value = probe};
+	struct wire_hello hello = {.cma_addr = (uintptr_t)&cma_word, .cma_value = cma_word};
 	struct link_peer peer = {.hello = &hello, .id = SRC, .sock = sock, .pid = pid};
 	struct link *link;
 	int fds[WIRE_FDS];

@@ -218,7 +218,7 @@ static int one_way(int number)
 
 START_TEST(rights_and_counters)
 {
-	struct cntr *counter = (struct cntr *)&probe; /* never dereferenced */
+	struct cntr *counter = (struct cntr *)&cma_word; /* never dereferenced */
 	pid_t pid;
 
 	expose(0, memory[0], BYTES, FI_REMOTE_READ);

@@ -135,7 +135,7 @@ END_TEST
 /* A peer waits for no more packets from us to get its last credits: nor if we go to sleep. */
 START_TEST(credits_come_back)
 {
-	r->rail[1].probe_due = UINT64_MAX;
+	r->rail[1].ping_due = UINT64_MAX;
 	ends[1].l->freed = 1;
 	if (_i)
 		ck_assert(verbs_arm(&v));
@@ -252,32 +252,32 @@ static uint32_t posted(void)
 }
 
 /* The socket is lost: both rails show at once whether the peer is there, not when they are due. */
-START_TEST(probes_at_once)
+START_TEST(pings_at_once)
 {
 	uint32_t before;
 
 	for (unsigned int i = 0; i < VERBS_RAILS; i++) {
 		verbs_sent(ends[i].l, ends[i].l->posted);
-		r->rail[i].probe_due = UINT64_MAX;
+		r->rail[i].ping_due = UINT64_MAX;
 	}
 	before = posted();
 	verbs_rails_here.progress(&v);
 	ck_assert_uint_eq(posted(), before);
-	ck_assert(verbs_transport.probe(link_made));
+	ck_assert(verbs_transport.ping(link_made));
 	verbs_rails_here.progress(&v);
 	ck_assert_uint_eq(posted(), before + VERBS_RAILS);
-	ck_assert_uint_eq(ends[0].probes, 1); /* which take no slot of the peer's */
-	ck_assert_uint_eq(ends[1].probes, 1);
+	ck_assert_uint_eq(ends[0].pings, 1); /* which take no slot of the peer's */
+	ck_assert_uint_eq(ends[1].pings, 1);
 }
 END_TEST
 
-/* A target may not send before it has heard its peer, nor does a link of one device probe. */
-START_TEST(cannot_probe)
+/* A target may not send before it has heard its peer, nor does a link of one device ping. */
+START_TEST(cannot_ping)
 {
-	ck_assert(!verbs_transport.probe(&ends[0].l->link));
+	ck_assert(!verbs_transport.ping(&ends[0].l->link));
 	for (unsigned int i = 0; i < VERBS_RAILS; i++)
 		ends[i].l->heard = false;
-	ck_assert(!verbs_transport.probe(link_made));
+	ck_assert(!verbs_transport.ping(link_made));
 }
 END_TEST
 
@@ -489,8 +489,8 @@ int main(void)
 	tcase_add_test(c, spares_are_bounded);
 	tcase_add_loop_test(c, spares_are_checked, 0, 2);
 	tcase_add_test(c, spares_never_run_out);
-	tcase_add_test(c, probes_at_once);
-	tcase_add_test(c, cannot_probe);
+	tcase_add_test(c, pings_at_once);
+	tcase_add_test(c, cannot_ping);
 	tcase_add_test(c, waits_for_no_reader);
 	tcase_add_test(c, takes_once);
 	tcase_add_test(c, takes_no_gap);

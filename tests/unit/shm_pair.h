@@ -43,7 +43,7 @@ static struct domain dom;
 static struct idle idle;
 static struct opener opener;
 static struct shm *own;
-static uint64_t probe;
+static uint64_t cma_word;
 static struct region regions[4];
 static int *step; /* shared by all processes */
 
@@ -93,7 +93,7 @@ static void setup(void)
 	alarm(LIMIT);
 	side_open();
 	memset(regions, 0, sizeof(regions));
-	probe = 0x1122334455667788;
+	cma_word = 0x1122334455667788;
 	step = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	ck_assert_ptr_ne(step, MAP_FAILED);
 	owner_pid = getpid();
@@ -131,7 +131,7 @@ static inline struct fi_rma_iov range(int number, uint64_t addr, size_t len)
 /* Connects child `number` to the owner; the link takes `pid` for the owner's process. */
 static inline struct shm_link *join_as(int number, pid_t pid)
 {
-	struct wire_hello hello = {.probe_addr = (uintptr_t)&probe, .probe_value = probe};
+	struct wire_hello hello = {.cma_addr = (uintptr_t)&cma_word, .cma_value = cma_word};
 	struct link_peer peer = {.hello = &hello,
 				 .id = FIRST + (uint32_t)number,
 				 .fds = {dup(owner_fds[0]), dup(owner_fds[1])},

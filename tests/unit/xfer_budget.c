@@ -271,7 +271,7 @@ START_TEST(unknown_senders_hold)
 		release(peer[3], part[3][n]);
 	for (int i = 0; i < 3; i++)
 		release(peer[i], part[i][0]);
-	ck_assert_uint_eq(fake.worker->budget.held, 0);
+	ck_assert_uint_eq(fake.worker->budget.begun, 0);
 	for (int i = 0; i < 4; i++)
 		go(peer[i]);
 }
@@ -285,9 +285,9 @@ START_TEST(held_becomes_a_message)
 	size_t before = stats().unexpected_bytes;
 
 	p.payload = hold(peer);
-	ck_assert_uint_gt(fake.worker->budget.held, PART);
+	ck_assert_uint_gt(fake.worker->budget.begun, PART);
 	rx_deliver_collected(&fake.worker->conn.opener, pool_id(peer), &p);
-	ck_assert_uint_eq(fake.worker->budget.held, 0);
+	ck_assert_uint_eq(fake.worker->budget.begun, 0);
 	ck_assert_uint_gt(stats().unexpected_bytes, before + PART);
 	go(peer);
 }
@@ -302,12 +302,12 @@ START_TEST(held_by_one_who_becomes_known)
 	char text[32];
 
 	snprintf(text, sizeof(text), "fi_shm://sender-%u", names);
-	ck_assert_uint_gt(fake.worker->budget.held, 0);
+	ck_assert_uint_gt(fake.worker->budget.begun, 0);
 	ck_assert_int_eq(fi_av_insert(fake.av, text, 1, &addr, 0, NULL), 1);
 	ck_assert(rx_hold(&fake.worker->conn.opener, pool_id(peer), 0));
-	ck_assert_uint_eq(fake.worker->budget.held, 0);
+	ck_assert_uint_eq(fake.worker->budget.begun, 0);
 	release(peer, part);
-	ck_assert_uint_eq(peer->rx.account.held, 0);
+	ck_assert_uint_eq(peer->rx.account.begun, 0);
 	go(peer);
 }
 END_TEST

@@ -71,7 +71,7 @@ START_TEST(collected)
 		ck_assert_int_eq(fi_recv(fake.ep, in, 8, NULL, FI_ADDR_UNSPEC, in), 0);
 	fake_expect_error(in, FI_ENOMEM);
 	fake_expect_nothing();
-	ck_assert_uint_eq(fake.peer->rx.account.held, 0);
+	ck_assert_uint_eq(fake.peer->rx.account.begun, 0);
 }
 END_TEST
 

@@ -111,11 +111,11 @@ static const struct link_ops shm_link_ops = {
 };
 
 /* Tries CMA on a word whose value the hello told. Fails for a pid that is not the peer's. */
-static void probe_fetch(struct shm_link *s, const struct link_peer *peer)
+static void test_fetch(struct shm_link *s, const struct link_peer *peer)
 {
 	uint64_t word = 0;
 	struct iovec local = {&word, sizeof(word)};
-	struct iovec remote = {(void *)(uintptr_t)peer->hello->probe_addr, sizeof(word)};
+	struct iovec remote = {(void *)(uintptr_t)peer->hello->cma_addr, sizeof(word)};
 	struct shm_cma c = {
 		.local = &local, .remote = &remote, .local_count = 1, .remote_count = 1};
 
@@ -123,7 +123,7 @@ static void probe_fetch(struct shm_link *s, const struct link_peer *peer)
 		return;
 	s->pid = peer->pid;
 	s->looked = clock_coarse_ms();
-	if (shm_cma_copy(s, &c) || c.moved != sizeof(word) || word != peer->hello->probe_value)
+	if (shm_cma_copy(s, &c) || c.moved != sizeof(word) || word != peer->hello->cma_value)
 		s->pid = 0;
 }
 
@@ -190,7 +190,7 @@ static int shm_connect(void *state, const struct link_peer *peer, struct link **
 	s->next = __atomic_load_n(&s->ring.page->head, __ATOMIC_ACQUIRE);
 	s->limit = s->next + s->ring.mask + 1;
 	shm_expect(s, s->next);
-	probe_fetch(s, peer);
+	test_fetch(s, peer);
 	s->link.packet_max = SHM_PACKET_MAX;
 	s->joint_min = env_get()->joint_min < SHM_JOINT_MIN ? SHM_JOINT_MIN : env_get()->joint_min;
 	s->link.silent = true;

@@ -143,7 +143,7 @@ struct tcp {
 	struct list lingering;       /* in_state: closed links with unacknowledged bytes */
 	/* struct tcp_link.in_attend: links that are not TCP_READY, or hold what is not read yet */
 	struct list attend;
-	struct list held; /* in_held: links whose kernels keep an answer for what is sent next */
+	struct list answers;   /* in_answers: links whose kernels keep one for what is sent next */
 	struct list gathering; /* struct tcp_link.in_gathering: links with `gather` */
 	bool flusher;          /* tcp_flusher_open was called */
 	bool no_flusher;       /* and has failed */
@@ -204,7 +204,7 @@ struct tcp_link {
 	struct list in_state;
 	struct list in_attend;
 	struct list in_gathering;
-	struct list in_held;
+	struct list in_answers;
 };
 
 /*

@@ -40,7 +40,7 @@ static int tcp_open(struct opener *opener, void **state)
 	list_init(&t->closed);
 	list_init(&t->lingering);
 	list_init(&t->attend);
-	list_init(&t->held);
+	list_init(&t->answers);
 	list_init(&t->gathering);
 	*state = t;
 	return 0;
@@ -117,7 +117,7 @@ static int tcp_connect(void *state, const struct link_peer *peer, struct link **
 	list_init(&l->in_state);
 	list_init(&l->in_attend);
 	list_init(&l->in_gathering);
-	list_init(&l->in_held);
+	list_init(&l->in_answers);
 	list_init(&l->output.in_flusher);
 	if (t->live >= TCP_DIRECT_MAX && !t->watching)
 		err = tcp_watch_all(t);

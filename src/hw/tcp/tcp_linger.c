@@ -56,7 +56,7 @@ void tcp_close_link(struct link *link)
 	l->kept = NULL;
 	if (l->stream->forget)
 		l->stream->forget(l);
-	list_remove(&l->in_held);
+	list_remove(&l->in_answers);
 	/* The last open link is closed: no timer may wake a sleeper for tcp_alive_poll. */
 	if (--t->live == 0 && t->timer >= 0) {
 		close(t->timer);

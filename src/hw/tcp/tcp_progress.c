@@ -118,12 +118,12 @@ static bool tcp_progress_attend(struct tcp *t)
 }
 
 /* Nothing was sent behind answers that the kernels keep: they go now. */
-static void push_held(struct tcp *t)
+static void push_answers(struct tcp *t)
 {
 	struct list *node;
 
-	while ((node = list_pop(&t->held))) {
-		struct tcp_link *l = LIST_ENTRY(node, struct tcp_link, in_held);
+	while ((node = list_pop(&t->answers))) {
+		struct tcp_link *l = LIST_ENTRY(node, struct tcp_link, in_answers);
 
 		setsockopt(l->sock, IPPROTO_TCP, TCP_NODELAY, &(int){1}, sizeof(int));
 	}
@@ -143,8 +143,8 @@ static bool poll_links(struct tcp *t)
 		tcp_alive_poll(t);
 	if (__builtin_expect(!list_empty(&t->gathering), 0))
 		any = tcp_gather_end_all(t);
-	if (__builtin_expect(!list_empty(&t->held), 0))
-		push_held(t);
+	if (__builtin_expect(!list_empty(&t->answers), 0))
+		push_answers(t);
 	if (__builtin_expect(!list_empty(&t->attend), 0))
 		any |= tcp_progress_attend(t);
 	any |= t->live <= TCP_DIRECT_MAX ? tcp_progress_read_all(t) : read_ready(t);
@@ -179,7 +179,7 @@ bool tcp_arm(void *state)
 	t->idle = 0; /* the next progress call polls */
 	if (!list_empty(&t->gathering))
 		return false;
-	push_held(t);
+	push_answers(t);
 	if (!t->watching && tcp_watch_all(t))
 		return false;
 	if (t->live)

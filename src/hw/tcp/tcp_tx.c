@@ -172,7 +172,7 @@ int tcp_put(struct tcp_link *l, const struct tcp_outgoing *o)
 
 	if (__builtin_expect(sent != (ssize_t)o->len, 0))
 		return send_short(l, o, sent);
-	list_remove(&l->in_held);
+	list_remove(&l->in_answers);
 	if (l->tx != TCP_READY)
 		tcp_reopen(l);
 	return 0;
@@ -203,7 +203,7 @@ static int send_fragments(struct tcp_link *l, const struct packet *p, const stru
  * Sends an answer that nobody waits for: the kernel keeps it until more is sent, or a progress call
  * asks for it. Should neither happen, the kernel sends it some 200 ms later, or when we end.
  */
-static int send_held(struct tcp_link *l, const struct packet *p)
+static int send_answer(struct tcp_link *l, const struct packet *p)
 {
 	struct tcp_frame f = tcp_frame_of(p);
 	ssize_t sent;
@@ -217,8 +217,8 @@ static int send_held(struct tcp_link *l, const struct packet *p)
 				  &(struct tcp_outgoing){&(struct iovec){&f, sizeof(f)}, 1,
 							 sizeof(f), p->head, false},
 				  sent);
-	list_remove(&l->in_held);
-	list_push(&l->own->held, &l->in_held);
+	list_remove(&l->in_answers);
+	list_push(&l->own->answers, &l->in_answers);
 	return 0;
 }
 
@@ -254,7 +254,7 @@ int tcp_sendv(struct link *link, const struct packet *p, const struct iovec *iov
 	if (wire_op(p->head) != WIRE_DONE || !(wire_flags(p->head) & WIRE_LATER))
 		return tcp_sendv_prompt(link, p, iov, count);
 	tcp_gather_end(l);
-	return send_held(l, p);
+	return send_answer(l, p);
 }
 
 void tcp_row_add(struct tcp_link *l, size_t bytes)
@@ -346,7 +346,7 @@ static int send_flat(struct tcp_link *l, const struct packet *p)
 			l,
 			&(struct tcp_outgoing){&(struct iovec){&out, len}, 1, len, p->head, false},
 			sent);
-	list_remove(&l->in_held);
+	list_remove(&l->in_answers);
 	if (__builtin_expect(l->tx != TCP_READY, 0))
 		tcp_reopen(l);
 	if (tcp_gathers(p->head, p->len))

@@ -77,7 +77,7 @@ void budget_fini(struct budget *b)
 /* Does anything of it count? A link's bytes do not with a peer of the address vector, which is allowed them. */
 static bool budget_counts(const struct account *a)
 {
-	return a->sum.count || (a->held && !a->known);
+	return a->sum.count || (a->begun && !a->known);
 }
 
 static void join_holders(struct budget *b, struct account *a)
@@ -114,13 +114,13 @@ static void budget_reclassify(struct budget *b, struct account *a, fi_addr_t src
 	if (a->known)
 		budget_subtract(&b->known, a->sum.bytes, a->sum.count);
 	else
-		b->held -= a->held;
+		b->begun -= a->begun;
 	a->src = src;
 	a->known = known;
 	if (a->known)
 		budget_add(&b->known, a->sum.bytes, a->sum.count);
 	else
-		b->held += a->held;
+		b->begun += a->begun;
 	join_holders(b, a);
 	set_sources(&a->kept, src);
 	set_sources(&a->left, src);
@@ -168,11 +168,11 @@ void budget_release(struct peer *peer, size_t bytes)
 	struct budget *b = budget_of(peer);
 	struct account *a = &peer->rx.account;
 
-	if (bytes > a->held) /* it was expelled */
-		bytes = a->held;
-	a->held -= bytes;
+	if (bytes > a->begun) /* it was expelled */
+		bytes = a->begun;
+	a->begun -= bytes;
 	if (!a->known)
-		b->held -= bytes;
+		b->begun -= bytes;
 	if (!budget_counts(a))
 		leave_holders(b, a);
 }
@@ -252,7 +252,7 @@ static struct peer *worst_of(const struct list *holders)
 
 	LIST_EACH (node, holders) {
 		struct peer *peer = budget_peer(node);
-		size_t beyond = peer->rx.unheard + peer->rx.kept + peer->rx.account.held;
+		size_t beyond = peer->rx.unheard + peer->rx.kept + peer->rx.account.begun;
 
 		if (!worst || beyond > most ||
 		    (beyond == most && peer->rx.account.sum.bytes > worst->rx.account.sum.bytes)) {
@@ -273,7 +273,7 @@ static void budget_disconnect(struct budget *b, struct peer *peer)
 		LOG_EP_DATA,
 		"%s: %zu bytes in %zu unexpected messages and %zu of what is not complete, and all peers exceed "
 		"FI_WEFT_UNEXPECTED_LIMIT=%zu: disconnecting the peer",
-		contact_text(&peer->conn), sum->bytes, sum->count, peer->rx.account.held,
+		contact_text(&peer->conn), sum->bytes, sum->count, peer->rx.account.begun,
 		env_get()->unexpected_limit);
 	b->disconnected++;
 	contact_expel(&peer->conn, END_BUDGET);
@@ -293,7 +293,7 @@ static void budget_expel(struct budget *b, struct peer *peer)
 /* What peers have that the address vector does not hold. */
 static size_t of_others(const struct budget *b)
 {
-	return b->all.bytes - b->known.bytes + b->held;
+	return b->all.bytes - b->known.bytes + b->begun;
 }
 
 /* Drops the oldest messages of senders that have gone. */
@@ -321,7 +321,7 @@ static bool admit_unknown(struct budget *b, size_t bytes)
 
 		if (b->gone.sum.count &&
 		    (!worst ||
-		     b->gone.sum.bytes >= worst->rx.account.sum.bytes + worst->rx.account.held))
+		     b->gone.sum.bytes >= worst->rx.account.sum.bytes + worst->rx.account.begun))
 			drop_left(b, bytes, limit);
 		else if (worst)
 			budget_expel(b, worst);
@@ -393,9 +393,9 @@ bool budget_hold(struct peer *peer, size_t bytes)
 	if (contact_expelled(&peer->conn))
 		return false;
 	leave_holders(b, a);
-	a->held += bytes;
+	a->begun += bytes;
 	if (!a->known)
-		b->held += bytes;
+		b->begun += bytes;
 	join_holders(b, a);
 	return true;
 }

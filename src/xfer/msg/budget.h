@@ -39,7 +39,7 @@ struct budget_sum {
 /* Messages of one sender. Those of a peer: struct peer.rx.account. */
 struct account {
 	struct budget_sum sum;
-	size_t held;           /* bytes that its link keeps of what is not complete */
+	size_t begun;          /* bytes that its link keeps of what is not complete */
 	fi_addr_t src;         /* of the sender, when it was looked up last; or FI_ADDR_NOTAVAIL */
 	bool known;            /* the address vector held it then */
 	struct list kept;      /* struct unexpected.in_account, whose sender is connected */
@@ -50,7 +50,7 @@ struct account {
 struct budget {
 	struct worker *worker;
 	struct budget_sum all, known; /* `known` is part of `all` */
-	size_t held;                  /* sum of account.held of those that are not known */
+	size_t begun;                 /* sum of account.begun of those that are not known */
 	struct list holders[2];       /* struct account.in_budget; [1]: known ones */
 	size_t holder_count[2];
 	struct account gone;   /* of peers that the vector does not hold, disconnected */

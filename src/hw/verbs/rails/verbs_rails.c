@@ -14,7 +14,7 @@
 #include "info/rails_setting.h"
 
 #define GID_IPV4    96u   /* bits of a GID before those of an IPv4 address */
-#define PROBE_MS    10000 /* until an idle rail is probed, without FI_WEFT_PEER_TIMEOUT */
+#define PING_MS     10000 /* until an idle rail is pinged, without FI_WEFT_PEER_TIMEOUT */
 #define ACK_UNIT_NS 4096u
 #define ACK_MOST    31u /* largest exponent of a device */
 
@@ -283,26 +283,26 @@ static void rails_broke(struct verbs_link *l)
  * Whether an idle rail still works shows before it is needed, and a peer whose host has gone is found without its
  * socket.
  */
-static void verbs_rails_probe(struct verbs_rail *rail, uint64_t now)
+static void verbs_rails_ping(struct verbs_rail *rail, uint64_t now)
 {
 	struct verbs_link *l = rail->link;
 	int ms = env_get()->peer_timeout;
 
-	if ((int32_t)(l->arrived - rail->probe) < 0 || now < rail->probe_due)
+	if ((int32_t)(l->arrived - rail->pinged) < 0 || now < rail->ping_due)
 		return;
-	verbs_probe(l);
-	rail->probe = l->posted;
-	rail->probe_due = now + (ms > 0 ? (uint64_t)ms / 3 : PROBE_MS);
+	verbs_ping(l);
+	rail->pinged = l->posted;
+	rail->ping_due = now + (ms > 0 ? (uint64_t)ms / 3 : PING_MS);
 }
 
 /* A target that has not heard its peer cannot send, so it cannot tell. */
-static bool rails_probe(struct link *link)
+static bool rails_ping(struct link *link)
 {
 	struct verbs_rails *r = (struct verbs_rails *)link;
 	bool can = false;
 
 	for (unsigned int i = 0; i < VERBS_RAILS; i++) {
-		r->rail[i].probe_due = 0;
+		r->rail[i].ping_due = 0;
 		can |= verbs_rail_usable(&r->rail[i]);
 	}
 	r->own->multi->due = 0;
@@ -320,7 +320,7 @@ static void look_at_rail(struct verbs_rails *r, struct verbs_rail *rail, uint64_
 			 r->id);
 		verbs_rails_update(r);
 	}
-	verbs_rails_probe(rail, now);
+	verbs_rails_ping(rail, now);
 }
 
 static void verbs_rails_look(struct verbs_rails *r, uint64_t now)
@@ -385,7 +385,7 @@ const struct verbs_rails_ops verbs_rails_here = {
 	.connect = rails_connect,
 	.has = rails_has,
 	.carrier = rails_carrier,
-	.probe = rails_probe,
+	.ping = rails_ping,
 	.disconnected = verbs_rails_disconnected,
 	.update = verbs_rails_update,
 	.ack_timeout = rails_ack_timeout,

@@ -56,11 +56,11 @@ struct verbs_rail {
 	struct verbs_link *link; /* NULL: there is none now */
 	struct verbs *device;    /* its device once it is proven, also without a link; or NULL */
 	uint32_t serial;
-	bool closing;       /* the peer has not answered VERBS_RAIL_BROKEN */
-	bool proven;        /* the peer's device has acknowledged a packet of `link` */
-	uint32_t probe;     /* number of the last send that was posted to see whether it arrives */
-	uint64_t probe_due; /* ms: time of the next one on an idle rail */
-	size_t under_way;   /* bytes of pieces */
+	bool closing;      /* the peer has not answered VERBS_RAIL_BROKEN */
+	bool proven;       /* the peer's device has acknowledged a packet of `link` */
+	uint32_t pinged;   /* number of the last send that was posted to see whether it arrives */
+	uint64_t ping_due; /* ms: time of the next one on an idle rail */
+	size_t under_way;  /* bytes of pieces */
 	unsigned int
 		operations; /* pieces of operations on regions that it has, or had when it broke */
 	/* Packets whose credits have not come back: a ring. */

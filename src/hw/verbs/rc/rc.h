@@ -127,11 +127,11 @@ struct rc {
 	unsigned int got;   /* completions in `wc`, read by rc_arm */
 	struct ibv_wc wc[RC_BATCH];
 	unsigned int progress_calls;
-	uint64_t next_news;      /* when to poll for events next (coarse ms) */
-	struct verbs_note note;  /* events of `cq` and `qp` */
-	bool removed;            /* the device was removed, and all operations have ended */
-	struct ibv_mr *probe_mr; /* of `probe`, the target of reads that confirm a write; or NULL */
-	uint64_t probe;
+	uint64_t next_news;     /* when to poll for events next (coarse ms) */
+	struct verbs_note note; /* events of `cq` and `qp` */
+	bool removed;           /* the device was removed, and all operations have ended */
+	struct ibv_mr *ping_mr; /* of `ping`, the target of reads that confirm a write; or NULL */
+	uint64_t ping;
 	/* The connection. */
 	const struct verbs_path *path; /* the domain's */
 	const struct verbs_cmlib *lib;

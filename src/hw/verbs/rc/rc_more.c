@@ -113,15 +113,15 @@ static int rc_more_make_space(struct rc *rc, uint32_t count)
 
 /* ---- Confirmation ---------------------------------------------------------------------------- */
 
-/* Registers `probe`. 0 or a negative error. */
+/* Registers `ping`. 0 or a negative error. */
 static int make_placement(struct rc *rc)
 {
 	const struct verbs_dev *dev = rc->path->dev;
 
-	if (!rc->probe_mr)
-		rc->probe_mr = dev->lib->reg_mr(dev->pd, &rc->probe, sizeof(rc->probe),
-						IBV_ACCESS_LOCAL_WRITE);
-	return rc->probe_mr ? 0 : -errno;
+	if (!rc->ping_mr)
+		rc->ping_mr = dev->lib->reg_mr(dev->pd, &rc->ping, sizeof(rc->ping),
+					       IBV_ACCESS_LOCAL_WRITE);
+	return rc->ping_mr ? 0 : -errno;
 }
 
 /*
@@ -158,7 +158,7 @@ static struct ibv_send_wr rc_more_reading(const struct rc *rc, const struct ibv_
 	bool fetching = op->kind & FI_READ;
 
 	*sge = (struct ibv_sge){
-		.addr = (uintptr_t)&rc->probe, .length = 1, .lkey = rc->probe_mr->lkey};
+		.addr = (uintptr_t)&rc->ping, .length = 1, .lkey = rc->ping_mr->lkey};
 	read.wr.rdma.remote_addr =
 		(fetching ? wr->wr.atomic.remote_addr : wr->wr.rdma.remote_addr) + op->len - 1;
 	read.wr.rdma.rkey = fetching ? wr->wr.atomic.rkey : wr->wr.rdma.rkey;

@@ -218,14 +218,14 @@ static void drop_queues(struct rc *rc)
 		lib->destroy_cq(rc->cq);
 	if (rc->channel)
 		verbs_channel_close(rc->path->dev, rc->channel, rc->news_fd);
-	if (rc->probe_mr)
-		lib->dereg_mr(rc->probe_mr);
+	if (rc->ping_mr)
+		lib->dereg_mr(rc->ping_mr);
 	free(rc->tx.work);
 	free(rc->rx.work);
 	free(rc->batch);
 	rc->batch = NULL;
 	rc->batch_count = 0;
-	rc->probe_mr = NULL;
+	rc->ping_mr = NULL;
 	rc->qp = NULL;
 	rc->ex = NULL;
 	rc->cq = NULL;

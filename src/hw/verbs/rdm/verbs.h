@@ -77,7 +77,7 @@ struct verbs {
 	unsigned int troubles;  /* value of dev->troubles that was handled last */
 	struct verbs_note note; /* events of `cq` and `srq` */
 	struct verbs_path path;
-	struct verbs_path early; /* keeps the device open until the first link; dev NULL: closed */
+	struct verbs_path watched; /* the device, open until the first link; dev NULL: closed */
 	struct ibv_comp_channel *channel;
 	struct ibv_cq *cq;
 	struct ibv_srq *srq;
@@ -202,8 +202,8 @@ struct verbs_rails_ops {
 	bool (*has)(const struct link *link);
 	/* Returns the rail that carries its packets. */
 	const struct verbs_link *(*carrier)(const struct link *link);
-	/* Implements transport.probe. */
-	bool (*probe)(struct link *link);
+	/* Implements transport.ping. */
+	bool (*ping)(struct link *link);
 	/* Has the peer sent a disconnect message, over whichever rail? */
 	bool (*disconnected)(const struct verbs_rails *r);
 	/* Sets what the engine knows of RDMA on the link, and what operations know of the peer's keys. */
@@ -290,7 +290,7 @@ void verbs_say(struct verbs_link *l, bool signaled);
  * Posts what the peer's device acknowledges without its process, and without a slot. Only on links
  * over several devices: others' queue pairs may refuse it.
  */
-void verbs_probe(struct verbs_link *l);
+void verbs_ping(struct verbs_link *l);
 /* Calls verbs_say if half of the window or some spare slots are to be returned, or an earlier verbs_say failed. */
 void verbs_tell(struct verbs_link *l);
 /* The sends up to number `posted` are complete. */

@@ -200,7 +200,7 @@ static void verbs_link_confirm(const struct verbs *v)
 		if (!under_way(l))
 			continue;
 		if (l->rails)
-			verbs_probe(l);
+			verbs_ping(l);
 		else
 			verbs_say(l, true);
 	}

@@ -236,12 +236,12 @@ void verbs_last_messages(struct verbs *v, const struct ibv_wc *wc)
 }
 
 /* Before the first link: closes a removed device, so that the removal need not wait for us. */
-static __attribute__((noinline, cold)) void poll_early(struct verbs *v)
+static __attribute__((noinline, cold)) void poll_watched(struct verbs *v)
 {
 	if (++v->progress_calls & POLL_CALLS)
 		return;
-	verbs_news_read(v->early.dev);
-	if (!verbs_dev_removed(v->early.dev))
+	verbs_news_read(v->watched.dev);
+	if (!verbs_dev_removed(v->watched.dev))
 		return;
 	verbs_let_go(v);
 	mr_nic_let_go(v->opener->dom);
@@ -252,8 +252,8 @@ bool verbs_progress_device(struct verbs *v)
 	int n;
 
 	if (!v->up) {
-		if (v->early.dev)
-			poll_early(v);
+		if (v->watched.dev)
+			poll_watched(v);
 		return false;
 	}
 	if (__builtin_expect(!(++v->progress_calls & POLL_CALLS), 0))
@@ -283,7 +283,7 @@ bool verbs_idle(const void *state)
 {
 	const struct verbs *v = state;
 
-	return !v->up && !v->early.dev && !v->multi;
+	return !v->up && !v->watched.dev && !v->multi;
 }
 
 static bool arm_device(struct verbs *v)

@@ -190,7 +190,7 @@ int verbs_qp_join(struct verbs_link *l, const struct wire_nic *theirs)
 	struct ends e = {.qp = l->qp,
 			 .to = theirs->qpn,
 			 .timeout = l->rails ? verbs_rails_ops->ack_timeout() : ACK_TIMEOUT,
-			 .access = l->rails ? IBV_ACCESS_REMOTE_WRITE : 0}; /* verbs_probe */
+			 .access = l->rails ? IBV_ACCESS_REMOTE_WRITE : 0}; /* verbs_ping */
 	int err;
 
 	if (!verbs_qp_plausible(theirs))

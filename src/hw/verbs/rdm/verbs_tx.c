@@ -217,7 +217,7 @@ void verbs_tell(struct verbs_link *l)
 }
 
 /* It is an RDMA write of no bytes. */
-void verbs_probe(struct verbs_link *l)
+void verbs_ping(struct verbs_link *l)
 {
 	struct ibv_send_wr wr = {.opcode = IBV_WR_RDMA_WRITE, .send_flags = IBV_SEND_SIGNALED};
 

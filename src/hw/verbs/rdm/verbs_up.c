@@ -33,9 +33,9 @@ static int verbs_up_make_queues(struct verbs *v)
 
 void verbs_let_go(struct verbs *v)
 {
-	if (v->early.dev)
-		verbs_dev_close(&v->early);
-	v->early.dev = NULL;
+	if (v->watched.dev)
+		verbs_dev_close(&v->watched);
+	v->watched.dev = NULL;
 }
 
 int verbs_up(struct verbs *v)

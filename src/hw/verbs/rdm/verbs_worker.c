@@ -16,12 +16,13 @@
  * Opening a device takes time, mostly to load libraries. If the provider needs a device, opens it here, so that the
  * first message need not wait. An error is reported when the first link opens the device again.
  */
-static void open_early(struct verbs *v)
+static void open_watched(struct verbs *v)
 {
 	const struct provider *provider = provider_of(v->opener->dom->info);
 
-	if (provider && provider_needs_rdma(provider) && verbs_dev_open(v->opener->name, &v->early))
-		v->early.dev = NULL;
+	if (provider && provider_needs_rdma(provider) &&
+	    verbs_dev_open(v->opener->name, &v->watched))
+		v->watched.dev = NULL;
 }
 
 void verbs_state_init(struct verbs *v, struct opener *opener, const struct addr *at)
@@ -62,7 +63,7 @@ static int verbs_open(struct opener *opener, void **state)
 		return err;
 	}
 	verbs_state_init(v, opener, opener->name);
-	open_early(v);
+	open_watched(v);
 	*state = v;
 	return 0;
 }
@@ -96,7 +97,7 @@ static void verbs_describe(const struct link *link, struct link_state *state)
 
 static bool verbs_answers(struct link *link)
 {
-	return verbs_rails_ops && verbs_rails_ops->has(link) && verbs_rails_ops->probe(link);
+	return verbs_rails_ops && verbs_rails_ops->has(link) && verbs_rails_ops->ping(link);
 }
 
 /* The one line that names the folder rails/. */
@@ -115,7 +116,7 @@ const struct transport verbs_transport = {
 	.prepare = verbs_prepare,
 	.abandon = verbs_abandon,
 	.connect = verbs_connect,
-	.probe = verbs_answers,
+	.ping = verbs_answers,
 	.describe = verbs_describe,
 	.drain = verbs_drain,
 };
