@@ -32,7 +32,7 @@ LAB  := $(call tests,tests/lab/*.c tests/api/*.c) fault_accepted fault_eavesdrop
 
 # The library has the structures of the development line; a program that uses its headers has those of 2.6.
 INC   = -Isrc -Iinclude -I. -DWEFT_API_2_7
-FLAGS = -std=gnu11 -D_GNU_SOURCE -DWEFT_NO_DEPRECATED -fPIC -fvisibility=hidden -Wall -Wextra -Werror -pthread $(CFLAGS) $(HERE)
+FLAGS = -std=gnu11 -D_GNU_SOURCE -DWEFT_NO_DEPRECATED -fPIC -fvisibility=hidden -Wall -Wextra $(WERROR) -pthread $(CFLAGS) $(HERE)
 # Debugging information that does not name the folder: the bytes are the same wherever they are built.
 HERE  = -fdebug-prefix-map=$(CURDIR)=.
 say   = $(if $(filter 1,$V),,@printf '  %-4s %s\n' $1 $@;)

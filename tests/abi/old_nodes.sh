@@ -7,7 +7,7 @@ cd "$(dirname "$0")/../.." || exit
 lib=$(realpath "${BUILD:-build}/libfabric.so") || exit 1
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-cc=("${CC:-cc}" -std=gnu11 -Wall -Wextra -Werror -Iinclude -DWEFT_API_2_7)
+cc=("${CC:-cc}" -std=gnu11 -Wall -Wextra ${WERROR-} -Iinclude -DWEFT_API_2_7)
 "${cc[@]}" -o "$work/old_nodes" tests/abi/old_nodes.c -ldl || exit 1
 "$work/old_nodes" "$lib" || exit 1
 

@@ -10,7 +10,7 @@ failed=0
 # run NAME PROVIDER...
 run() {
 	local provider
-	${CC:-cc} -std=gnu11 -D_GNU_SOURCE -Wall -Wextra -Werror -O2 -Iinclude -o "$work/$1" "tests/client/orders/$1.c" "$lib" \
+	${CC:-cc} -std=gnu11 -D_GNU_SOURCE -Wall -Wextra ${WERROR-} -O2 -Iinclude -o "$work/$1" "tests/client/orders/$1.c" "$lib" \
 		-pthread || fail "$1.c does not compile"
 	for provider in "${@:2}"; do
 		"$work/$1" "$provider" >"$work/out" 2>&1 && echo "$1 over $provider: done" && continue

@@ -8,7 +8,7 @@
 # TIMEOUT=240
 . "$(dirname "$0")/ours.bash"
 program=$work/shmem_check
-${CC:-cc} -std=gnu11 -D_GNU_SOURCE -O2 -Wall -Wextra -Werror -Iinclude -o "$program" tests/client/shmem_check.c "$lib" ||
+${CC:-cc} -std=gnu11 -D_GNU_SOURCE -O2 -Wall -Wextra ${WERROR-} -Iinclude -o "$program" tests/client/shmem_check.c "$lib" ||
 	fail "shmem_check.c does not compile"
 cores=$(nproc)
 many=$((2 * cores + 3 < 24 ? 2 * cores + 3 : 24))

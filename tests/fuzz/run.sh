@@ -33,7 +33,7 @@ libs=$(sed -n 's/^LIBS = //p' config.mk)
 fuzz() {
 	local name=$1
 	# shellcheck disable=SC2086 # LIBS is a list of words
-	clang -std=gnu11 -D_GNU_SOURCE -Wall -Wextra -Werror -pthread "${flags[@]}" -fsanitize=fuzzer -Isrc -Iinclude -I. -DWEFT_API_2_7 \
+	clang -std=gnu11 -D_GNU_SOURCE -Wall -Wextra ${WERROR-} -pthread "${flags[@]}" -fsanitize=fuzzer -Isrc -Iinclude -I. -DWEFT_API_2_7 \
 		-o "$work/$name" "tests/fuzz/$name.c" "$work/libfabric.a" $libs >"$work/$name.log" 2>&1 || return
 	mkdir -p "$work/corpus/$name" &&
 		"$work/$name" -max_total_time="$seconds" -max_len=2048 -timeout=20 -print_final_stats=1 \

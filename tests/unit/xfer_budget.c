@@ -216,7 +216,7 @@ START_TEST(known_sender_goes_on)
 	size_t sent = 0;
 
 	say(good, BYTES);
-	for (unsigned int i = 0; !stats().unexpected_disconnected; i++) {
+	while (!stats().unexpected_disconnected) {
 		ck_assert_uint_le(sent, LIMIT + 3 * BUDGET_UNDER_WAY);
 		for (unsigned int j = 0; j < 1000 && !contact_expelled(&bad->conn);
 		     j++, sent += BYTES)

@@ -84,7 +84,7 @@ struct layout *layout_make(uint32_t rank, uint32_t size, layout_host *host, void
 	if (!l || !e)
 		goto fail;
 	l->hosts = layout_sort(e, size, host, arg);
-	l->first = malloc(((size_t)l->hosts + 1) * sizeof(*l->first));
+	l->first = calloc((size_t)l->hosts + 1, sizeof(*l->first));
 	if (!l->first || !set_order(l, e, size))
 		goto fail;
 	find_hosts(l, e, rank, size);
