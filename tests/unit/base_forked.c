@@ -256,7 +256,7 @@ static void slow_first_time(void)
 		return;
 }
 
-static void *call_once(void *arg)
+static void *pass_once(void *arg)
 {
 	pthread_once(&once, slow_first_time);
 	return arg;
@@ -265,7 +265,7 @@ static void *call_once(void *arg)
 static int calls_once(const int *fds)
 {
 	(void)fds;
-	call_once(NULL);
+	pass_once(NULL);
 	return runs != 2;
 }
 
@@ -276,7 +276,7 @@ START_TEST(fork_within_once)
 	char byte;
 
 	ck_assert_int_eq(pipe(begun), 0);
-	ck_assert_int_eq(pthread_create(&thread, NULL, call_once, NULL), 0);
+	ck_assert_int_eq(pthread_create(&thread, NULL, pass_once, NULL), 0);
 	ck_assert_int_eq(read(begun[0], &byte, 1), 1);
 	ck_assert_int_eq(in_child(calls_once, NULL), 0);
 }
