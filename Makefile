@@ -8,7 +8,7 @@ HW   ?= shm tcp weft
 export BUILD HW CC
 
 # These goals work where nothing is installed or configured yet.
-BARE = help check check-verbs check-aarch64 check-packages check-clients bench-verbs lab-shell demo bench deb html clean distclean
+BARE = help check check-verbs check-aarch64 check-packages check-clients check-field bench-verbs lab-shell demo bench deb html clean distclean
 ifneq ($(filter-out $(BARE),$(or $(MAKECMDGOALS),all)),)
 include $(CONFIG)
 endif
@@ -27,7 +27,7 @@ FAST := $(filter-out $(patsubst src/hw/verbs/%,hw_verbs_%,$(SKIP)),$(call tests,
 PROG := $(FAST) $(call tests,tests/fault/*.c)
 # These build the library several times, or install a system: check-packages runs them.
 PACK := $(addprefix package_,reproducible bare without_rails deb deb_install rpm)
-TEST := $(PROG) $(filter-out bench_% lab_% aarch64_% $(PACK),$(call tests,tests/*/*.sh tests/*/*.py))
+TEST := $(PROG) $(filter-out bench_% lab_% aarch64_% field_% $(PACK),$(call tests,tests/*/*.sh tests/*/*.py))
 LAB  := $(call tests,tests/lab/*.c tests/api/*.c) fault_accepted fault_eavesdrop fault_rails_delay hw_tcp_rails_tls hw_tcp_tls_member
 
 # The library has the structures of the development line; a program that uses its headers has those of 2.6.
@@ -107,6 +107,9 @@ check-clients:	## clients' own suites over the library, an hour or two; SUITES="
 	@tests/setup.sh build test clients
 	$(sub) all
 	@python3 tests/client/suites/run.py
+
+check-field:	## the same, and a short check of the library, in trees of Debian's later suites: FIELD="trixie sid"
+	@tests/field/check.sh
 
 bench-verbs:	## measure beside perftest, in a guest or on RDMA devices: KERNEL=6.1
 	@tests/setup.sh build test lab
@@ -227,8 +230,8 @@ distclean: clean	## remove what was built and configured
 help:		## this list
 	@sed -n 's/^\([a-z][^:]*\):.*## /make \1\t/p' Makefile | expand -t 20
 
-.PHONY: all demo check test check-verbs check-aarch64 check-packages packages check-clients bench-verbs verbs lab-shell fast asan tsan valgrind coverage
+.PHONY: all demo check test check-verbs check-aarch64 check-packages packages check-clients check-field bench-verbs verbs lab-shell fast asan tsan valgrind coverage
 .PHONY: bench lint format html install uninstall dist deb rpm clean distclean help
 .SECONDARY:
 .DELETE_ON_ERROR:
--include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
+-include $(shell find $(BUILD) -path $(BUILD)/field -prune -o -name '*.d' -print 2>/dev/null)

@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
 # Installs the missing packages of the groups named: tests/setup.sh build [test] [package] [lab] [aarch64] [clients] [lint] [doc] [bench].
-# It says what it will install before it does; where it may not, it prints the command to run.
+# It says what it will install before it does; where it may not, it prints the command to run. With `list` before the groups
+# it only prints their packages.
 # The apt-get column is the tested one; the others name the same things for their systems.
 set -eu
 cd "$(dirname "$0")/.."
@@ -33,7 +34,6 @@ packages() {
 	test     mandoc                mandoc               mandoc
 	test     iproute2              iproute              iproute2
 	test     nftables              nftables             nftables
-	test     libssl3               openssl-libs         libopenssl3
 	test     libfabric1            libfabric            libfabric1
 	test     libfabric-bin         -                    libfabric
 	test     openmpi-bin           openmpi              openmpi4
@@ -67,6 +67,13 @@ packages() {
 	lint     clang-tidy            -                    -
 	lint     cppcheck              cppcheck             cppcheck
 	doc      mandoc                mandoc               mandoc
+	field    debootstrap           debootstrap          debootstrap
+	tree     mpich                 -                    -
+	tree     libmpich-dev          -                    -
+	tree     python3-adios2        -                    -
+	tree     python3-adios2-mpi    -                    -
+	tree     gromacs               -                    -
+	tree     procps                -                    -
 	bench    gnuplot-nox           gnuplot              gnuplot
 	bench    liburing-dev          liburing-devel       liburing-devel
 	bench    ucx-utils             ucx                  ucx
@@ -88,6 +95,11 @@ missing() {
 	done
 }
 
+if [ "${1-}" = list ]; then
+	shift
+	for group; do packages | awk -v g="$group" '$1 == g && $2 != "-" { print $2 }'; done
+	exit 0
+fi
 groups=${*:-build test}
 if command -v apt-get >/dev/null; then
 	column=2 install='apt-get install -y --no-install-recommends'

@@ -12,22 +12,19 @@ import sys
 import time
 
 from engine import Case
-from openmpi import OpenMpi
-
-OWN = ["--mca", "pml", "ob1", "--mca", "btl", "self,vader"]  # Open MPI's transport for one host
+from openmpi import OpenMpi, own_transport
 
 
 class Beside(OpenMpi):
-    """A suite of such programs. `pattern`: what to compare; `options`: what makes Open MPI use libfabric."""
-    options = ["--mca", "pml", "cm", "--mca", "mtl", "ofi"]
+    """A suite of such programs. `pattern`: what to compare."""
     limit = 120
 
     def how(self, _transport):
         return f"{self.programs}; {' '.join(['mpirun'] + self.options)}, beside Open MPI's own transport"
 
     def case(self, name, ranks, program, cwd):
-        start = ["mpirun", "-n", str(ranks), "--oversubscribe"]
-        command = ["python3", __file__, self.pattern] + start + OWN + program + ["--"] + start + self.options + program
+        own, ours = self.mpirun(ranks, own_transport()) + program, self.mpirun(ranks) + program
+        command = ["python3", __file__, self.pattern] + own + ["--"] + ours
         return Case(name=name, command=command, cwd=cwd, limit=self.limit, judge=judge)
 
 

@@ -4,6 +4,7 @@ import glob
 import os
 
 from beside import Beside
+from openmpi import rma_options
 
 FOLDER = "/usr/lib/*/open-coarrays/openmpi/bin/OpenCoarrays-*-tests"
 IMAGES = 4
@@ -29,4 +30,4 @@ class CoarraysRma(Coarrays):
     """The same with windows over libfabric."""
     name = "coarrays-rma"
     title = "OpenCoarrays, one-sided over libfabric"
-    options = Beside.options + ["--mca", "btl", "self,ofi", "--mca", "osc", "rdma"]
+    options = rma_options()

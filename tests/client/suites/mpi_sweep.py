@@ -86,8 +86,9 @@ def rma(length):
     got, peer = numpy.zeros(length, numpy.uint8), (me + 1) % all_of_us
     strided = MPI.BYTE.Create_vector((length + 1) // 2, 1, 2).Commit()
     half = numpy.zeros((length + 1) // 2, numpy.uint8)
+    out, ones = pattern(length, me), numpy.ones(8, numpy.uint8)  # which stay until they have been sent
     window.Lock(peer)
-    window.Put(pattern(length, me), peer)
+    window.Put(out, peer)
     window.Flush(peer)
     window.Get(got, peer)
     window.Get([half, half.size, MPI.BYTE], peer, [0, 1, strided])
@@ -99,7 +100,7 @@ def rma(length):
     check(memory, length, (me - 1) % all_of_us)
     window.Fence()
     for rank in range(all_of_us):
-        window.Accumulate([numpy.ones(8, numpy.uint8), MPI.BYTE], rank, [length, 8, MPI.BYTE], MPI.BXOR)
+        window.Accumulate([ones, MPI.BYTE], rank, [length, 8, MPI.BYTE], MPI.BXOR)
     window.Fence()
     if memory[length] != all_of_us % 2:
         world.Abort(1)

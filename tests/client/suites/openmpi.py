@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Shared by suites over Open MPI: makes it use libfabric, at least for messages."""
+import functools
 import re
 import shutil
 import subprocess
 
 
 class OpenMpi:
-    """Uses mtl/ofi for all ranks, also those of one host, with libfabric's first entry."""
+    """Uses mtl/ofi for all ranks, also those of one host, with libfabric's first entry. `options` makes it do so."""
     packages = []
+    options = ["--mca", "pml", "cm", "--mca", "mtl", "ofi"]
 
     def __init__(self, build, env):
         self.build = build
@@ -20,7 +22,7 @@ class OpenMpi:
         return package_version(self.packages[0])
 
     def how(self, _transport):
-        return f"{self.programs}; mpirun --mca pml cm --mca mtl ofi, 4 ranks on one host"
+        return f"{self.programs}; {' '.join(['mpirun'] + self.options)}, 4 ranks on one host"
 
     def transports(self):
         return ["weft"]
@@ -33,7 +35,7 @@ class OpenMpi:
         return env
 
     def prepare(self, _root):
-        if not shutil.which("mpirun") or not openmpi_version():
+        if not openmpi_version():
             return "Open MPI is not installed"
         missing = [package for package in self.packages if not package_version(package)]
         return f"not installed: {' '.join(missing)}" if missing else None
@@ -44,9 +46,8 @@ class OpenMpi:
     def launch(self, ranks):
         return self.mpirun(ranks)
 
-    @staticmethod
-    def mpirun(ranks):
-        return ["mpirun", "-n", str(ranks), "--oversubscribe", "--mca", "pml", "cm", "--mca", "mtl", "ofi"]
+    def mpirun(self, ranks, options=None):
+        return ["mpirun", "-n", str(ranks), "--oversubscribe"] + (self.options if options is None else options)
 
 
 def package_version(package):
@@ -55,7 +56,27 @@ def package_version(package):
     return out.split()[1] if out.startswith("installed ") else ""
 
 
+def has_windows_beside_cm():
+    """Open MPI 5.0 opens no btl beside pml/cm, and has no windows there."""
+    return not openmpi_version().startswith("5.")
+
+
+def rma_options():
+    """Returns the options for windows over libfabric; messages may go another way."""
+    if not has_windows_beside_cm():
+        return ["--mca", "pml", "ob1", "--mca", "btl", "self,tcp,ofi", "--mca", "btl_tcp_if_include", "lo", "--mca", "osc", "rdma"]
+    return OpenMpi.options + ["--mca", "btl", "self,ofi", "--mca", "osc", "rdma"]
+
+
+def own_transport():
+    """Returns the options for Open MPI's own transport inside a host."""
+    return ["--mca", "pml", "ob1", "--mca", "btl", "self,vader" if openmpi_version() < "5" else "self,sm"]
+
+
+@functools.cache
 def openmpi_version():
+    if not shutil.which("mpirun"):
+        return ""
     out = subprocess.run(["mpirun", "--version"], capture_output=True, text=True, check=False).stdout
     found = re.search(r"\(Open MPI\) (\S+)", out)
     return found[1] if found else ""

@@ -3,6 +3,7 @@
 import collections
 import os
 import re
+import textwrap
 
 WORDS = {"pass": "pass", "fail": "FAIL", "reference": "ref ", "expected": "xfail", "skip": "skip"}
 NOTES = os.path.join(os.path.dirname(__file__), "notes.md")
@@ -46,15 +47,15 @@ HEADS = ("passed", "failed", "fail over the reference, too", "fail as the suite 
 
 def table(session, suites, missing):
     """Returns the table for the terminal."""
-    lines = ["", f"{'suite':12}{'over':8}{'passed':>8}{'failed':>8}{'also ref':>10}{'expected':>10}{'skipped':>9}"
+    lines = ["", f"{'suite':15}{'over':8}{'passed':>8}{'failed':>8}{'also ref':>10}{'expected':>10}{'skipped':>9}"
                  f"{'stretched':>11}{'minutes':>9}"]
     for suite, transport, rows, reason in each_run(session, suites, missing):
         count = counts(rows)
         if reason or not rows:
-            lines.append(f"{suite.name:12}{transport:8}  not run{': ' + reason if reason else ''}")
+            lines.append(f"{suite.name:15}{transport:8}  not run{': ' + reason if reason else ''}")
             continue
         minutes = sum(row["seconds"] for row in rows) / 60
-        lines.append(f"{suite.name:12}{transport:8}" + "".join(
+        lines.append(f"{suite.name:15}{transport:8}" + "".join(
             f"{count[key]:{width}}" for key, width in zip(COLUMNS, (8, 8, 10, 10, 9, 11))) + f"{minutes:9.1f}")
     return "\n".join(lines)
 
@@ -81,26 +82,30 @@ def made_of(rows):
     return f"{days[0]}{' to ' + days[-1] if len(days) > 1 else ''}, commit {', '.join(commits)}"
 
 
-def row_of(suite, transport, rows):
+def start_of_row(suite, field, transport):
+    return f"| {suite.title} | {field} | {transport} |"
+
+
+def row_of(suite, field, transport, rows):
     """Returns the row of a suite in the table: its counts, and with which commit."""
     count = counts(rows)
-    return f"| {suite.title} | {transport} | " + " | ".join(str(count[key]) for key in COLUMNS) + f" | {made_of(rows)} |"
+    return start_of_row(suite, field, transport) + " " + " | ".join(str(count[key]) for key in COLUMNS) + f" | {made_of(rows)} |"
 
 
-def row_of_none(suite, transport, reason):
+def row_of_none(suite, field, transport, reason):
     why = f"not run{': ' + cell(reason) if reason else ''}"
-    return f"| {suite.title} | {transport} |" + " |" * len(HEADS) + f" {why} |"
+    return start_of_row(suite, field, transport) + " |" * len(HEADS) + f" {why} |"
 
 
-def row_before(suite, transport, text):
+def row_before(suite, field, transport, text):
     """Returns the row that the document has, or None."""
-    start = f"| {suite.title} | {transport} |"
+    start = start_of_row(suite, field, transport)
     return next((line for line in text.splitlines() if line.startswith(start) and ", commit " in line), None)
 
 
-def details_before(suite, transport, text):
+def details_before(suite, field, transport, text):
     """Returns what the document says of the suite's programs."""
-    _, _, rest = text.partition(f"### {suite.title}, {transport}\n")
+    _, _, rest = text.partition(f"### {suite.title}, {field}, {transport}\n")
     return re.split(r"^##", rest, maxsplit=1, flags=re.M)[0].splitlines()
 
 
@@ -110,9 +115,9 @@ def times(rows):
     return f" Those that passed took {ours:.1f} s, over Open MPI's own transport {own:.1f} s." if own else ""
 
 
-def details(suite, transport, rows):
+def details(suite, field, transport, rows):
     """Yields the programs that did not pass, with their reasons."""
-    yield f"### {suite.title}, {transport}"
+    yield f"### {suite.title}, {field}, {transport}"
     yield ""
     yield f"{suite.version()}; {suite.how(transport)}.{times(rows)}"
     yield ""
@@ -141,27 +146,44 @@ def reason_of(row):
 HEAD = """# Compatibility
 
 What programs that nobody here wrote do over this library. `make check-clients` runs their own tests and writes this
-page. "The reference" is the libfabric of the distribution, 1.17 on Debian 12, over its `tcp` provider: what fails over
+page; `make check-field` does it for those of later suites of Debian. "The reference" is the libfabric of the distribution,
+1.17 on bookworm and 2.1 on trixie and sid, over its `tcp` provider: what fails over
 ours is run over it, too, up to three times. What the suites expect to fail themselves, because of their own client, is
 counted apart. Programs run one at a time; each has a limit of time, and gets three times as much where that was over.
 "Over" is the provider: `weft` is what clients choose when nothing is set, and goes through shared memory here."""
 
+TESTED = "Tested clients (`make check-clients`, `make check-field`; versions, commits and dates: " \
+         "[docs/COMPATIBILITY.md](docs/COMPATIBILITY.md))"
+
+HOME = "bookworm"
+FIELDS = (HOME, "trixie", "sid")
+
 
 def document(session, suites, now, missing, before):
-    """Returns the text for all suites. `now`: the names of those that were run, as (suite, transport); the others keep
-    what the text `before` says."""
+    """Returns the text for all suites. `now`: the names of those that were run, as (suite, transport); the others, and
+    those of other suites of Debian, keep what the text `before` says."""
     names = {(suite.name, transport) for suite, transport in now}
     table_rows, sections = [], []
     for suite, transport, rows, reason in each_run(session, suites, missing):
-        if (suite.name, transport) in names and rows and not reason:
-            table_rows.append(row_of(suite, transport, rows))
-            sections += details(suite, transport, rows)
-        elif row_before(suite, transport, before):
-            table_rows.append(row_before(suite, transport, before))
-            sections += [f"### {suite.title}, {transport}"] + details_before(suite, transport, before)
-        else:
-            table_rows.append(row_of_none(suite, transport, reason))
-    head = ["| suite | over | " + " | ".join(HEADS) + " | when |", "|---|---|" + "---:|" * len(HEADS) + "---|"]
+        for field in FIELDS:
+            here, old = field == session.field and (suite.name, transport) in names, row_before(suite, field, transport, before)
+            if here and rows and not reason:
+                table_rows.append(row_of(suite, field, transport, rows))
+                sections += details(suite, field, transport, rows)
+            elif old:
+                table_rows.append(old)
+                sections += [f"### {suite.title}, {field}, {transport}"] + details_before(suite, field, transport, before)
+            elif here:
+                table_rows.append(row_of_none(suite, field, transport, reason))
+    head = ["| suite | on | over | " + " | ".join(HEADS) + " | when |", "|---|---|---|" + "---:|" * len(HEADS) + "---|"]
     with open(NOTES) as f:
         notes = "".join(text for text in f if not text.startswith("<!--")).strip()
     return "\n".join([HEAD, ""] + head + table_rows + [""] + sections + [notes]) + "\n"
+
+
+def readme(document_text, before):
+    """Returns the text of README.md with the clients of the document's table."""
+    table = document_text.split("\n\n")[2].splitlines()[2:]
+    titles = dict.fromkeys(line.split("|")[1].strip() for line in table if "not run" not in line)
+    text = textwrap.fill(f"{TESTED}: {'; '.join(titles)}.", 120, break_long_words=False, break_on_hyphens=False)
+    return re.sub(r"^Tested clients.*?\n\n", lambda _: text + "\n\n", before, flags=re.M | re.S)

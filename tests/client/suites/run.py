@@ -9,10 +9,11 @@
 
 Read from the environment: BUILD, SUITES, TRANSPORTS, FOLDERS (of MPICH's tests), TESTS (a part of a program's name),
 PROGRAMS (a file with the names of those to run), BUDGET (seconds; programs that would begin later are left out),
-AGAIN, MORE, SLOWER (factor for time limits), MPICH (a prefix) with MPICH_SOURCE and MPICH_TESTS, MPI4PY (a folder
-with its source), RESULTS (a folder; default: $BUILD/clients), KEEP=1 (results of another build of the library count
-too). Suites that were run whole get new rows in docs/COMPATIBILITY.md; other rows stay, with the commit they
-were made with. The status is 0 if nothing failed that passes over the reference.
+AGAIN, MORE, SLOWER (factor for time limits), MPICH (a prefix) with MPICH_SOURCE and MPICH_TESTS, MPI4PY (a folder with its
+source), RESULTS (a folder; default: $BUILD/clients), KEEP=1 (results of another build of the library count too), FIELD (the
+suite of Debian that this is; default: bookworm), COMMIT (of the library). Suites that were run whole get new rows in
+docs/COMPATIBILITY.md, whose first column README.md lists; other rows stay, with the commit they were made with. The status
+is 0 if nothing failed that passes over the reference.
 """
 import fnmatch
 import os
@@ -29,17 +30,24 @@ import report
 from coarrays import Coarrays, CoarraysRma
 from hpcc import Hpcc
 from lammps import Lammps
+from gromacs import Gromacs
 from mpi4py_tests import Mpi4py
+from mpi_programs import Mpi4pyBench, MpichPackage, MpiMessages, MpiPlain, MpiRma
 from mpich import Mpich
 from nwchem import Nwchem
 from scalapack import Scalapack
+from sst import Sst
 from sweeps import Sweeps, SweepsRma
+from tools import Tools
 
 SOME = ("FOLDERS", "TESTS", "PROGRAMS", "BUDGET")  # settings that select a part of a suite
-SUITES = [Mpich, Mpi4py, Sweeps, SweepsRma, Hpcc, Scalapack, Coarrays, CoarraysRma, Lammps, Nwchem]
+SUITES = [Tools, MpiPlain, MpiMessages, MpiRma, Mpi4pyBench, MpichPackage, Mpich, Mpi4py, Sweeps, SweepsRma, Hpcc, Scalapack, Coarrays,
+          CoarraysRma, Sst, Lammps, Gromacs, Nwchem]
 
 
 def commit_of(root):
+    if os.environ.get("COMMIT"):
+        return os.environ["COMMIT"]
     out = subprocess.run(["git", "-C", root, "rev-parse", "--short", "HEAD"], capture_output=True, text=True,
                          check=False)
     dirty = subprocess.run(["git", "-C", root, "status", "--porcelain", "-uno", "src", "include"], capture_output=True,
@@ -65,6 +73,7 @@ def reference_folder(work):
 class Session:
     def __init__(self):
         self.root = os.path.realpath(os.path.join(os.path.dirname(__file__), "../../.."))
+        self.field = os.environ.get("FIELD", report.HOME)
         self.build = os.path.realpath(os.environ.get("BUILD", os.path.join(self.root, "build")))
         self.work = os.path.realpath(os.environ.get("RESULTS", os.path.join(self.build, "clients")))
         os.makedirs(self.work, exist_ok=True)
@@ -115,7 +124,7 @@ class Session:
     def run_all(self, suite, transport):
         ours = engine.World(transport, self.build, suite.world_env(self.build, transport))
         theirs = engine.World("reference", self.reference, suite.world_env(self.reference, "tcp"))
-        for world in (ours, theirs):
+        for world in (ours, theirs) if hasattr(suite, "launch") else ():
             wrong = probe.loads(suite, world, self.root, self.work)
             if wrong:
                 sys.exit(f"check-clients: {wrong}")
@@ -152,6 +161,11 @@ def write_document(session, suites, missing):
     text = report.document(session, [make(session.build, os.environ) for make in SUITES], now, missing, before)
     with open(path, "w") as f:
         f.write(text)
+    path = os.path.join(session.root, "README.md")
+    with open(path) as f:
+        before = f.read()
+    with open(path, "w") as f:
+        f.write(report.readme(text, before))
 
 
 def main():

@@ -3,6 +3,7 @@
 import os
 
 from beside import Beside
+from openmpi import has_windows_beside_cm, rma_options
 
 KINDS = {"latency": 2, "bandwidth": 2, "collectives": 4, "rma": 2}
 
@@ -17,13 +18,15 @@ class Sweeps(Beside):
     def cases(self):
         program = os.path.join(os.path.dirname(os.path.realpath(__file__)), "mpi_sweep.py")
         for kind, ranks in KINDS.items():
+            if kind == "rma" and self.options == Beside.options and not has_windows_beside_cm():
+                continue
             yield self.case(kind, ranks, ["/usr/bin/python3", program, kind], self.build)
 
 
 class SweepsRma(Sweeps):
     name = "sweeps-rma"
     title = "Sweeps through mpi4py, one-sided over libfabric"
-    options = Beside.options + ["--mca", "btl", "self,ofi", "--mca", "osc", "rdma"]
+    options = rma_options()
 
     def cases(self):
         return [case for case in super().cases() if case.name == "rma"]
