@@ -26,8 +26,11 @@ TOPOLOGY = """#include "oplsaa.ff/forcefield.itp"
 water
 [ molecules ]
 """
-MAKE = """gmx solvate -cs spc216 -box 2.5 2.5 2.5 -o box.gro -p water.top
-gmx grompp -f water.mdp -c box.gro -p water.top -o water.tpr -maxwarn 2"""
+MAKE = """gmx -nobackup solvate -cs spc216 -box 2.5 2.5 2.5 -o box.gro -p water.top
+gmx -nobackup grompp -f water.mdp -c box.gro -p water.top -o water.tpr -maxwarn 2"""
+
+RUN = """gmx_mpi -nobackup -quiet mdrun -s water.tpr -reprod -ntomp 1 -pin off -g out.log -e out.edr -o out.trr -c out.gro
+test "$OMPI_COMM_WORLD_RANK" != 0 || cat out.log"""
 
 
 class Gromacs(Beside):
@@ -52,6 +55,5 @@ class Gromacs(Beside):
         return f"no box of water: {done.stderr.strip().splitlines()[-1]}" if done.returncode else None
 
     def cases(self):
-        run = "gmx_mpi mdrun -s water.tpr -reprod -ntomp 1 -g out.log -e out.edr -o out.trr -c out.gro; cat out.log"
         for ranks in (2, 4):
-            yield self.case(f"water {ranks}", ranks, run, self.folder)
+            yield self.case(f"water {ranks}", ranks, ["sh", "-ec", RUN], self.folder)

@@ -98,9 +98,9 @@ def row_of_none(suite, field, transport, reason):
 
 
 def row_before(suite, field, transport, text):
-    """Returns the row that the document has, or None."""
+    """Returns the row that the document has, or ""."""
     start = start_of_row(suite, field, transport)
-    return next((line for line in text.splitlines() if line.startswith(start) and ", commit " in line), None)
+    return next((line for line in text.splitlines() if line.startswith(start)), "")
 
 
 def details_before(suite, field, transport, text):
@@ -170,11 +170,11 @@ def document(session, suites, now, missing, before):
             if here and rows and not reason:
                 table_rows.append(row_of(suite, field, transport, rows))
                 sections += details(suite, field, transport, rows)
-            elif old:
+            elif ", commit " in old:
                 table_rows.append(old)
                 sections += [f"### {suite.title}, {field}, {transport}"] + details_before(suite, field, transport, before)
-            elif here:
-                table_rows.append(row_of_none(suite, field, transport, reason))
+            elif here or old:
+                table_rows.append(row_of_none(suite, field, transport, reason) if here else old)
     head = ["| suite | on | over | " + " | ".join(HEADS) + " | when |", "|---|---|---|" + "---:|" * len(HEADS) + "---|"]
     with open(NOTES) as f:
         notes = "".join(text for text in f if not text.startswith("<!--")).strip()
