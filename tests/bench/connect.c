@@ -17,21 +17,15 @@
  * Status 77: the provider is not available, or there are too few descriptors. The same file runs on
  * any libfabric.so.1 in LD_LIBRARY_PATH. */
 #define _GNU_SOURCE
-#include <arpa/inet.h>
-#include <errno.h>
-#include <malloc.h>
-#include <netinet/in.h>
-#include <sys/resource.h>
 #include <rdma/fi_eq.h>
+#include "addresses.h"
 #include "fabric.h"
+#include "memory.h"
 
 #define HALF_MAX   256
 #define DEGREE_MAX 80
-#define MANY       64         /* minimum further peers to measure a connection */
-#define BATCH      1000       /* addresses per call */
-#define HOST       0x0a000001 /* of the first address: 10.0.0.1 */
-#define PORT       20000
-#define PER_HOST   64 /* ports per host */
+#define MANY       64   /* minimum further peers to measure a connection */
+#define BATCH      1000 /* addresses per call */
 
 struct name {
 	char bytes[NAME_ROOM];
@@ -48,40 +42,6 @@ static fi_addr_t addrs[2 * HALF_MAX]; /* of all endpoints, those of side 0 first
 static char message[8] = "message", room[HALF_MAX][DEGREE_MAX][sizeof message];
 static struct fi_context2 contexts[HALF_MAX][2 * DEGREE_MAX];
 static size_t sent, received;
-
-/*
- * Bytes in use: allocated bytes, or those of private pages if that is more (memory mapped by the
- * library itself).
- */
-struct use {
-	double allocated, pages;
-};
-
-static struct use memory_use(void)
-{
-	FILE *status = fopen("/proc/self/status", "r");
-	struct mallinfo2 info2;
-	struct use use = {0};
-	char line[256];
-
-	malloc_trim(0);
-	info2 = mallinfo2();
-	use.allocated = (double)(info2.uordblks + info2.hblkhd);
-	while (status && fgets(line, sizeof line, status))
-		if (sscanf(line, "RssAnon: %lf", &use.pages) == 1)
-			use.pages *= 1024;
-	if (status)
-		fclose(status);
-	return use;
-}
-
-static double memory_since(struct use before)
-{
-	struct use now = memory_use();
-	double allocated = now.allocated - before.allocated, pages = now.pages - before.pages;
-
-	return allocated > pages ? allocated : pages;
-}
 
 static void find(void)
 {
@@ -104,25 +64,17 @@ static void progress(void)
 static void open_endpoints(void)
 {
 	eps[0] = ep;
-	for (size_t i = 1; i < half; i++) {
-		must(fi_endpoint(domain, info, &eps[i], NULL), "fi_endpoint");
-		must(fi_ep_bind(eps[i], &cq->fid, FI_TRANSMIT | FI_RECV), "fi_ep_bind");
-		must(fi_ep_bind(eps[i], &av->fid, 0), "fi_ep_bind");
-		must(fi_enable(eps[i]), "fi_enable");
-	}
+	for (size_t i = 1; i < half; i++)
+		eps[i] = fabric_endpoint(NULL);
 }
 
 static void meet(void)
 {
-	for (size_t i = 0; i < half; i++) {
-		size_t len = NAME_ROOM;
-
-		must(fi_getname(&eps[i]->fid, names[side][i].bytes, &len), "fi_getname");
-	}
+	for (size_t i = 0; i < half; i++)
+		fabric_name(eps[i], names[side][i].bytes);
 	pair_swap(names[side], names[!side], half * sizeof names[0][0]);
 	for (size_t i = 0; i < 2 * half; i++)
-		if (fi_av_insert(av, &names[i / half][i % half], 1, &addrs[i], 0, NULL) != 1)
-			pair_fail("fi_av_insert refused an address");
+		addrs[i] = fabric_insert(names[i / half][i % half].bytes);
 }
 
 static void receive_all(void)
@@ -145,20 +97,11 @@ static void send_to(size_t from, size_t k)
 	must(ret, "fi_send");
 }
 
-/* Makes progress until the other side is done too, which may wait for answers of this side. */
 static void finish(size_t messages)
 {
-	char word = 0;
-
 	while (sent < messages || received < messages)
 		progress();
-	if (send(wire, &word, 1, MSG_NOSIGNAL) != 1)
-		pair_fail("the other side is gone");
-	while (recv(wire, &word, 1, MSG_DONTWAIT) != 1) {
-		if (errno != EAGAIN)
-			pair_fail("the other side is gone");
-		progress();
-	}
+	fabric_sync(progress);
 }
 
 /* Returns microseconds. */
@@ -179,20 +122,6 @@ static void verify(void)
 		for (size_t k = 0; k < degree; k++)
 			if (memcmp(room[i][k], message, sizeof message))
 				pair_fail("wrong data received");
-}
-
-/* Raises the limit of descriptors: each connection needs one, an endpoint a few. */
-static void allow_descriptors(void)
-{
-	struct rlimit limit;
-
-	if (getrlimit(RLIMIT_NOFILE, &limit))
-		pair_fail("getrlimit");
-	limit.rlim_cur = limit.rlim_max;
-	if (setrlimit(RLIMIT_NOFILE, &limit))
-		pair_fail("setrlimit");
-	if (limit.rlim_max < half * (2 * degree + 8))
-		fabric_offered(-FI_EOPNOTSUPP, "so many descriptors");
 }
 
 /* Returns microseconds. */
@@ -221,7 +150,7 @@ static void mesh(void)
 	memset(room, 1, sizeof room);
 	memset(contexts, 1, sizeof contexts);
 	memset(names, 1, sizeof names);
-	allow_descriptors();
+	fabric_descriptors(half * (2 * degree + 8)); /* a connection needs one, an endpoint a few */
 	find();
 	before = memory_use();
 	opening = open_all();
@@ -244,15 +173,6 @@ static void mesh(void)
 	pair_sync();
 }
 
-static void make_addresses(struct sockaddr_in *batch, size_t from)
-{
-	for (size_t i = 0; i < BATCH; i++) {
-		batch[i] = (struct sockaddr_in){.sin_family = AF_INET};
-		batch[i].sin_port = htons((uint16_t)(PORT + (from + i) % PER_HOST));
-		batch[i].sin_addr.s_addr = htonl(HOST + (uint32_t)((from + i) / PER_HOST));
-	}
-}
-
 static void addresses(void)
 {
 	struct sockaddr_in *batch = calloc(BATCH, sizeof *batch);
@@ -269,7 +189,7 @@ static void addresses(void)
 	before = memory_use();
 	start = microseconds();
 	for (size_t done = 0; done < number; done += BATCH) {
-		make_addresses(batch, done);
+		addresses_make(batch, done, BATCH);
 		if (fi_av_insert(av, batch, BATCH, where + done, 0, NULL) != BATCH)
 			pair_fail("fi_av_insert refused an address");
 	}

@@ -4,8 +4,10 @@
 #ifndef BENCH_FABRIC_H
 #define BENCH_FABRIC_H
 
+#include <errno.h>
 #include <stdbool.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <rdma/fabric.h>
 #include <rdma/fi_cm.h>
 #include <rdma/fi_domain.h>
@@ -34,7 +36,7 @@ static void must(ssize_t ret, const char *call)
 	exit(EXIT_FAILURE);
 }
 
-/* Like must, but if the library lacks the feature both sides end with NOT_OFFERED. */
+/* Like must, but if the library lacks the feature the program, with both sides of a pair, ends with NOT_OFFERED. */
 static inline void fabric_offered(ssize_t ret, const char *call)
 {
 	if (ret != -FI_ENODATA && ret != -FI_EOPNOTSUPP && ret != -FI_ENOSYS) {
@@ -43,7 +45,8 @@ static inline void fabric_offered(ssize_t ret, const char *call)
 	}
 	if (side == 0)
 		fprintf(stderr, "bench: %s: %s\n", call, fi_strerror((int)-ret));
-	pair_sync(); /* otherwise the process that ends first would end the other */
+	if (wire)
+		pair_sync(); /* otherwise the process that ends first would end the other */
 	exit(NOT_OFFERED);
 }
 
@@ -74,6 +77,20 @@ static int fabric_find(struct fi_info *hints)
 	return ret;
 }
 
+/* Opens an endpoint of the domain, with its queue and vector, and a counter of what it sends or NULL. */
+static inline struct fid_ep *fabric_endpoint(struct fid_cntr *counter)
+{
+	struct fid_ep *opened;
+
+	must(fi_endpoint(domain, info, &opened, NULL), "fi_endpoint");
+	must(fi_ep_bind(opened, &cq->fid, FI_TRANSMIT | FI_RECV), "fi_ep_bind");
+	must(fi_ep_bind(opened, &av->fid, 0), "fi_ep_bind");
+	if (counter)
+		must(fi_ep_bind(opened, &counter->fid, FI_SEND), "fi_ep_bind");
+	must(fi_enable(opened), "fi_enable");
+	return opened;
+}
+
 static inline void fabric_open(void)
 {
 	struct fi_cq_attr cq_attr = {.format = FI_CQ_FORMAT_TAGGED, .wait_obj = fabric_wait};
@@ -83,21 +100,61 @@ static inline void fabric_open(void)
 	must(fi_domain(fabric, info, &domain, NULL), "fi_domain");
 	must(fi_cq_open(domain, &cq_attr, &cq, NULL), "fi_cq_open");
 	must(fi_av_open(domain, &av_attr, &av, NULL), "fi_av_open");
-	must(fi_endpoint(domain, info, &ep, NULL), "fi_endpoint");
-	must(fi_ep_bind(ep, &cq->fid, FI_TRANSMIT | FI_RECV), "fi_ep_bind");
-	must(fi_ep_bind(ep, &av->fid, 0), "fi_ep_bind");
-	must(fi_enable(ep), "fi_enable");
+	ep = fabric_endpoint(NULL);
+}
+
+static inline void fabric_name(struct fid_ep *of, char name[NAME_ROOM])
+{
+	size_t len = NAME_ROOM;
+
+	memset(name, 0, NAME_ROOM);
+	must(fi_getname(&of->fid, name, &len), "fi_getname");
+}
+
+static inline fi_addr_t fabric_insert(const char *name)
+{
+	fi_addr_t found;
+
+	if (fi_av_insert(av, name, 1, &found, 0, NULL) != 1)
+		pair_fail("fi_av_insert refused the address");
+	return found;
 }
 
 static inline void fabric_meet(void)
 {
-	char mine[NAME_ROOM] = "", theirs[NAME_ROOM];
-	size_t len = sizeof mine;
+	char mine[NAME_ROOM], theirs[NAME_ROOM];
 
-	must(fi_getname(&ep->fid, mine, &len), "fi_getname");
+	fabric_name(ep, mine);
 	pair_swap(mine, theirs, sizeof mine);
-	if (fi_av_insert(av, theirs, 1, &peer, 0, NULL) != 1)
-		pair_fail("fi_av_insert refused the address");
+	peer = fabric_insert(theirs);
+}
+
+/* Like pair_sync, but makes progress, as the other side may wait for answers of this one. */
+static inline void fabric_sync(void (*progress)(void))
+{
+	char word = 0;
+
+	if (send(wire, &word, 1, MSG_NOSIGNAL) != 1)
+		pair_fail("the other side is gone");
+	while (recv(wire, &word, 1, MSG_DONTWAIT) != 1) {
+		if (errno != EAGAIN)
+			pair_fail("the other side is gone");
+		progress();
+	}
+}
+
+/* Raises the limit of descriptors. Where it is less than what is needed, the program ends with NOT_OFFERED. */
+static inline void fabric_descriptors(size_t needed)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit))
+		pair_fail("getrlimit");
+	limit.rlim_cur = limit.rlim_max;
+	if (setrlimit(RLIMIT_NOFILE, &limit))
+		pair_fail("setrlimit");
+	if (limit.rlim_max < needed)
+		fabric_offered(-FI_EOPNOTSUPP, "so many descriptors");
 }
 
 /* Reads up to `room` completions. Returns their number; an error ends the program. */

@@ -18,7 +18,7 @@
 #define LIMIT 60 /* maximum lifetime of a process in seconds */
 
 static int side; /* 0 or 1 */
-static int wire; /* socket to the other side, only to synchronize */
+static int wire; /* socket to the other side, only to synchronize; 0: there is none */
 
 static void pair_fail(const char *what)
 {
