@@ -12,11 +12,20 @@ import tempfile
 import time
 
 LIMIT = 90  # seconds for a program
+SLOW = 10  # seconds for a program whose cost may be too great to measure
 NOT_OFFERED = 77  # exit status
 
 
 class Refused(Exception):
     """No figure: the program failed, or its library does not offer what it measures."""
+
+
+class Slow(Refused):
+    """No end within the limit of time. `printed`: what the program had told before."""
+
+    def __init__(self, seconds, printed=""):
+        super().__init__(f"no end within {seconds} s")
+        self.printed = printed
 
 
 def start(argv, env, out=subprocess.PIPE):
@@ -34,12 +43,12 @@ def end(process):
             pass
 
 
-def output(process):
+def output(process, seconds=LIMIT):
     """Waits for a process. Returns what it printed."""
     try:
-        out, err = process.communicate(timeout=LIMIT)
-    except subprocess.TimeoutExpired:
-        raise Refused(f"no end within {LIMIT} s") from None
+        out, err = process.communicate(timeout=seconds)
+    except subprocess.TimeoutExpired as late:  # its output is bytes, whatever was asked for
+        raise Slow(seconds, (late.output or b"").decode()) from None
     finally:
         end(process)
     if process.returncode == NOT_OFFERED:
@@ -49,16 +58,30 @@ def output(process):
     return out
 
 
-def program(*argv, scale=None, **env):
+def program(*argv, scale=None, seconds=LIMIT, **env):
     """Returns the job of a program, {} in whose arguments is the size.
 
-    It prints lines "SIZE VALUE" or "WHAT NUMBER VALUE". `scale` makes figures of the values and sizes.
+    It prints lines "SIZE VALUE" or "WHAT NUMBER VALUE". `scale` makes figures of the values and sizes. Once it has not ended
+    within `seconds`, greater sizes are not tried.
     """
-    def job(size):
-        for line in output(start([arg.replace("{}", str(size)) for arg in argv], env)).splitlines():
+    slow = []  # sizes
+
+    def figures(printed, size):
+        for line in printed.splitlines():
             words = line.split()
             value = float(words[-1])
             yield words[0] if len(words) > 2 else None, scale(value, size) if scale else value
+
+    def job(size):
+        if slow and size >= min(slow):
+            raise Slow(seconds)
+        try:
+            printed = output(start([arg.replace("{}", str(size)) for arg in argv], env), seconds)
+        except Slow as late:
+            slow.append(size)
+            yield from figures(late.printed, size)
+            raise
+        yield from figures(printed, size)
     return job
 
 

@@ -9,7 +9,7 @@
  *     match [-n] PROVIDER cancel NUMBER       cancelling one of so many posted receives
  *     match PROVIDER entries NUMBER           fi_cq_read of up to so many entries
  *
- * Up to 64 are taken from those that wait, then as many put at their end. Which ones: the first
+ * Up to eight are taken from those that wait, then as many put at their end. Which ones: the first
  * ("order"), the last ("reverse"), or any ("random").
  *
  * -n: over a network. Prints lines "WHAT NUMBER VALUE", nanoseconds of a message sent, received and its receive
@@ -21,7 +21,8 @@
 #include "cost.h"
 #include "memory.h"
 
-#define BATCH    64
+#define BATCH    8
+#define TURNS    8 /* batches of a repeat, more if they are smaller */
 #define ENTRIES  256
 #define MASKS    4
 #define STUCK_US 2000000
@@ -37,9 +38,11 @@ static struct receive *receives;
 static fi_addr_t source;
 static char message[8] = "message", room[8];
 static size_t completed, operations;
-static size_t taken[BATCH], back[BATCH]; /* tags of a batch, as they are taken and put back */
-static size_t batch;                     /* how many */
-static size_t first;                     /* of those that wait, if they are taken in their order */
+static size_t batch, turns; /* of a repeat */
+static size_t first;        /* of those that wait, if they are taken in their order */
+
+/* Tags of the batches, as they are taken and put back. */
+static size_t taken[BATCH * TURNS][BATCH], back[BATCH * TURNS][BATCH];
 
 static void completion(void *context)
 {
@@ -124,43 +127,55 @@ static void cancel(size_t tag)
 	must(fi_cancel(&ep->fid, &receives[tag].context), "fi_cancel");
 }
 
+static void (*choose)(size_t *tags); /* fills in those of a batch */
+
 /* ---- What is taken --------------------------------------------------------------------------- */
 
-static bool is_taken(size_t tag, size_t count)
+static bool is_among(const size_t *tags, size_t count, size_t tag)
 {
 	for (size_t i = 0; i < count; i++)
-		if (taken[i] == tag)
+		if (tags[i] == tag)
 			return true;
 	return false;
 }
 
-static void take_order(void)
+static void take_order(size_t *tags)
 {
 	for (size_t i = 0; i < batch; i++)
-		taken[i] = (first + i) % number;
+		tags[i] = (first + i) % number;
 	first = (first + batch) % number;
 }
 
-static void take_reverse(void)
+static void take_reverse(size_t *tags)
 {
 	for (size_t i = 0; i < batch; i++)
-		taken[i] = number - 1 - i;
+		tags[i] = number - 1 - i;
 }
 
-static void take_random(void)
+static void take_random(size_t *tags)
 {
 	for (size_t i = 0; i < batch; i++)
 		do
-			taken[i] = cost_random() % number;
-		while (is_taken(taken[i], i));
+			tags[i] = cost_random() % number;
+		while (is_among(tags, i, tags[i]));
 }
 
 static int by_age(const void *a, const void *b)
 {
-	size_t x = (*(const size_t *)a + number - first) % number,
-	       y = (*(const size_t *)b + number - first) % number;
+	size_t x = (*(const size_t *)a + number - first) % number;
+	size_t y = (*(const size_t *)b + number - first) % number;
 
 	return x < y ? -1 : x > y;
+}
+
+/* What is taken is put back in the order in which it waited, so that the last ones remain the last. */
+static void choose_all(void)
+{
+	for (size_t turn = 0; turn < turns; turn++) {
+		choose(taken[turn]);
+		memcpy(back[turn], taken[turn], sizeof back[turn]);
+		qsort(back[turn], batch, sizeof back[turn][0], by_age);
+	}
 }
 
 /* ---- What is measured ------------------------------------------------------------------------ */
@@ -171,7 +186,6 @@ struct way {
 };
 
 static const struct way *way;
-static void (*choose)(void);
 
 static const struct way ways[] = {
 	{"posted", transmit, post},  {"any", transmit, post},  {"masks", transmit, post},
@@ -182,25 +196,22 @@ static const struct way ways[] = {
 static double once(void)
 {
 	double start;
-	size_t turns = BATCH / batch;
 
-	choose();
-	memcpy(back, taken, sizeof back);
-	qsort(back, batch, sizeof back[0], by_age);
+	choose_all();
 	start = microseconds();
 	for (size_t turn = 0; turn < turns; turn++) {
 		for (size_t i = 0; i < batch; i++) {
-			receives[taken[i]].awaited = true;
-			way->take(taken[i]);
+			receives[taken[turn][i]].awaited = true;
+			way->take(taken[turn][i]);
 		}
 		await(batch);
 		for (size_t i = 0; i < batch; i++)
-			way->put(back[i]);
+			way->put(back[turn][i]);
 	}
 	return (microseconds() - start) * 1000 / (double)(turns * batch);
 }
 
-static void measure(const char *what, void (*how)(void))
+static void measure(const char *what, void (*how)(size_t *tags))
 {
 	choose = how;
 	cost_say(what, cost_median(once));
@@ -289,6 +300,7 @@ int main(int argc, char **argv)
 		return EXIT_FAILURE;
 	}
 	batch = number < BATCH ? number : BATCH;
+	turns = BATCH * TURNS / batch;
 	make_receives(way ? number : ENTRIES, !strcmp(what, "masks"));
 	cost_open(argv[1], FI_MSG | FI_TAGGED | FI_DIRECTED_RECV, false);
 	source = strcmp(what, "any") != 0 ? tx_addr : FI_ADDR_UNSPEC;

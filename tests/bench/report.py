@@ -6,17 +6,23 @@ changes its speed from minute to minute changes both.
 """
 import csv
 import html
+import math
 import os
 import re
 import shutil
 import statistics
 import subprocess
 
+from jobs import SLOW
+
 HEADER = ["row", "who", "size", "round", "value", "unit"]
 OURS = "Weft"
 BEFORE = "before"  # the other build of AGAINST
 LIMIT = "limit"  # "limit: WHAT" is a limit of the machine; the best one counts
 RATES = ("M/s", "GB/s", "elements/ns")
+TIMES = ("ns", "us", "ms")
+GROWTH = 1.2  # a cost may become that many times as great where there is ten times as much of what it is among
+GROWS = "Grows: "  # in the definition of a row: why its cost may grow more
 NOISE = 0.03  # smaller changes are none
 ENOUGH = 3  # turns to tell a change from noise
 PAGE = os.path.join(os.path.dirname(os.path.realpath(__file__)), "../../docs/BENCH.md")
@@ -24,6 +30,11 @@ PAGE = os.path.join(os.path.dirname(os.path.realpath(__file__)), "../../docs/BEN
 
 def is_rate(unit):
     return unit in RATES
+
+
+def is_curve(row):
+    """Returns whether a row's sizes are numbers of things, and its figures what one costs among so many."""
+    return row.startswith("cost/")
 
 
 class Figures:
@@ -66,6 +77,15 @@ class Figures:
         quotients = self.quotients(row, size, who)
         return statistics.median(quotients) if quotients else None
 
+    def growth(self, row, who):
+        """Returns {size: by how much a cost grew from the size before, for ten times as many}, of those that grew too much."""
+        known = [(size, self.spread(row, size, who)[1]) for size in self.sizes(row) if self.values(row, size, who)]
+        found = {}
+        for (few, least), (many, most) in zip(known, known[1:]):
+            if 0 < least < math.inf and (grown := (most / least) ** (1 / math.log10(many / few))) > GROWTH:
+                found[many] = grown
+        return found
+
     def best_limit(self, row, size):
         """Returns which limit is the highest to reach, or None."""
         limits = [who for who in self.cells.get((row, size), {}) if who.startswith(LIMIT)]
@@ -88,6 +108,8 @@ def definitions(path=PAGE):
 
 
 def figure(value):
+    if value == math.inf:
+        return f"> {SLOW} s"
     return "-" if value is None else f"{value:.4g}" if value < 1000 else f"{value:.0f}"
 
 
@@ -103,8 +125,20 @@ def quotient(value):
     return "-" if value is None else f"{value:.2f}"
 
 
+def curves(figures, row):
+    """Returns a head and lines: what it costs each, by how many there are. What grew too much is marked by how much it did."""
+    lines = []
+    for who in figures.people(row):
+        grown = figures.growth(row, who)
+        lines.append([who, *(cell(figures.spread(row, size, who)) + (f" ^{figure(grown[size])}" if 1 < grown.get(size, 1) < math.inf else "")
+                             for size in figures.sizes(row))])
+    return ["of", *(f"{size:,}" for size in figures.sizes(row))], lines
+
+
 def table(figures, row):
     """Returns a head and lines: what each reached, then ours divided by each of the others."""
+    if is_curve(row):
+        return curves(figures, row)
     people = figures.people(row)
     rivals = [who for who in people if who != OURS and not who.startswith(LIMIT)] if OURS in people else []
     limited = OURS in people and any(figures.best_limit(row, size) for size in figures.sizes(row))
@@ -175,6 +209,9 @@ def chart(figures, row, number):
     plots = []
     for at, who in enumerate(figures.people(row)):
         points = [(size, *figures.spread(row, size, who)) for size in sizes if figures.values(row, size, who)]
+        points = [point for point in points if 0 < min(point) and max(point) < math.inf]
+        if not points:
+            continue
         script += [f"$d{at} << END", *(f"{size} {median} {least} {most}" for size, least, median, most in points), "END"]
         plots.append(f'$d{at} using 1:2:3:4 with yerrorlines title "{who}"')
     script.append("plot " + ", ".join(plots))
@@ -182,14 +219,29 @@ def chart(figures, row, number):
     return done.stdout[done.stdout.find("<svg"):] if done.returncode == 0 and "<svg" in done.stdout else ""
 
 
+def growths(figures):
+    """Returns a line for each of our costs that grows too much: where it does, and whether docs/BENCH.md says why."""
+    known, lines = definitions(), []
+    for row in filter(is_curve, figures.rows()):
+        found = figures.growth(row, OURS)
+        if found:
+            why = "explained" if GROWS in known.get(row, "") else "NOT EXPLAINED"
+            lines.append(f"{row:24} {why:13}  " + ", ".join(f"at {size:,} ^{figure(grown)}" for size, grown in found.items()))
+    return lines
+
+
 def heading(figures, row):
     return f"{row} ({figures.units[row]}{'' if is_rate(figures.units[row]) else ', less is better'})"
+
+
+ABOUT = (f"Each figure: the median of the rounds (smallest - largest). Ratios: the median of those of each round. ^2: a cost that became "
+         f"2 times as great for ten times as many; less than {GROWTH} is not marked.")
 
 
 def in_markdown(figures, facts, notes):
     known = definitions()
     text = ["# Measurements", "", "| | |", "|---|---|", *(f"| {name} | {fact} |" for name, fact in facts), ""]
-    text += ["Each figure: the median of the rounds (smallest - largest). Ratios: the median of those of each round.", ""]
+    text += [ABOUT, ""]
     for title, lines in notes:
         text += [f"## {title}", "", "```", *lines, "```", ""]
     for row in figures.rows():
@@ -215,7 +267,7 @@ def in_html(figures, facts, notes):
     known = definitions()
     text = ["<!DOCTYPE html>", '<html lang="en"><head><meta charset="utf-8"><title>Measurements</title>',
             f"<style>{STYLE}</style></head><body>", "<h1>Measurements</h1>", html_table(facts),
-            "<p>Each figure: the median of the rounds (smallest - largest). Ratios: the median of those of each round.</p>"]
+            f"<p>{ABOUT}</p>"]
     for title, lines in notes:
         text += [f"<h2>{html.escape(title)}</h2>", "<pre>" + html.escape("\n".join(lines)) + "</pre>"]
     for number, row in enumerate(figures.rows()):
@@ -227,12 +279,14 @@ def in_html(figures, facts, notes):
 
 def notes_of(figures, goals):
     """Returns what is said above the rows: pairs of a title and lines."""
+    curved = any(map(is_curve, figures.rows()))
+    grown = [("Costs that grow by more than a fifth for ten times as many", growths(figures) or ["none"])] if curved else []
     turns = [len(people[BEFORE]) for people in figures.cells.values() if BEFORE in people]
     if turns:
         none = "nothing" if max(turns) >= ENOUGH else f"that takes {ENOUGH} rounds or more to tell"
-        return [(f"Changed beyond noise, {OURS}/{BEFORE}", changes(figures) or [none])]
+        return [(f"Changed beyond noise, {OURS}/{BEFORE}", changes(figures) or [none]), *grown]
     reached = [verdict(figures, goal) for goal in goals if goal[:2] in figures.cells]
-    return [("Meant to be reached", reached)] if reached else []
+    return [*([("Meant to be reached", reached)] if reached else []), *grown]
 
 
 def in_text(figures, goals):

@@ -13,6 +13,7 @@ never a failure, as the machine may be busy.
 """
 import csv
 import fnmatch
+import math
 import os
 import signal
 import subprocess
@@ -47,7 +48,8 @@ def reference():
 
 def compile_all(work, library, with_mpi):
     """Compiles the programs. Those of the interface are linked with the older library, so that they run on both."""
-    programs = {name: [library] for name in ("client", "onesided", "threads", "wake", "connect", "collective", "rails")}
+    programs = {name: [library] for name in ("client", "onesided", "threads", "wake", "connect", "collective", "rails", "match", "tables",
+                                          "star", "everybody")}
     programs.update(limit=[], sockets=["-luring"], tls=["-lssl", "-lcrypto"],
                     plain=["-Isrc", "-I.", "-DWEFT_API_2_7", os.path.join(os.path.dirname(work), "libfabric.a")])
     compilers = dict.fromkeys(programs, os.environ.get("CC", "cc"))
@@ -96,7 +98,7 @@ class Run:
         self.chosen, self.rounds = chosen, rounds
         self.started, self.done = time.monotonic(), 0
         self.all = sum(len(row.sizes) * row.times * (1 if row.late else rounds) for row in chosen)
-        self.refused = set()  # (row, size, who)
+        self.refused = {}  # (row, size, who): whether it was only too slow
 
     def show(self, turn, row, size):
         """Shows the row and the time left, judged by the steps that are done."""
@@ -105,17 +107,27 @@ class Run:
         say(text + ("" if left is None else f", {left:.0f} min left"), passing=True)
 
     def one(self, row, size, who, number):
+        """Of a curve, what takes too long has an endless time. Of what a program tells, the row may want a part."""
+        def write(word, value):
+            name, unit = (f"{row.name}-{word}", row.words[word]) if word else (row.name, row.unit)
+            self.csv.writerow([name, who, size, number, f"{value:.6g}", unit])
+
+        told = set()
         try:
             for word, value in row.jobs[who](size):
-                name, unit = (f"{row.name}-{word}", row.words[word]) if word in row.words else (row.name, row.unit)
-                self.csv.writerow([name, who, size, number, f"{value:.6g}", unit])
+                told.add(word)
+                if word is None or word in row.words:
+                    write(word, value)
         except jobs.Refused as reason:
+            slow = isinstance(reason, jobs.Slow) and report.is_curve(row.name)
+            for word in (word for word, unit in row.words.items() if slow and unit in report.TIMES and word not in told):
+                write(word, math.inf)
             if (row.name, size, who) not in self.refused:
                 say(f"{row.name} {size}, {who}: {reason}")
-            self.refused.add((row.name, size, who))
+            self.refused[row.name, size, who] = slow
 
     def ours_failed(self):
-        return any(who == report.OURS for _, _, who in self.refused)
+        return any(who == report.OURS and not slow for (_, _, who), slow in self.refused.items())
 
     def one_round(self, turn):
         """What runs first finds other caches and clocks: all take turns at that."""

@@ -10,7 +10,7 @@
  *     sending      nanoseconds for a message of 8 bytes and its completion, if all peers get them by turns
  *     idle         nanoseconds for a call of fi_cq_read while nobody sends anything
  *     memory       bytes of the process for each peer, its address included, the kernel's not
- *     stranger     microseconds until the first message of a peer has come, which it connects for
+ *     first        microseconds until the first message of a peer has come, which it connects for
  * Status 77: the provider is not available, or there are too few descriptors. The same file runs on
  * any libfabric.so.1 in LD_LIBRARY_PATH. */
 #define _GNU_SOURCE
@@ -205,7 +205,7 @@ static void run_strangers(void)
 		values[i] = microseconds() - start;
 		fabric_sync(progress);
 	}
-	say("stranger", clock_median(values, STRANGERS));
+	say("first", clock_median(values, STRANGERS));
 }
 
 static void run_peers(void)

@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""The report of the benchmark: known raw figures must give the right spread, ratios, goals and changes.
+"""The report of the benchmark: known raw figures must give the right spread, ratios, goals, changes and growth.
 
 A run must measure all by turns and record what it gets, also beside programs that fail. Each row of the benchmark must have its definition in docs/BENCH.md, and each goal a row.
 """
+import math
 import os
 import shutil
 import sys
 import tempfile
+import time
 
 sys.dont_write_bytecode = True
 ROOT = os.path.realpath(os.path.join(os.path.dirname(__file__), "../.."))
@@ -105,8 +107,46 @@ for script, reason in ("echo no such; exit 1", "status 1"), ("echo none >&2; exi
     except jobs.Refused as refused:
         assert str(refused).startswith(reason), refused
 
+slow = jobs.program("sh", "-c", "echo first {} 3; if [ {} -ge 10 ]; then echo second {} 5; sleep 60; fi", seconds=1)
+equal(list(slow(1)), [("first", 3.0)])
+begun = time.monotonic()
+for size, told in (10, ["first", "second"]), (100, []), (10, []):  # only the first one is waited for
+    words = []
+    try:
+        for word, _ in slow(size):
+            words.append(word)
+        sys.exit("bench: what does not end is no failure")
+    except jobs.Slow as late:
+        equal((str(late), words), ("no end within 1 s", told))
+assert time.monotonic() - begun < 10
+equal(list(slow(2)), [("first", 3.0)])
+
 one = AGAINST.splitlines()[0] + "\n" + "\n".join(line for line in AGAINST.splitlines() if line.startswith("few"))
 equal(report.notes_of(written(one)[0], [])[0][1], ["that takes 3 rounds or more to tell"])
+
+# A cost may be a fifth more where there is ten times as much, or two fifths and a bit for a hundred times. "few" is too slow for the last.
+CURVE = "row,who,size,round,value,unit\n" + "".join(
+    f"cost/{row},{who},{size},1,{value},ns\n"
+    for row, who, values in (("any-random", "Weft", {1: 100, 10: 119, 100: 143, 10000: 200}), ("any-random", "libfabric", {1: 50, 10: 100, 10000: "inf"}),
+                             ("host-all", "Weft", {2: 1, 200: 100}), ("shm-idle", "Weft", {1: 10, 10: 13, 100: 0, 1000: 5}))
+    for size, value in values.items())
+figures, markdown, page = written(CURVE)
+equal(figures.growth("cost/any-random", "Weft"), {100: 143 / 119})
+equal(figures.growth("cost/any-random", "libfabric"), {10: 2.0, 10000: math.inf})
+equal(figures.growth("cost/shm-idle", "Weft"), {10: 1.3})  # what fell to nothing may come back
+equal(report.table(figures, "cost/any-random"), (
+    ["of", "1", "10", "100", "10,000"],
+    [["Weft", "100", "119", "143 ^1.202", "200"], ["libfabric", "50", "100 ^2", "-", f"> {jobs.SLOW} s"]]))
+equal([line.split() for line in report.growths(figures)],
+      [["cost/any-random", "NOT", "EXPLAINED", "at", "100", "^1.202"], ["cost/host-all", "explained", "at", "200", "^10"],
+       ["cost/shm-idle", "NOT", "EXPLAINED", "at", "10", "^1.3"]])
+assert report.GROWS in report.definitions()["cost/host-all"] and report.GROWS not in report.definitions()["cost/any-random"]
+for text in markdown, page:
+    for part in "143 ^1.202", "10,000", "NOT EXPLAINED":
+        assert part in text, part
+equal(report.notes_of(written(CURVE.replace("119", "120").replace("143", "144").replace(",13,", ",12,").replace("200,1,100", "200,1,1"))[0], []),
+      [("Costs that grow by more than a fifth for ten times as many", ["none"])])
+equal(report.notes_of(written(RAW)[0], []), [])
 
 line = "repeat,20000,0.195,0.233,0.234,32.59,32.60,4271184,4271185"
 equal([jobs.perftest_figure(line, 1000, unit) for unit in ("us", "M/s", "GB/s")], [0.234, 4.271185, 4.271185])
@@ -133,13 +173,21 @@ with tempfile.TemporaryDirectory() as work:
     for turn in 1, 2:
         session.one_round(turn)
     equal(session.done, session.all)
-    equal(session.refused, {("plain", 8, "UCX"), ("plain", 64, "UCX")})
+    equal(session.refused, {("plain", 8, "UCX"): False, ("plain", 64, "UCX"): False})
     assert not session.ours_failed()
     equal(order, ["Weft", "UCX"] * 2 + ["UCX", "Weft"] * 2 + ["late"] * 2)
     with open(os.path.join(work, "raw.csv"), encoding="utf-8") as raw:
         equal(raw.read().split(), ["row,who,size,round,value,unit", "plain,Weft,8,1,2,us", "plain,Weft,64,1,2,us",
                                    "plain,Weft,8,2,2,us", "plain,Weft,64,2,2,us", "late,Weft,5,3,3,ms",
                                    "late-sum,Weft,5,3,4,bytes", "late,Weft,5,4,3,ms", "late-sum,Weft,5,4,4,bytes"])
+    curve = rows.Row("cost/of", "", [10], {"Weft": slow}, words={"first": "ns", "third": "ns", "memory": "bytes"})
+    session.one(curve, 10, "Weft", 1)  # `slow` tells "second", too; of a row that is no curve what takes too long is not told
+    session.one(rows.Row("of", "us", [10], {"Weft": slow}), 10, "Weft", 1)
+    with open(os.path.join(work, "raw.csv"), encoding="utf-8") as raw:
+        equal([line for line in raw.read().split() if "of" in line], ["cost/of-first,Weft,10,1,inf,ns", "cost/of-third,Weft,10,1,inf,ns"])
+    equal(session.refused["cost/of", 10, "Weft"], True)
+    session.refused.pop(("of", 10, "Weft"))
+    assert not session.ours_failed()  # it is only slow
     session.one(rows.Row("ours", "us", [8], {"Weft": job("Weft")}), 8, "Weft", 1)
     assert session.ours_failed()
 
