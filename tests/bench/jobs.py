@@ -4,6 +4,7 @@
 A job is called with a size and yields pairs: what was measured (None, or a word that the program prints) and the value.
 """
 import os
+import re
 import signal
 import socket
 import statistics
@@ -14,6 +15,7 @@ import time
 LIMIT = 90  # seconds for a program
 SLOW = 10  # seconds for a program whose cost may be too great to measure
 NOT_OFFERED = 77  # exit status
+SHARED = "/dev/shm"
 
 
 class Refused(Exception):
@@ -43,14 +45,41 @@ def end(process):
             pass
 
 
+def await_group(number):
+    """Waits until the last process of a group is gone, which another one than this may have to be told of."""
+    for _ in range(500):
+        try:
+            os.killpg(number, 0)
+        except (ProcessLookupError, PermissionError):
+            return
+        time.sleep(0.01)
+
+
+def sweep(since):
+    """Removes the shared memory that ended processes of the reference have left since then: a gigabyte may be left, and the next
+    process of such a number cannot open an endpoint. Their files are named PID:UID:NUMBER."""
+    for name in os.listdir(SHARED):
+        path = os.path.join(SHARED, name)
+        pid = re.fullmatch(r"(\d+):\d+:\d+", name)
+        try:
+            if pid and not os.path.exists(f"/proc/{pid[1]}") and os.stat(path).st_ctime >= since:
+                os.unlink(path)
+        except OSError:
+            pass  # of another user, or gone
+
+
 def output(process, seconds=LIMIT):
     """Waits for a process. Returns what it printed."""
+    begun = time.time() - 1  # the clock of files is a coarse one
     try:
         out, err = process.communicate(timeout=seconds)
     except subprocess.TimeoutExpired as late:  # its output is bytes, whatever was asked for
         raise Slow(seconds, (late.output or b"").decode()) from None
     finally:
         end(process)
+        if process.returncode:
+            await_group(process.pid)
+            sweep(begun)
     if process.returncode == NOT_OFFERED:
         raise Refused("not offered: " + err.strip()[-200:])
     if process.returncode:

@@ -13,7 +13,8 @@
  * ("order"), the last ("reverse"), or any ("random").
  *
  * -n: over a network. Prints lines "WHAT NUMBER VALUE", nanoseconds of a message sent, received and its receive
- * posted, of a receive cancelled and posted, or of an entry; "receive" are bytes of a posted one.
+ * posted, of a receive cancelled and posted, or of an entry; "bytes" are those
+ * of a posted receive, or of a message that is there.
  * Status 77: the provider is not available. The same file runs on any libfabric.so.1 in
  * LD_LIBRARY_PATH. */
 #define _GNU_SOURCE

@@ -7,6 +7,7 @@ A run must measure all by turns and record what it gets, also beside programs th
 import math
 import os
 import shutil
+import subprocess
 import sys
 import tempfile
 import time
@@ -120,6 +121,18 @@ for size, told in (10, ["first", "second"]), (100, []), (10, []):  # only the fi
         equal((str(late), words), ("no end within 1 s", told))
 assert time.monotonic() - begun < 10
 equal(list(slow(2)), [("first", 3.0)])
+
+with tempfile.TemporaryDirectory() as jobs.SHARED:
+    gone = subprocess.run(["sh", "-c", "echo $$"], capture_output=True, text=True, check=True).stdout.strip()
+    names = [f"{gone}:0:0", f"{os.getpid()}:0:0", f"{gone}:other"]
+    for name in names:
+        open(os.path.join(jobs.SHARED, name), "w", encoding="utf-8").close()
+    jobs.sweep(time.time() - 10)
+    equal(sorted(os.listdir(jobs.SHARED)), sorted([f"{os.getpid()}:0:0", f"{gone}:other"]))
+    open(os.path.join(jobs.SHARED, f"{gone}:0:0"), "w", encoding="utf-8").close()
+    jobs.sweep(time.time() + 10)  # it is older
+    assert f"{gone}:0:0" in os.listdir(jobs.SHARED)
+jobs.SHARED = "/dev/shm"
 
 one = AGAINST.splitlines()[0] + "\n" + "\n".join(line for line in AGAINST.splitlines() if line.startswith("few"))
 equal(report.notes_of(written(one)[0], [])[0][1], ["that takes 3 rounds or more to tell"])
