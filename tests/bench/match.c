@@ -23,7 +23,7 @@
 #include "memory.h"
 
 #define BATCH    8
-#define TURNS    8 /* batches of a repeat, more if they are smaller */
+#define BATCHES  8 /* batches of a repeat, more if they are smaller */
 #define ENTRIES  256
 #define MASKS    4
 #define STUCK_US 2000000
@@ -39,11 +39,11 @@ static struct receive *receives;
 static fi_addr_t source;
 static char message[8] = "message", room[8];
 static size_t completed, operations;
-static size_t batch, turns; /* of a repeat */
-static size_t first;        /* of those that wait, if they are taken in their order */
+static size_t batch, batches; /* of a repeat */
+static size_t first;          /* of those that wait, if they are taken in their order */
 
 /* Tags of the batches, as they are taken and put back. */
-static size_t taken[BATCH * TURNS][BATCH], back[BATCH * TURNS][BATCH];
+static size_t taken[BATCH * BATCHES][BATCH], back[BATCH * BATCHES][BATCH];
 
 static void completion(void *context)
 {
@@ -172,10 +172,10 @@ static int by_age(const void *a, const void *b)
 /* What is taken is put back in the order in which it waited, so that the last ones remain the last. */
 static void choose_all(void)
 {
-	for (size_t turn = 0; turn < turns; turn++) {
-		choose(taken[turn]);
-		memcpy(back[turn], taken[turn], sizeof back[turn]);
-		qsort(back[turn], batch, sizeof back[turn][0], by_age);
+	for (size_t b = 0; b < batches; b++) {
+		choose(taken[b]);
+		memcpy(back[b], taken[b], sizeof back[b]);
+		qsort(back[b], batch, sizeof back[b][0], by_age);
 	}
 }
 
@@ -200,16 +200,16 @@ static double once(void)
 
 	choose_all();
 	start = microseconds();
-	for (size_t turn = 0; turn < turns; turn++) {
+	for (size_t b = 0; b < batches; b++) {
 		for (size_t i = 0; i < batch; i++) {
-			receives[taken[turn][i]].awaited = true;
-			way->take(taken[turn][i]);
+			receives[taken[b][i]].awaited = true;
+			way->take(taken[b][i]);
 		}
 		await(batch);
 		for (size_t i = 0; i < batch; i++)
-			way->put(back[turn][i]);
+			way->put(back[b][i]);
 	}
-	return (microseconds() - start) * 1000 / (double)(turns * batch);
+	return (microseconds() - start) * 1000 / (double)(batches * batch);
 }
 
 static void measure(const char *what, void (*how)(size_t *tags))
@@ -301,7 +301,7 @@ int main(int argc, char **argv)
 		return EXIT_FAILURE;
 	}
 	batch = number < BATCH ? number : BATCH;
-	turns = BATCH * TURNS / batch;
+	batches = BATCH * BATCHES / batch;
 	make_receives(way ? number : ENTRIES, !strcmp(what, "masks"));
 	cost_open(argv[1], FI_MSG | FI_TAGGED | FI_DIRECTED_RECV, false);
 	source = strcmp(what, "any") != 0 ? tx_addr : FI_ADDR_UNSPEC;

@@ -201,7 +201,7 @@ static _Atomic bool ended;
 static uint64_t added;
 
 /* Release: pairs with the acquire in `wake`. */
-static void *wait_in_turn(void *arg)
+static void *wait_for_mine(void *arg)
 {
 	for (uint64_t value = (uint64_t)(uintptr_t)arg + 1; !ended; value += number) {
 		must(fi_cntr_wait(counter, value, -1), "fi_cntr_wait");
@@ -231,7 +231,7 @@ static void waiters(void)
 	fabric_offered(fi_cntr_open(domain, &attr, &counter, NULL), "fi_cntr_open");
 	counted = fabric_endpoint(counter);
 	for (size_t i = 0; i < number; i++)
-		if (pthread_create(&threads[i], NULL, wait_in_turn, (void *)i))
+		if (pthread_create(&threads[i], NULL, wait_for_mine, (void *)i))
 			pair_fail("pthread_create");
 	cost_say("wake", cost_median(wake));
 	ended = true;
