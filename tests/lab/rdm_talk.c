@@ -18,11 +18,15 @@ struct side {
 	int end; /* socket to the other process */
 };
 
-static void reported(const struct event *e)
+static void reported(const char *what, int err)
 {
-	printf("%s: a %s ended: %s\n", who, e->flags & FI_RECV ? "receive" : "send",
-	       fi_strerror(e->err));
+	printf("%s: a %s ended: %s\n", who, what, fi_strerror(err));
 	exit(EXIT_SUCCESS);
+}
+
+static void ended(const struct event *e)
+{
+	reported(e->flags & FI_RECV ? "receive" : "send", e->err);
 }
 
 /* Sends the next message if there is space for it. */
@@ -33,7 +37,10 @@ static void say(struct node *n, fi_addr_t peer, const void *buf)
 
 	while ((ret = fi_send(n->ep, buf, LEN, NULL, peer, NULL)) == -FI_EAGAIN)
 		if (node_poll(n, &e) && e.err)
-			reported(&e);
+			ended(&e);
+	/* With its last receive complete the peer may be gone already: then nobody is there to connect to. */
+	if (ret == -FI_ECONNREFUSED)
+		reported("send", FI_ECONNREFUSED);
 	must(ret, "fi_send");
 }
 
@@ -58,7 +65,7 @@ static void talk_on(void *arg)
 		if (!node_poll(&n, &e))
 			continue;
 		if (e.err)
-			reported(&e);
+			ended(&e);
 		if (!(e.flags & FI_RECV))
 			continue;
 		if (++count == ENOUGH) {
