@@ -221,7 +221,7 @@ def cost(b):
     words = times("sending", "idle", connecting="us", memory="bytes")
     yield curve("shm", ten[:4], words, ("shm", "star", "PROVIDER", "peers"))
     yield curve("tcp", ten[:4], words, ("tcp", "star", "-n", "PROVIDER", "peers"))
-    yield curve("stranger", ten[:5], {"first": "us"}, ("peers", "star", "-n", "PROVIDER", "strangers"))
+    yield curve("unknown", ten[:5], {"first": "us"}, ("peers", "star", "-n", "PROVIDER", "unknown"))
 
 
 def threads(b):

@@ -3,7 +3,7 @@
  * a second process:
  *
  *     star [-n] PROVIDER peers NUMBER       so many peers, all connected
- *     star -n PROVIDER strangers NUMBER     peers whose addresses are not among so many in the vector
+ *     star -n PROVIDER unknown NUMBER     peers whose addresses are not among so many in the vector
  *
  * -n: over a network. Prints lines "WHAT NUMBER VALUE". WHAT is
  *     connecting   microseconds for each peer until a message has gone there and one has come back
@@ -19,7 +19,7 @@
 #include "memory.h"
 
 #define PEERS_MAX 2000
-#define STRANGERS 21
+#define UNKNOWN   21
 #define BURST     64   /* messages, or one for each peer if that is more */
 #define IDLE_US   2000 /* of a repeat while nobody sends */
 #define MANY      100  /* minimum peers to measure memory */
@@ -33,7 +33,7 @@ struct spoke {
 };
 
 static char *provider;
-static bool strangers;
+static bool unknown;
 static size_t number, peers, burst;
 static struct spoke spokes[PEERS_MAX];
 static char message[8] = "message";
@@ -179,9 +179,9 @@ static void know_others(void)
 	}
 }
 
-static void run_strangers(void)
+static void run_unknown(void)
 {
-	double values[STRANGERS];
+	double values[UNKNOWN];
 	char mine[NAME_ROOM], theirs[NAME_ROOM];
 
 	open_all();
@@ -189,13 +189,13 @@ static void run_strangers(void)
 		know_others();
 	fabric_name(ep, mine);
 	pair_swap(mine, theirs, sizeof mine);
-	for (size_t i = 0; i < STRANGERS; i++) {
+	for (size_t i = 0; i < UNKNOWN; i++) {
 		receive(&spokes[i]);
 		spokes[i].addr = side == 0 ? FI_ADDR_UNSPEC
 				 : i       ? spokes[0].addr
 					   : fabric_insert(theirs);
 	}
-	for (size_t i = 0; i < STRANGERS; i++) {
+	for (size_t i = 0; i < UNKNOWN; i++) {
 		double start = (pair_sync(), microseconds());
 
 		if (side == 0)
@@ -205,7 +205,7 @@ static void run_strangers(void)
 		values[i] = microseconds() - start;
 		fabric_sync(progress);
 	}
-	say("first", clock_median(values, STRANGERS));
+	say("first", clock_median(values, UNKNOWN));
 }
 
 static void run_peers(void)
@@ -229,7 +229,7 @@ static void run(void)
 	fabric_descriptors(2 * peers + 64);
 	fabric_offered(fabric_find(fabric_hints(provider, FI_MSG, false)), "fi_getinfo");
 	memset(spokes, 1, sizeof spokes);
-	strangers ? run_strangers() : run_peers();
+	unknown ? run_unknown() : run_peers();
 	pair_sync();
 	for (size_t i = 1; i < peers && side == 1; i++)
 		fi_close(&spokes[i].ep->fid);
@@ -244,10 +244,10 @@ int main(int argc, char **argv)
 		argv++;
 	}
 	number = argc == 4 ? strtoul(argv[3], NULL, 0) : 0;
-	strangers = argc == 4 && !strcmp(argv[2], "strangers");
-	peers = strangers ? STRANGERS : number;
-	if (!number || peers > PEERS_MAX || (!strangers && strcmp(argv[2], "peers") != 0)) {
-		fputs("Usage: star [-n] PROVIDER peers|strangers NUMBER\n", stderr);
+	unknown = argc == 4 && !strcmp(argv[2], "unknown");
+	peers = unknown ? UNKNOWN : number;
+	if (!number || peers > PEERS_MAX || (!unknown && strcmp(argv[2], "peers") != 0)) {
+		fputs("Usage: star [-n] PROVIDER peers|unknown NUMBER\n", stderr);
 		return EXIT_FAILURE;
 	}
 	provider = argv[1];
