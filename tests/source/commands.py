@@ -35,7 +35,7 @@ RUN_BY = {
     r"MPICH=build make t/client_mpich$": "tests/client/mpich.sh",
 }
 # Goals that take too long here, or need what a host may lack: only checked to exist.
-GOALS = ("demo", "check", "check-verbs", "check-aarch64", "check-packages", "check-clients", "bench-verbs", "lab-shell", "bench", "asan", "tsan", "valgrind",
+GOALS = ("demo", "check", "check-verbs", "check-aarch64", "check-packages", "check-clients", "check-field", "bench-verbs", "lab-shell", "bench", "asan", "tsan", "valgrind",
          "coverage", "format", "lint", "html", "install", "help", "fast", "deb", "rpm")
 
 
@@ -108,7 +108,7 @@ def judge(command):
 
 help_text = subprocess.run(["make", "-s", "help"], capture_output=True, text=True, check=True).stdout
 with open("src/base/env.h", encoding="utf-8") as rows:
-    settings = set(re.findall(r'"(FI_[A-Z_]+)"', rows.read())) | {"LAB_CACHE", "LAB_MIRROR", "SLOWER", "FEWER", "MORE",
+    settings = set(re.findall(r'"(FI_[A-Z_]+)"', rows.read())) | {"LAB_CACHE", "LAB_MIRROR", "FIELD", "FIELD_MIRROR", "STEPS", "SLOWER", "FEWER", "MORE",
                                                                    "HW", "EP", "MPICH", "MPIR_CVAR_NOLOCAL", "TIMEOUT",
                                                                    "KERNELS"}
 

@@ -19,7 +19,7 @@ def judge(status, output):
 
 class Sweeps(Beside):
     name = "sweeps"
-    title = "Sweeps over lengths through mpi4py"
+    title = "mpi4py, sweeps over lengths"
     packages = ["python3-mpi4py", "python3-numpy"]
     programs = "a program of ours over the distribution's mpi4py"
     pattern = r"^\w+ +\d+ right$"
@@ -35,7 +35,7 @@ class Sweeps(Beside):
 class SweepsRma(Sweeps):
     """Not beside Open MPI's own transport, which takes a minute for it in 5.0.7, twenty times as long as ours."""
     name = "sweeps-rma"
-    title = "Sweeps through mpi4py, one-sided over libfabric"
+    title = "mpi4py, sweeps one-sided over libfabric"
     options = rma_options()
 
     def cases(self):

@@ -32,7 +32,7 @@ def judge_pingpong(status, output):
 
 class Tools:
     name = "tools"
-    title = "fi_info, fi_pingpong"
+    title = "fi_info and fi_pingpong"
 
     def __init__(self, build, env):
         self.build = build
