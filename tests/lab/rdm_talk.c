@@ -29,15 +29,28 @@ static void ended(const struct event *e)
 	reported(e->flags & FI_RECV ? "receive" : "send", e->err);
 }
 
-/* Sends the next message if there is space for it. */
-static void say(struct node *n, fi_addr_t peer, const void *buf)
+/* Has a message come? Ends the process at the first error. */
+static bool next_message(struct node *n)
 {
 	struct event e;
+
+	if (!node_poll(n, &e))
+		return false;
+	if (e.err)
+		ended(&e);
+	return e.flags & FI_RECV;
+}
+
+/* Messages that came while a send waited: each is answered as any other. */
+static unsigned int came;
+
+/* Sends the next message, once there is space for it. */
+static void say(struct node *n, fi_addr_t peer, const void *buf)
+{
 	ssize_t ret;
 
 	while ((ret = fi_send(n->ep, buf, LEN, NULL, peer, NULL)) == -FI_EAGAIN)
-		if (node_poll(n, &e) && e.err)
-			ended(&e);
+		came += next_message(n);
 	/* With its last receive complete the peer may be gone already: then nobody is there to connect to. */
 	if (ret == -FI_ECONNREFUSED)
 		reported("send", FI_ECONNREFUSED);
@@ -51,7 +64,6 @@ static void talk_on(void *arg)
 	struct node n;
 	struct name mine, theirs;
 	fi_addr_t peer;
-	struct event e;
 
 	setenv("FI_TCP_IFACE", s->iface, 1);
 	node_open(&n, NULL);
@@ -62,11 +74,9 @@ static void talk_on(void *arg)
 	must(fi_recv(n.ep, in, LEN, NULL, peer, NULL), "fi_recv");
 	say(&n, peer, out);
 	for (unsigned int count = 0;;) {
-		if (!node_poll(&n, &e))
-			continue;
-		if (e.err)
-			ended(&e);
-		if (!(e.flags & FI_RECV))
+		if (came)
+			came--;
+		else if (!next_message(&n))
 			continue;
 		if (++count == ENOUGH) {
 			puts("going");
