@@ -8,11 +8,11 @@
 
 #include "obj.h"
 
-#define WARM_UP ((int)api_times(50))  /* fills caches and malloc arenas */
+#define WARM_UP 50 /* rounds that fill caches and malloc arenas, however few follow */
 #define TIMES   ((int)api_times(450)) /* rounds that are measured */
 /* Allowed growth (bytes) of resident memory over all rounds, and its lower bound. */
 #define GROWTH       ((size_t)api_times(1024) << 10)
-#define GROWTH_LEAST (256u << 10)
+#define GROWTH_LEAST (512u << 10)
 
 struct use {
 	long fds, threads, mappings;
