@@ -117,41 +117,20 @@ static void run(void)
 	fabric_close();
 }
 
-static pid_t start_one(int which)
-{
-	pid_t parent = getpid(), pid = fork();
-
-	if (pid)
-		return pid;
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (getppid() != parent)
-		_exit(EXIT_FAILURE);
-	alarm(LIMIT);
-	side = which;
-	run();
-	exit(EXIT_SUCCESS);
-}
-
-/* Returns the status of the first process that fails, and ends the others. */
+/* Returns the status of the first process that fails, or 0. */
 static int run_fleet(void)
 {
 	pid_t pids[PROCESSES_MAX];
-	int status, failed = 0;
 
 	meeting->arrived = 0;
-	for (int i = 0; i < processes; i++)
-		pids[i] = start_one(i);
-	for (pid_t pid; (pid = wait(&status)) > 0;) {
-		for (int i = 0; i < processes; i++)
-			pids[i] = pids[i] == pid ? 0 : pids[i];
-		if (!status || failed)
-			continue;
-		failed = WIFEXITED(status) ? WEXITSTATUS(status) : EXIT_FAILURE;
-		for (int i = 0; i < processes; i++)
-			if (pids[i] > 0)
-				kill(pids[i], SIGKILL);
+	for (int i = 0; i < processes; i++) {
+		pids[i] = pair_fork(i);
+		if (!pids[i]) {
+			run();
+			exit(EXIT_SUCCESS);
+		}
 	}
-	return failed;
+	return pair_wait(pids, processes);
 }
 
 static void say(const char *what, double value)

@@ -67,9 +67,9 @@ static inline int pair_windows(size_t size)
 	return pair_network ? 1 : pair_rounds(size) / 20;
 }
 
-static pid_t pair_start(int which, const int wires[2], void (*run)(void))
+/* As fork(): a process that ends with this one, and after LIMIT. */
+static inline pid_t pair_fork(int which)
 {
-	cpu_set_t cpus;
 	pid_t parent = getpid(), pid = fork();
 
 	if (pid)
@@ -80,6 +80,37 @@ static pid_t pair_start(int which, const int wires[2], void (*run)(void))
 	alarm(LIMIT);
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	side = which;
+	return 0;
+}
+
+/* Waits for all of them. The first failure ends the others. Returns its status, or 0. */
+static inline int pair_wait(pid_t *pids, int count)
+{
+	int status, failed = 0;
+
+	for (pid_t pid; (pid = wait(&status)) > 0;) {
+		for (int i = 0; i < count; i++)
+			pids[i] = pids[i] == pid ? 0 : pids[i];
+		if (!status || failed)
+			continue;
+		if (WIFSIGNALED(status))
+			fprintf(stderr, "bench: ended by signal %d%s\n", WTERMSIG(status),
+				WTERMSIG(status) == SIGALRM ? ", out of time" : "");
+		failed = WIFEXITED(status) ? WEXITSTATUS(status) : EXIT_FAILURE;
+		for (int i = 0; i < count; i++)
+			if (pids[i] > 0)
+				kill(pids[i], SIGKILL);
+	}
+	return failed;
+}
+
+static pid_t pair_start(int which, const int wires[2], void (*run)(void))
+{
+	pid_t pid = pair_fork(which);
+	cpu_set_t cpus;
+
+	if (pid)
+		return pid;
 	wire = wires[which];
 	close(wires[!which]);
 	CPU_ZERO(&cpus);
@@ -90,10 +121,10 @@ static pid_t pair_start(int which, const int wires[2], void (*run)(void))
 	exit(EXIT_SUCCESS);
 }
 
-/* Runs `run` in two processes. The first failure ends the other one. Returns its status, or 0. */
+/* Runs `run` in two processes. Returns the status of the first that failed, or 0. */
 static inline int pair_run(void (*run)(void))
 {
-	int wires[2], status, failed = 0;
+	int wires[2];
 	pid_t pids[2];
 
 	fflush(stdout);
@@ -103,20 +134,7 @@ static inline int pair_run(void (*run)(void))
 		pids[i] = pair_start(i, wires, run);
 	close(wires[0]);
 	close(wires[1]);
-	for (pid_t pid; (pid = wait(&status)) > 0;) {
-		pid_t other = pids[pid == pids[0]];
-
-		pids[pid != pids[0]] = 0;
-		if (!status || failed)
-			continue;
-		if (WIFSIGNALED(status))
-			fprintf(stderr, "bench: ended by signal %d%s\n", WTERMSIG(status),
-				WTERMSIG(status) == SIGALRM ? ", out of time" : "");
-		failed = WIFEXITED(status) ? WEXITSTATUS(status) : EXIT_FAILURE;
-		if (other > 0)
-			kill(other, SIGKILL);
-	}
-	return failed;
+	return pair_wait(pids, 2);
 }
 
 #endif /* BENCH_PAIR_H */
