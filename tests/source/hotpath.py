@@ -120,7 +120,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         program = os.path.join(folder, "hotpath")
         subprocess.run(os.environ.get("CC", "cc").split() + [
-            "-std=gnu11", "-D_GNU_SOURCE", "-O2", "-Wall", "-Wextra", "-I", os.path.join(ROOT, "include"),
+            "-std=gnu11", "-D_GNU_SOURCE", "-O2", "-Wall", "-Wextra", *os.environ.get("WERROR", "").split(), "-I", os.path.join(ROOT, "include"),
             "-o", program, os.path.join(ROOT, "tests/source/hotpath.c"), LIBRARY, "-Wl,-rpath," + BUILD], check=True)
         for level in "safe", "domain":
             seen = steps(program, level)
