@@ -389,8 +389,8 @@ static void rx_unexpected_note(struct unexpected *u)
 	struct contact *peer = &u->peer->conn;
 
 	u->src = contact_addr(peer);
-	if (u->rx->caps &
-	    FI_SOURCE_ERR) /* its entry may be removed before the message is received */
+	/* Its entry may be removed before the message is received. */
+	if (u->rx->caps & FI_SOURCE_ERR)
 		u->sender = calloc(1, sizeof(*u->sender));
 	if (!u->sender)
 		return;
